@@ -1,0 +1,1 @@
+"""Runtimes, the network, and the actors: brokers, fetchers, controllers, ZooKeeper servers."""

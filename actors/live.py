@@ -1,0 +1,168 @@
+"""The live runtime: one event-loop thread on the wall clock runs all nodes and all sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .runtime import LoopRuntime, Process
+
+if TYPE_CHECKING:
+    from .node import Delivery, Node
+
+T = TypeVar("T")
+
+_DRAIN_LIMIT = 512
+"""Deliveries handled before the loop looks at its sockets again."""
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's loop where it is installed, else asyncio's."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+class LoopThread:
+    """An event loop in a daemon thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    @property
+    def is_current(self) -> bool:
+        return threading.current_thread() is self._thread
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run a function on the loop's thread and give its result."""
+        if self.is_current:
+            return function()
+        done: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def run() -> None:
+            try:
+                done.set_result(function())
+            except BaseException as error:
+                done.set_exception(error)
+
+        self.loop.call_soon_threadsafe(run)
+        return done.result()
+
+    def stop(self) -> None:
+        """Stop the loop and free its descriptors; idempotent."""
+        if self.loop.is_closed():
+            return
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        with contextlib.suppress(Exception):
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+
+class LiveTimer:
+    """A scheduled call on the loop."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: asyncio.Handle) -> None:
+        self._handle = handle
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+
+class LiveRuntime(LoopRuntime):
+    """Wall clock, one thread: a handler never waits for a lock or a thread switch."""
+
+    name = "live"
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._started_ns = time.monotonic_ns()
+        self._epoch_ns = time.time_ns()
+        self.thread = LoopThread("fakekafka")
+        self.loop = self.thread.loop
+        self._ready: deque[Delivery] = deque()
+        self._draining = False
+        self._stopped = False
+        super().__init__(seed)
+
+    def now_us(self) -> int:
+        return (time.monotonic_ns() - self._started_ns) // 1000
+
+    def now_ms(self) -> int:
+        return (self._epoch_ns + time.monotonic_ns() - self._started_ns) // 1_000_000
+
+    def call_later(
+        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+    ) -> LiveTimer:
+        if delay_us <= 0:
+            return LiveTimer(self.loop.call_soon(self._fire, node, callback))
+        return LiveTimer(self.loop.call_later(delay_us / 1e6, self._fire, node, callback))
+
+    def _fire(self, node: Node | None, callback: Callable[[], object]) -> None:
+        if node is not None and node.blocked:
+            if not node.stopped:
+                node.process.held.append(lambda: self._fire(node, callback))
+            return
+        if self.recorder is not None and node is not None:
+            name = getattr(callback, "__qualname__", "timer")
+            self.cause = self.recorder.event(
+                self.now_us(), "timer_fire", node.name, None, name, None, None
+            )
+        try:
+            callback()
+        except Exception as error:
+            self.report_failure(node, error)
+        self.cause = None
+
+    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
+        if delay_us > 0:
+            self.loop.call_later(delay_us / 1e6, self.network.arrive, delivery)
+            return
+        self._ready.append(delivery)
+        if not self._draining:
+            self._draining = True
+            self.loop.call_soon(self._drain)
+
+    def _drain(self) -> None:
+        ready = self._ready
+        arrive = self.network.arrive
+        for _ in range(_DRAIN_LIMIT):
+            if not ready:
+                self._draining = False
+                return
+            arrive(ready.popleft())
+        self.loop.call_soon(self._drain)
+
+    def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
+        return self.thread.call(function)
+
+    def stop(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+
+        def halt() -> None:
+            self.halt_all()
+            self.network.clear()
+            self._ready.clear()
+
+        self.thread.call(halt)
+        self.thread.stop()
+
+    def wait(self, future: concurrent.futures.Future[Any], timeout_s: float | None) -> Any:
+        return future.result(timeout_s)

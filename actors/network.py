@@ -1,0 +1,289 @@
+"""The network: the only way from one node to another, and the one point where messages pass.
+
+Delay, loss, partitions, holding back, injected answers, observing and tracing all happen here.
+Links keep their order, as TCP connections do. Between nodes of the same process there is no
+network: no delay, no loss. With no rule in force a message costs one look at ``_plain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..protocol.awaiting import Disconnected
+from .node import Delivery
+
+if TYPE_CHECKING:
+    from .latency import LatencyModel
+    from .node import Node
+    from .runtime import Runtime
+
+
+class Port(Protocol):
+    """Something that can ask nodes without being one: a TCP connection, a test."""
+
+    name: str
+    machine: str
+    blocked: bool
+    stopped: bool
+
+    def receive(self, delivery: Delivery) -> None: ...
+
+
+Filter = Callable[[Delivery], bool]
+Interceptor = Callable[[Delivery], bool]
+"""Sees a request before it is handled; True takes it over (the interceptor answers or drops)."""
+
+
+class Network:
+    """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.nodes: dict[str, Node] = {}
+        self.latency_us = 0  # delay of every link while ``_plain``
+        self._plain = True
+        self._model: LatencyModel | None = None
+        self._link_models: dict[tuple[str, str], LatencyModel] = {}
+        self._cut: dict[tuple[str, str], None] = {}
+        self._loss = 0.0
+        self._link_loss: dict[tuple[str, str], float] = {}
+        self._link_free_at: dict[tuple[str, str], int] = {}
+        self._hold_filters: list[Filter] = []
+        self._held: list[tuple[Delivery, int]] = []
+        self.interceptors: list[Interceptor] = []
+        self.observers: list[Callable[[Delivery], object]] = []
+        self.messages_sent = 0
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def add(self, node: Node) -> None:
+        self.nodes[node.name] = node
+
+    def remove(self, node: Node) -> None:
+        if self.nodes.get(node.name) is node:
+            del self.nodes[node.name]
+
+    def clear(self) -> None:
+        self.nodes.clear()
+        self._held.clear()
+        self.interceptors.clear()
+        self.observers.clear()
+
+    def process_died(self, machine: str, names: frozenset[str]) -> None:
+        """A process was killed: its peers' connections break, after the usual delay."""
+        for node in list(self.nodes.values()):
+            if node.machine != machine and (node.machine, machine) not in self._cut:
+                self._runtime.call_later(
+                    node, self.latency_us, lambda node=node: node.peer_lost(machine, names)
+                )
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def send(
+        self, sender: Any, destination: str, message: Any, correlation: int = 0, context: Any = None
+    ) -> None:
+        target = self.nodes.get(destination)
+        if target is None:
+            self._refuse(sender, destination, message, correlation)
+            return
+        self.transmit(Delivery(sender, target, message, correlation, False, context))
+
+    def reply(self, sender: Any, request: Delivery, response: Any) -> None:
+        self.transmit(Delivery(sender, request.sender, response, request.correlation, True))
+
+    def transmit(self, delivery: Delivery) -> None:
+        """Put a delivery on its link."""
+        runtime = self._runtime
+        self.messages_sent += 1
+        delivery.message_id = self.messages_sent
+        if runtime.recorder is not None:
+            runtime.recorder.event(
+                runtime.now_us(),
+                "send",
+                delivery.sender.name,
+                delivery.target.name,
+                delivery.message,
+                delivery.message_id,
+                runtime.cause,
+            )
+        if self._plain:
+            local = delivery.sender.machine == delivery.target.machine
+            runtime.enqueue(delivery, 0 if local else self.latency_us)
+        else:
+            self._transmit_by_rules(delivery)
+
+    def _transmit_by_rules(self, delivery: Delivery) -> None:
+        source, target = delivery.sender.machine, delivery.target.machine
+        runtime = self._runtime
+        if source == target:
+            runtime.enqueue(delivery, 0)
+            return
+        link = (source, target)
+        if link in self._cut:
+            self._drop(delivery, "partitioned")
+            return
+        loss = self._link_loss.get(link, self._loss)
+        if loss and runtime.rng.random() < loss:
+            self._drop(delivery, "lost")
+            return
+        model = self._link_models.get(link, self._model)
+        now = runtime.now_us()
+        arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
+        free_at = self._link_free_at.get(link, 0)
+        if arrival < free_at:
+            arrival = free_at
+        self._link_free_at[link] = arrival
+        if self._hold_filters and any(wants(delivery) for wants in self._hold_filters):
+            self._trace(delivery, "hold")
+            self._held.append((delivery, arrival - now))
+            return
+        runtime.enqueue(delivery, arrival - now)
+
+    def _refuse(self, sender: Any, destination: str, message: Any, correlation: int) -> None:
+        """Nobody listens there: a connection attempt is refused after the usual delay."""
+        runtime = self._runtime
+        if runtime.recorder is not None:
+            runtime.recorder.event(
+                runtime.now_us(),
+                "drop",
+                sender.name,
+                destination,
+                message,
+                None,
+                runtime.cause,
+                "not running",
+            )
+        if correlation:
+            error = Disconnected(f"{destination} is not running")
+            runtime.enqueue(Delivery(sender, sender, error, correlation, True), self.latency_us)
+
+    def _drop(self, delivery: Delivery, why: str) -> None:
+        self._trace(delivery, "drop", why)
+
+    def _trace(self, delivery: Delivery, kind: str, why: str | None = None) -> None:
+        runtime = self._runtime
+        if runtime.recorder is not None:
+            runtime.recorder.event(
+                runtime.now_us(),
+                kind,
+                delivery.sender.name,
+                delivery.target.name,
+                delivery.message,
+                delivery.message_id,
+                runtime.cause,
+                why,
+            )
+
+    # -- arriving ------------------------------------------------------------------------------
+
+    def arrive(self, delivery: Delivery) -> None:
+        """Hand a delivery to its target; called by the runtime inside the target."""
+        target = delivery.target
+        runtime = self._runtime
+        if target.blocked:
+            if not target.stopped:
+                target.process.held.append(lambda: self.arrive(delivery))
+                return
+            self._trace(delivery, "drop", "stopped")
+            if delivery.correlation and not delivery.is_reply and not delivery.sender.stopped:
+                error = Disconnected(f"{target.name} closed the connection")
+                runtime.enqueue(
+                    Delivery(target, delivery.sender, error, delivery.correlation, True),
+                    self.latency_us,
+                )
+            return
+        if runtime.recorder is not None:
+            runtime.cause = runtime.recorder.event(
+                runtime.now_us(),
+                "deliver",
+                target.name,
+                delivery.sender.name,
+                delivery.message,
+                delivery.message_id,
+                None,
+            )
+        if self.observers:
+            for observer in self.observers:
+                observer(delivery)
+        if self.interceptors and not delivery.is_reply:
+            for interceptor in list(self.interceptors):
+                if interceptor(delivery):
+                    runtime.cause = None
+                    return
+        try:
+            target.receive(delivery)
+        except Exception as error:
+            runtime.report_failure(target, error)
+        runtime.cause = None
+
+    # -- rules ---------------------------------------------------------------------------------
+
+    def _update_plain(self) -> None:
+        self._plain = not (
+            self._cut
+            or self._loss
+            or self._link_loss
+            or self._hold_filters
+            or self._link_models
+            or (self._model is not None and self._model.constant_us is None)
+        )
+
+    def set_latency(
+        self, model: LatencyModel, source: str | None = None, target: str | None = None
+    ) -> None:
+        """Delay of all links, or of one link in one direction."""
+        if source is None or target is None:
+            self._model = model
+            self.latency_us = model.constant_us if model.constant_us is not None else 0
+        else:
+            self._link_models[source, target] = model
+        self._update_plain()
+
+    def set_loss(
+        self, probability: float, source: str | None = None, target: str | None = None
+    ) -> None:
+        """Probability that a message is lost, on all links or on one."""
+        if source is None or target is None:
+            self._loss = probability
+        else:
+            self._link_loss[source, target] = probability
+        self._update_plain()
+
+    def cut(self, source: str, target: str) -> None:
+        """Drop everything from one machine to another: one direction only."""
+        self._cut[source, target] = None
+        self._update_plain()
+
+    def mend(self, source: str, target: str) -> None:
+        self._cut.pop((source, target), None)
+        self._update_plain()
+
+    def heal(self) -> None:
+        """Remove every cut and every loss."""
+        self._cut.clear()
+        self._loss = 0.0
+        self._link_loss.clear()
+        self._update_plain()
+
+    def is_cut(self, source: str, target: str) -> bool:
+        return (source, target) in self._cut
+
+    def hold(self, wants: Filter) -> None:
+        """Keep matching messages back until ``release``."""
+        self._hold_filters.append(wants)
+        self._update_plain()
+
+    def release(self) -> int:
+        """Deliver what was held, in order, and stop holding; gives how many there were."""
+        self._hold_filters.clear()
+        held, self._held = self._held, []
+        for delivery, delay_us in held:
+            self._trace(delivery, "release")
+            self._runtime.enqueue(delivery, delay_us)
+        self._update_plain()
+        return len(held)
+
+    @property
+    def held_count(self) -> int:
+        return len(self._held)

@@ -1,0 +1,315 @@
+"""The one actor base: a Pykka actor whose inbox, future and loop come from its runtime.
+
+Theory of operation. A node receives *deliveries*: a message, who sent it, and a correlation
+number when an answer is expected. The handler is the method ``on_<message_name>``; it may be a
+plain method or a coroutine. What it returns is the reply; ``None`` means that the reply comes
+later through ``reply`` (or that none is due). ``ask`` sends a request and gives a ``Pending``:
+awaiting it parks the coroutine, the reply resumes it inside this node. Nothing ever blocks.
+
+Nodes of one *process* (a broker, its controller, its fetchers) share memory as the threads of one
+JVM do; on the threaded runtime a lock per process keeps their handlers apart.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import pykka
+
+from ..protocol.awaiting import Disconnected, Pending, RequestTimeout, Task
+from ..protocol.errors import KafkaError, UsageError
+
+if TYPE_CHECKING:
+    import random
+
+    from .runtime import Process, Runtime, RuntimeTimer
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def handler_name(message_type: type) -> str:
+    """``LeaderAndIsrRequest`` is handled by ``on_leader_and_isr_request``."""
+    return "on_" + _CAMEL.sub("_", message_type.__name__).lower()
+
+
+class Delivery:
+    """A message on its way: mutable only until it is handled, never shared."""
+
+    __slots__ = ("context", "correlation", "is_reply", "message", "message_id", "sender", "target")
+
+    def __init__(
+        self,
+        sender: Any,
+        target: Any,
+        message: Any,
+        correlation: int = 0,
+        is_reply: bool = False,
+        context: Any = None,
+    ) -> None:
+        self.sender = sender
+        self.target = target
+        self.message = message
+        self.correlation = correlation  # 0: nobody waits for an answer
+        self.is_reply = is_reply
+        self.context = context
+        self.message_id = 0
+
+
+class _Deadlines:
+    """Requests of one node with the same timeout: a queue, since their deadlines only grow."""
+
+    __slots__ = ("armed", "queue")
+
+    def __init__(self) -> None:
+        self.queue: deque[tuple[int, int]] = deque()
+        self.armed = False
+
+
+class Node(pykka.Actor):
+    """An actor of the cluster, the same on every runtime."""
+
+    handles_one_at_a_time = False
+    """True: a parked coroutine holds further messages back; replies still arrive."""
+
+    _handler_table: dict[type, tuple[Callable[..., Any], bool] | None]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._handler_table = {}
+
+    def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
+        self.runtime = runtime
+        self.name = name
+        self.process = process
+        self.machine = process.name
+        self.rng: random.Random = runtime.rng
+        self.blocked = False  # True while stopped or paused: deliveries take the slow path
+        self.stopped = False
+        self._requests: dict[int, tuple[Pending[Any], str]] = {}
+        self._deadlines: dict[float, _Deadlines] = {}
+        self._tasks: dict[Task[Any], None] = {}
+        self._busy: Task[Any] | None = None
+        self._backlog: deque[Delivery] = deque()
+        super().__init__()
+        # Pykka's random URN would make two equal runs differ.
+        self.actor_urn = f"urn:fakekafka:{runtime.id}:{name}:{runtime.next_incarnation()}"
+
+    # -- Pykka's seams -------------------------------------------------------------------------
+
+    def _create_actor_inbox(self) -> Any:  # type: ignore[override]
+        return self.runtime.create_inbox(self)
+
+    def _create_future(self) -> Any:  # type: ignore[override]
+        return self.runtime.create_future()
+
+    def _start_actor_loop(self) -> None:
+        self.runtime.start_actor_loop(self)
+
+    # -- surroundings (the ``Host`` of the cores) ----------------------------------------------
+
+    def now_ms(self) -> int:
+        return self.runtime.now_ms()
+
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> RuntimeTimer:
+        """Call back inside this node after a delay; dropped when the node has died."""
+        return self.runtime.call_later(self, int(delay_ms * 1000), callback)
+
+    def send(self, destination: str, message: Any) -> None:
+        """Send a message that expects no answer."""
+        self.runtime.network.send(self, destination, message)
+
+    def ask(
+        self, destination: str, message: Any, timeout_ms: float = 30000, context: Any = None
+    ) -> Pending[Any]:
+        """Send a request; the outcome is the reply.
+
+        It fails with ``RequestTimeout`` when none came in time, with ``Disconnected`` when the
+        peer is not running or dies first, and with what the handler raised.
+        """
+        pending: Pending[Any] = Pending()
+        runtime = self.runtime
+        correlation = runtime.next_correlation()
+        self._requests[correlation] = (pending, destination)
+        self._watch_deadline(correlation, timeout_ms)
+        runtime.network.send(self, destination, message, correlation, context)
+        return pending
+
+    def reply(self, delivery: Delivery, response: Any) -> None:
+        """Answer a request; an exception as response is raised at the asker."""
+        if delivery.correlation and not self.stopped:
+            self.runtime.network.reply(self, delivery, response)
+
+    def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
+        """Run a coroutine in the background of this node; failures are reported."""
+        task = Task(coroutine)
+        if not task.done:
+            self._tasks[task] = None
+        task.add_done_callback(self._task_done)
+        return task
+
+    def _task_done(self, task: Pending[Any]) -> None:
+        self._tasks.pop(task, None)  # type: ignore[call-overload]
+        error = task.exception
+        if error is not None and not self.stopped:
+            self.runtime.report_failure(self, error)
+
+    # -- timeouts ------------------------------------------------------------------------------
+
+    def _watch_deadline(self, correlation: int, timeout_ms: float) -> None:
+        deadlines = self._deadlines.get(timeout_ms)
+        if deadlines is None:
+            deadlines = self._deadlines[timeout_ms] = _Deadlines()
+        delay_us = int(timeout_ms * 1000)
+        deadlines.queue.append((self.runtime.now_us() + delay_us, correlation))
+        if not deadlines.armed:
+            deadlines.armed = True
+            self.runtime.call_later(self, delay_us, lambda: self._expire(timeout_ms))
+
+    def _expire(self, timeout_ms: float) -> None:
+        deadlines = self._deadlines[timeout_ms]
+        deadlines.armed = False
+        now = self.runtime.now_us()
+        queue = deadlines.queue
+        requests = self._requests
+        while queue and (queue[0][1] not in requests or queue[0][0] <= now):
+            _, correlation = queue.popleft()
+            waiting = requests.pop(correlation, None)
+            if waiting is not None:
+                waiting[0].set_exception(
+                    RequestTimeout(f"{waiting[1]} did not answer {self.name} in {timeout_ms} ms")
+                )
+        if queue and not deadlines.armed:
+            deadlines.armed = True
+            self.runtime.call_later(self, queue[0][0] - now, lambda: self._expire(timeout_ms))
+
+    # -- receiving -----------------------------------------------------------------------------
+
+    def on_receive(self, message: Any) -> None:
+        """Pykka's entry: the threaded runtime tells deliveries and timers to the inbox."""
+        lock = self.process.lock
+        if lock is None:
+            self._receive_any(message)
+        else:
+            with lock:
+                self._receive_any(message)
+
+    def _receive_any(self, message: Any) -> None:
+        if type(message) is Delivery:
+            self.runtime.network.arrive(message)
+        elif not self.stopped:
+            message.fire()
+
+    def receive(self, delivery: Delivery) -> None:
+        """Handle one delivery: a reply resumes its asker, anything else finds its handler."""
+        if delivery.is_reply:
+            waiting = self._requests.pop(delivery.correlation, None)
+            if waiting is not None:
+                response = delivery.message
+                if isinstance(response, BaseException):
+                    waiting[0].set_exception(response)
+                else:
+                    waiting[0].set_result(response)
+            return
+        if self._busy is not None:
+            self._backlog.append(delivery)
+            return
+        self._handle(delivery)
+
+    def _handle(self, delivery: Delivery) -> None:
+        message = delivery.message
+        message_type = type(message)
+        try:
+            entry = self._handler_table[message_type]
+        except KeyError:
+            entry = self._find_handler(message_type)
+        if entry is None:
+            self.on_unhandled(delivery)
+            return
+        handler, is_coroutine = entry
+        if is_coroutine:
+            task: Task[Any] = Task(handler(self, message, delivery))
+            if task.done:
+                self._handler_done(task, delivery)
+                return
+            self._tasks[task] = None
+            if self.handles_one_at_a_time:
+                self._busy = task
+            task.add_done_callback(lambda done: self._handler_done(done, delivery))
+            return
+        try:
+            response = handler(self, message, delivery)
+        except Exception as error:
+            self._handler_failed(error, delivery)
+            return
+        if response is not None and delivery.correlation:
+            self.runtime.network.reply(self, delivery, response)
+
+    def _handler_done(self, task: Pending[Any], delivery: Delivery) -> None:
+        self._tasks.pop(task, None)  # type: ignore[call-overload]
+        if self.stopped:
+            return
+        error = task.exception
+        if error is not None:
+            self._handler_failed(error, delivery)
+        else:
+            response = task.result()
+            if response is not None:
+                self.reply(delivery, response)
+        if self._busy is task:
+            self._busy = None
+            while self._backlog and self._busy is None and not self.stopped:
+                self._handle(self._backlog.popleft())
+
+    def _handler_failed(self, error: BaseException, delivery: Delivery) -> None:
+        if delivery.correlation:
+            self.reply(delivery, error)
+        if not isinstance(error, (KafkaError, UsageError, RequestTimeout, Disconnected)):
+            self.runtime.report_failure(self, error)
+
+    @classmethod
+    def _find_handler(cls, message_type: type) -> tuple[Callable[..., Any], bool] | None:
+        function = getattr(cls, handler_name(message_type), None)
+        entry = None if function is None else (function, inspect.iscoroutinefunction(function))
+        cls._handler_table[message_type] = entry
+        return entry
+
+    def on_unhandled(self, delivery: Delivery) -> None:
+        """A message without a handler: a bug of the sender, reported, never ignored."""
+        error = UsageError(
+            f"{self.name} ({type(self).__name__}) has no handler "
+            f"{handler_name(type(delivery.message))} for a message from {delivery.sender.name}"
+        )
+        self.reply(delivery, error)
+        self.runtime.report_failure(self, error)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        """Connections to a dead process broke: requests waiting for it fail at once."""
+        lost = [c for c, (_, destination) in self._requests.items() if destination in names]
+        for correlation in lost:
+            waiting = self._requests.pop(correlation, None)
+            if waiting is not None:
+                waiting[0].set_exception(Disconnected(f"{waiting[1]} closed the connection"))
+
+    def halt(self) -> None:
+        """Stop at once, as a killed process does: nothing more is handled or sent."""
+        if self.stopped:
+            return
+        self.stopped = self.blocked = True
+        self.on_halt()
+        self._requests.clear()
+        self._deadlines.clear()
+        self._backlog.clear()
+        tasks, self._tasks = self._tasks, {}
+        for task in tasks:
+            task.cancel()
+        self._busy = None
+        self.runtime.discard(self)
+
+    def on_halt(self) -> None:
+        """Drop what the node holds; must not send."""

@@ -1,0 +1,1 @@
+"""The vocabulary of the emulated cluster: values, messages, errors, configs, znodes, versions."""

@@ -1,0 +1,182 @@
+"""Messages of the admin APIs, as a broker or the controller handles them."""
+
+from __future__ import annotations
+
+from .errors import ErrorCode
+from .values import TopicPartition, message
+
+PREFERRED = 0
+UNCLEAN = 1
+
+
+@message
+class NewTopic:
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignment: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """(partition, replicas) pairs; given instead of the two counts."""
+    config: tuple[tuple[str, str | None], ...] = ()
+
+
+@message
+class CreateTopicsRequest:
+    topics: tuple[NewTopic, ...]
+    timeout_ms: int = 30000
+    validate_only: bool = False
+
+
+@message
+class TopicResult:
+    name: str
+    error: ErrorCode
+    error_message: str | None = None
+    topic_id: str = ""
+    partitions: int = -1
+    replication_factor: int = -1
+    config: tuple[tuple[str, str | None], ...] = ()
+
+
+@message
+class CreateTopicsResponse:
+    topics: tuple[TopicResult, ...]
+
+
+@message
+class DeleteTopicsRequest:
+    topics: tuple[str, ...]
+    timeout_ms: int = 30000
+    topic_ids: tuple[str, ...] = ()
+
+
+@message
+class DeleteTopicsResponse:
+    topics: tuple[TopicResult, ...]
+
+
+@message
+class NewPartitions:
+    name: str
+    count: int
+    assignment: tuple[tuple[int, ...], ...] = ()
+
+
+@message
+class CreatePartitionsRequest:
+    topics: tuple[NewPartitions, ...]
+    timeout_ms: int = 30000
+    validate_only: bool = False
+
+
+@message
+class CreatePartitionsResponse:
+    topics: tuple[TopicResult, ...]
+
+
+@message
+class ElectLeadersRequest:
+    election_type: int
+    """``PREFERRED`` or ``UNCLEAN``."""
+    partitions: tuple[TopicPartition, ...] | None
+    """None asks for all partitions."""
+    timeout_ms: int = 60000
+
+
+@message
+class ElectLeadersResponse:
+    error: ErrorCode
+    partitions: tuple[tuple[TopicPartition, ErrorCode, str | None], ...] = ()
+
+
+@message
+class AlterPartitionReassignmentsRequest:
+    reassignments: tuple[tuple[TopicPartition, tuple[int, ...] | None], ...]
+    """Target replicas per partition; None cancels."""
+    timeout_ms: int = 60000
+
+
+@message
+class AlterPartitionReassignmentsResponse:
+    error: ErrorCode
+    partitions: tuple[tuple[TopicPartition, ErrorCode, str | None], ...] = ()
+
+
+@message
+class ListPartitionReassignmentsRequest:
+    partitions: tuple[TopicPartition, ...] | None
+    timeout_ms: int = 60000
+
+
+@message
+class OngoingReassignment:
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@message
+class ListPartitionReassignmentsResponse:
+    error: ErrorCode
+    reassignments: tuple[OngoingReassignment, ...] = ()
+
+
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+
+
+@message
+class ConfigResource:
+    type: int
+    name: str
+
+
+@message
+class DescribeConfigsRequest:
+    resources: tuple[tuple[ConfigResource, tuple[str, ...] | None], ...]
+    include_synonyms: bool = False
+
+
+@message
+class ConfigEntry:
+    name: str
+    value: str | None
+    source: int
+    is_sensitive: bool = False
+    read_only: bool = False
+    config_type: int = 0
+    is_default: bool = False
+
+
+@message
+class DescribeConfigsResult:
+    resource: ConfigResource
+    error: ErrorCode
+    error_message: str | None
+    entries: tuple[ConfigEntry, ...]
+
+
+@message
+class DescribeConfigsResponse:
+    results: tuple[DescribeConfigsResult, ...]
+
+
+SET = 0
+DELETE = 1
+APPEND = 2
+SUBTRACT = 3
+
+
+@message
+class AlterConfigsRequest:
+    """AlterConfigs (``incremental`` false: the list replaces all) or IncrementalAlterConfigs."""
+
+    resources: tuple[tuple[ConfigResource, tuple[tuple[str, int, str | None], ...]], ...]
+    """Per resource: (name, operation, value)."""
+    incremental: bool = True
+    validate_only: bool = False
+
+
+@message
+class AlterConfigsResponse:
+    results: tuple[tuple[ConfigResource, ErrorCode, str | None], ...]

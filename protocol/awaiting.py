@@ -1,0 +1,184 @@
+"""The one awaitable of the package: coroutines that park without threads or event loops.
+
+A handler written as ``async def`` awaits a ``Pending``; whoever learns the outcome calls
+``set_result`` or ``set_exception``, and the handler continues right there, inside the actor that
+received the news. ``Task`` drives a coroutine. Nothing here knows of time, actors or sockets, so
+the cores can be written as coroutines and tested by hand.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from typing import Any, Generic, TypeVar
+
+from .errors import FakeKafkaError
+
+T = TypeVar("T")
+
+
+class Cancelled(FakeKafkaError):
+    """Raised inside a coroutine whose task is cancelled, usually because its actor died."""
+
+
+class RequestTimeout(FakeKafkaError):
+    """No answer came within the time given; whether the request took effect is unknown."""
+
+
+class Disconnected(FakeKafkaError):
+    """The peer is not there: stopped, or its connection was cut."""
+
+
+class Pending(Generic[T]):
+    """A one-shot outcome that coroutines await.
+
+    The first ``set_result`` or ``set_exception`` wins; later ones are ignored and answer False.
+    """
+
+    __slots__ = ("_callbacks", "_error", "_value", "done")
+
+    def __init__(self) -> None:
+        self.done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: Any = None  # None, one callable, or a list of them
+
+    def __await__(self) -> Generator[Pending[T], None, T]:
+        if not self.done:
+            yield self
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[no-any-return]
+
+    def result(self) -> T:
+        """The outcome; raises the exception set, or ``RuntimeError`` while not done."""
+        if not self.done:
+            raise RuntimeError("the outcome is not known yet")
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[no-any-return]
+
+    @property
+    def exception(self) -> BaseException | None:
+        return self._error
+
+    def set_result(self, value: T) -> bool:
+        if self.done:
+            return False
+        self.done = True
+        self._value = value
+        self._run_callbacks()
+        return True
+
+    def set_exception(self, error: BaseException) -> bool:
+        if self.done:
+            return False
+        self.done = True
+        self._error = error
+        self._run_callbacks()
+        return True
+
+    def add_done_callback(self, callback: Callable[[Pending[T]], object]) -> None:
+        """Call ``callback(self)`` once done; at once if that is already so."""
+        if self.done:
+            callback(self)
+        elif self._callbacks is None:
+            self._callbacks = callback
+        elif isinstance(self._callbacks, list):
+            self._callbacks.append(callback)
+        else:
+            self._callbacks = [self._callbacks, callback]
+
+    def _run_callbacks(self) -> None:
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks is None:
+            return
+        if isinstance(callbacks, list):
+            for callback in callbacks:
+                callback(self)
+        else:
+            callbacks(self)
+
+
+class Task(Pending[T]):
+    """Drives a coroutine; done when the coroutine returns or raises. Itself awaitable."""
+
+    __slots__ = ("_coroutine", "_cancelled", "_resumed")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        super().__init__()
+        self._coroutine = coroutine
+        self._cancelled = False
+        self._resumed = self._resume
+        self._step(None)
+
+    def _resume(self, _pending: Pending[Any]) -> None:
+        if not self.done:
+            self._step(None)
+
+    def _step(self, error: BaseException | None) -> None:
+        try:
+            parked = (
+                self._coroutine.send(None) if error is None else self._coroutine.throw(error)
+            )
+        except StopIteration as stop:
+            self.set_result(stop.value)
+        except Cancelled as cancelled:
+            self.set_exception(cancelled)
+        except Exception as failure:
+            self.set_exception(failure)
+        else:
+            parked.add_done_callback(self._resumed)
+
+    def cancel(self) -> None:
+        """Raise ``Cancelled`` where the coroutine is parked; no effect once done."""
+        if self.done or self._cancelled:
+            return
+        self._cancelled = True
+        if self._coroutine.cr_running:
+            return
+        self._step(Cancelled("the task was cancelled"))
+        if not self.done:
+            self._coroutine.close()
+            self.set_exception(Cancelled("the task was cancelled"))
+
+
+def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never really parks; raises ``RuntimeError`` if it does."""
+    task = Task(coroutine)
+    if not task.done:
+        task.cancel()
+        raise RuntimeError("the coroutine parked on something that is not done yet")
+    return task.result()
+
+
+async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines side by side; results in the given order, the first error is raised."""
+    tasks = [Task(coroutine) for coroutine in coroutines]
+    return [await task for task in tasks]
+
+
+class Signal:
+    """A queue of one bit: ``wait`` parks until ``notify``, however many came before."""
+
+    __slots__ = ("_set", "_waiters")
+
+    def __init__(self) -> None:
+        self._set = False
+        self._waiters: deque[Pending[None]] = deque()
+
+    def notify(self) -> None:
+        if self._waiters:
+            while self._waiters:
+                self._waiters.popleft().set_result(None)
+        else:
+            self._set = True
+
+    def wait(self) -> Awaitable[None]:
+        pending: Pending[None] = Pending()
+        if self._set:
+            self._set = False
+            pending.set_result(None)
+        else:
+            self._waiters.append(pending)
+        return pending

@@ -1,0 +1,149 @@
+"""Messages between controller and brokers, named after Kafka's inter-broker requests."""
+
+from __future__ import annotations
+
+from .errors import ErrorCode
+from .values import BrokerInfo, LeaderAndIsr, TopicPartition, message
+
+
+@message
+class LeaderAndIsrPartitionState:
+    """One partition of a LeaderAndIsr request (control_plane 15.2)."""
+
+    topic: str
+    partition: int
+    controller_epoch: int
+    """Epoch of the controller that made the decision; may be older than the sender's."""
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    zk_version: int
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    is_new: bool = False
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@message
+class LeaderAndIsrRequest:
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    """Epoch of the *destination* as the controller knows it; -1 switches the check off."""
+    partition_states: tuple[LeaderAndIsrPartitionState, ...]
+    live_leaders: tuple[BrokerInfo, ...] = ()
+    topic_ids: tuple[tuple[str, str], ...] = ()
+    """(topic, base64 id) pairs; empty where topic ids are not in use."""
+
+
+@message
+class LeaderAndIsrResponse:
+    error: ErrorCode
+    partitions: tuple[tuple[TopicPartition, ErrorCode], ...] = ()
+
+
+@message
+class UpdateMetadataPartitionState:
+    """One partition of an UpdateMetadata request (control_plane 15.3); shared by all caches."""
+
+    topic: str
+    partition: int
+    controller_epoch: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    zk_version: int
+    replicas: tuple[int, ...]
+    offline_replicas: tuple[int, ...] = ()
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@message
+class UpdateMetadataRequest:
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    partition_states: tuple[UpdateMetadataPartitionState, ...]
+    live_brokers: tuple[BrokerInfo, ...]
+    topic_ids: tuple[tuple[str, str], ...] = ()
+
+
+@message
+class UpdateMetadataResponse:
+    error: ErrorCode
+
+
+@message
+class StopReplicaPartitionState:
+    topic: str
+    partition: int
+    leader_epoch: int
+    """``EPOCH_DURING_DELETE`` for a topic being deleted, ``EPOCH_UNKNOWN`` when not known."""
+    delete_partition: bool
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@message
+class StopReplicaRequest:
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    partition_states: tuple[StopReplicaPartitionState, ...]
+
+
+@message
+class StopReplicaResponse:
+    error: ErrorCode
+    partitions: tuple[tuple[TopicPartition, ErrorCode], ...] = ()
+
+
+@message
+class ControlledShutdownRequest:
+    broker_id: int
+    broker_epoch: int
+
+
+@message
+class ControlledShutdownResponse:
+    error: ErrorCode
+    remaining_partitions: tuple[TopicPartition, ...] = ()
+
+
+@message
+class AlterIsrPartition:
+    topic_partition: TopicPartition
+    leader_epoch: int
+    new_isr: tuple[int, ...]
+    zk_version: int
+    """Version of the state znode the sender last knew (Kafka: ``currentIsrVersion``)."""
+
+
+@message
+class AlterIsrRequest:
+    broker_id: int
+    broker_epoch: int
+    partitions: tuple[AlterIsrPartition, ...]
+
+
+@message
+class AlterIsrPartitionResponse:
+    topic_partition: TopicPartition
+    error: ErrorCode
+    leader_and_isr: LeaderAndIsr | None = None
+    """The stored state on success."""
+
+
+@message
+class AlterIsrResponse:
+    error: ErrorCode
+    partitions: tuple[AlterIsrPartitionResponse, ...] = ()

@@ -1,0 +1,316 @@
+"""Messages of the data plane: produce, fetch, offsets, epochs, metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import ErrorCode
+from .values import BrokerInfo, TopicPartition, message
+
+if TYPE_CHECKING:
+    from .record_batch import RecordBatch
+
+ACKS_ALL = -1
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+CONSUMER_REPLICA_ID = -1
+DEBUGGING_REPLICA_ID = -2
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+MAX_TIMESTAMP = -3
+
+
+@message
+class RequestContext:
+    """What a broker knows of the client behind a request that came over a connection."""
+
+    client_id: str = ""
+    api_version: int = -1
+    listener: str = "PLAINTEXT"
+    principal: str = "User:ANONYMOUS"
+    client_host: str = "127.0.0.1"
+
+
+INTERNAL_CONTEXT = RequestContext()
+"""Context of requests that never crossed a socket; they count as the newest API version."""
+
+
+@message
+class ProducePartition:
+    topic_partition: TopicPartition
+    records: bytes | memoryview | None
+    """The batches as sent: untouched, unvalidated."""
+
+
+@message
+class ProduceRequest:
+    acks: int
+    timeout_ms: int
+    partitions: tuple[ProducePartition, ...]
+    transactional_id: str | None = None
+
+
+@message
+class ProducePartitionResponse:
+    topic_partition: TopicPartition
+    error: ErrorCode
+    base_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    record_errors: tuple[tuple[int, str], ...] = ()
+    error_message: str | None = None
+
+
+@message
+class ProduceResponse:
+    partitions: tuple[ProducePartitionResponse, ...]
+    throttle_time_ms: int = 0
+
+
+@message
+class FetchPartition:
+    topic_partition: TopicPartition
+    fetch_offset: int
+    log_start_offset: int = -1
+    max_bytes: int = 1048576
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+
+
+@message
+class FetchRequest:
+    replica_id: int
+    """Broker id of a follower; -1 consumer; -2 debugging consumer."""
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    partitions: tuple[FetchPartition, ...]
+    isolation_level: int = READ_UNCOMMITTED
+    session_id: int = 0
+    session_epoch: int = -1
+    forgotten: tuple[TopicPartition, ...] = ()
+    rack_id: str = ""
+    replica_epoch: int = -1
+    """Broker epoch of the fetching follower (KIP-903), -1 if not sent."""
+
+
+@message
+class EpochEndOffset:
+    """An epoch and the offset where it ends (exclusive); (-1, -1) is undefined."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+@message
+class AbortedTransaction:
+    producer_id: int
+    first_offset: int
+
+
+@message
+class FetchPartitionResponse:
+    topic_partition: TopicPartition
+    error: ErrorCode
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: tuple[RecordBatch, ...] = ()
+    """Whole batches as stored: followers share the very objects of the leader."""
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = None
+    preferred_read_replica: int = -1
+    diverging_epoch: EpochEndOffset | None = None
+
+
+@message
+class FetchResponse:
+    error: ErrorCode
+    session_id: int
+    partitions: tuple[FetchPartitionResponse, ...]
+    throttle_time_ms: int = 0
+
+
+@message
+class ListOffsetsPartition:
+    topic_partition: TopicPartition
+    timestamp: int
+    """``LATEST_TIMESTAMP``, ``EARLIEST_TIMESTAMP``, ``MAX_TIMESTAMP`` or milliseconds."""
+    current_leader_epoch: int = -1
+
+
+@message
+class ListOffsetsRequest:
+    replica_id: int
+    partitions: tuple[ListOffsetsPartition, ...]
+    isolation_level: int = READ_UNCOMMITTED
+
+
+@message
+class ListOffsetsPartitionResponse:
+    topic_partition: TopicPartition
+    error: ErrorCode
+    timestamp: int = -1
+    offset: int = -1
+    leader_epoch: int = -1
+
+
+@message
+class ListOffsetsResponse:
+    partitions: tuple[ListOffsetsPartitionResponse, ...]
+
+
+@message
+class OffsetForLeaderEpochPartition:
+    topic_partition: TopicPartition
+    leader_epoch: int
+    current_leader_epoch: int = -1
+
+
+@message
+class OffsetForLeaderEpochRequest:
+    replica_id: int
+    partitions: tuple[OffsetForLeaderEpochPartition, ...]
+
+
+@message
+class OffsetForLeaderEpochPartitionResponse:
+    topic_partition: TopicPartition
+    error: ErrorCode
+    leader_epoch: int = -1
+    end_offset: int = -1
+
+
+@message
+class OffsetForLeaderEpochResponse:
+    partitions: tuple[OffsetForLeaderEpochPartitionResponse, ...]
+
+
+@message
+class DeleteRecordsRequest:
+    timeout_ms: int
+    offsets: tuple[tuple[TopicPartition, int], ...]
+    """Requested new log start per partition; -1 means the high watermark."""
+
+
+@message
+class DeleteRecordsResponse:
+    partitions: tuple[tuple[TopicPartition, ErrorCode, int], ...]
+    """(partition, error, low watermark or -1)."""
+
+
+@message
+class InitProducerIdRequest:
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+@message
+class InitProducerIdResponse:
+    error: ErrorCode
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+@message
+class MetadataRequest:
+    topics: tuple[str, ...] | None
+    """None asks for all topics; empty for none."""
+    allow_auto_topic_creation: bool = True
+    topic_ids: tuple[str, ...] = ()
+
+
+@message
+class MetadataPartition:
+    error: ErrorCode
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+
+
+@message
+class MetadataTopic:
+    error: ErrorCode
+    name: str | None
+    is_internal: bool
+    partitions: tuple[MetadataPartition, ...]
+    topic_id: str = ""
+
+
+@message
+class MetadataResponse:
+    brokers: tuple[BrokerInfo, ...]
+    cluster_id: str
+    controller_id: int
+    topics: tuple[MetadataTopic, ...]
+
+
+@message
+class FindCoordinatorRequest:
+    keys: tuple[str, ...]
+    key_type: int = 0
+    """0 group, 1 transaction."""
+
+
+@message
+class Coordinator:
+    key: str
+    error: ErrorCode
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
+    error_message: str | None = None
+
+
+@message
+class FindCoordinatorResponse:
+    coordinators: tuple[Coordinator, ...]
+
+
+@message
+class OffsetCommitPartition:
+    topic_partition: TopicPartition
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@message
+class OffsetCommitRequest:
+    group_id: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None
+    partitions: tuple[OffsetCommitPartition, ...]
+
+
+@message
+class OffsetCommitResponse:
+    partitions: tuple[tuple[TopicPartition, ErrorCode], ...]
+
+
+@message
+class OffsetFetchRequest:
+    group_id: str
+    partitions: tuple[TopicPartition, ...] | None
+    """None asks for all partitions with a committed offset."""
+    require_stable: bool = False
+
+
+@message
+class CommittedOffset:
+    topic_partition: TopicPartition
+    error: ErrorCode
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@message
+class OffsetFetchResponse:
+    error: ErrorCode
+    partitions: tuple[CommittedOffset, ...]

@@ -1,0 +1,37 @@
+"""What a core asks of the place it runs in: time, timers, randomness, sending.
+
+Cores never read a clock, start a thread or open a socket; an actor hands them a ``Host``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Timer(Protocol):
+    """A scheduled call."""
+
+    def cancel(self) -> None: ...
+
+
+class Host(Protocol):
+    """The surroundings of a core: one actor of one runtime."""
+
+    name: str
+    """Name of the actor in the network, such as ``broker-1``."""
+    rng: random.Random
+    """Seeded generator of the runtime."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch, by the clock of the runtime."""
+        ...
+
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        """Call back inside this actor after a delay; dropped when the actor has died."""
+        ...
+
+    def send(self, destination: str, message: Any) -> None:
+        """Send a message to another actor through the network; no answer is expected."""
+        ...

@@ -1,0 +1,162 @@
+"""Values that every layer speaks of: partitions, leadership, replica assignments, brokers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+NO_LEADER = -1
+"""Leader id of a partition that has no leader (Kafka: ``LeaderAndIsr.NoLeader``)."""
+LEADER_DURING_DELETE = -2
+"""Leader id announced for partitions of a topic being deleted."""
+EPOCH_UNKNOWN = -1
+EPOCH_DURING_DELETE = -2
+NO_EPOCH = -1
+NO_OFFSET = -1
+
+_FREEZE_MESSAGES = os.environ.get("FAKEKAFKA_FROZEN_MESSAGES", "") == "1"
+
+
+@dataclass_transform(frozen_default=True)
+def message(cls: type[T]) -> type[T]:
+    """Declare a message: an immutable dataclass with slots.
+
+    Type checkers see a frozen dataclass. At run time the freezing itself is applied only when
+    ``FAKEKAFKA_FROZEN_MESSAGES=1`` (the test suite sets it), because a frozen ``__init__`` costs
+    four times a plain one and messages are the hottest objects of a simulation.
+    """
+    if _FREEZE_MESSAGES:
+        return dataclass(frozen=True, slots=True)(cls)
+    return dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+class TopicPartition(NamedTuple):
+    """A partition's name; sorts by topic, then number."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class PartitionReplica(NamedTuple):
+    """One replica of a partition (Kafka: ``PartitionAndReplica``)."""
+
+    topic: str
+    partition: int
+    broker_id: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@message
+class LeaderAndIsr:
+    """Leadership of one partition as stored in its state znode."""
+
+    leader: int
+    """Broker id, or ``NO_LEADER``."""
+    leader_epoch: int
+    """Grows by one with every leadership decision; never with an ISR expansion."""
+    isr: tuple[int, ...]
+    """In-sync replica ids in list order; never empty once created (2.8)."""
+    zk_version: int
+    """Data version of the state znode this value was read from or written as."""
+
+    def with_zk_version(self, zk_version: int) -> LeaderAndIsr:
+        return LeaderAndIsr(self.leader, self.leader_epoch, self.isr, zk_version)
+
+
+@message
+class LeaderIsrAndControllerEpoch:
+    """Leadership plus the epoch of the controller that decided it."""
+
+    leader_and_isr: LeaderAndIsr
+    controller_epoch: int
+
+
+@message
+class ReplicaAssignment:
+    """Replicas of a partition with what an ongoing reassignment adds and removes (KIP-455)."""
+
+    replicas: tuple[int, ...]
+    """All replicas, target first: a superset of ``adding`` and ``removing``."""
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """Replicas before the ongoing reassignment."""
+        if not self.adding:
+            return self.replicas
+        return tuple(r for r in self.replicas if r not in self.adding)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """Replicas after the ongoing reassignment."""
+        if not self.removing:
+            return self.replicas
+        return tuple(r for r in self.replicas if r not in self.removing)
+
+    @property
+    def is_being_reassigned(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    def reassign_to(self, target: Iterable[int]) -> ReplicaAssignment:
+        """Start (or redirect) a reassignment to ``target``, from the *origin* replicas."""
+        wanted = tuple(target)
+        origin = self.origin
+        full = tuple(dict.fromkeys(wanted + origin))
+        return ReplicaAssignment(
+            full,
+            tuple(r for r in full if r not in origin),
+            tuple(r for r in full if r not in wanted),
+        )
+
+    def remove_replica(self, replica: int) -> ReplicaAssignment:
+        return ReplicaAssignment(
+            tuple(r for r in self.replicas if r != replica),
+            tuple(r for r in self.adding if r != replica),
+            tuple(r for r in self.removing if r != replica),
+        )
+
+
+@message
+class EndPoint:
+    """A listener a broker advertises."""
+
+    host: str
+    port: int
+    listener: str = "PLAINTEXT"
+    security_protocol: str = "PLAINTEXT"
+
+
+@message
+class BrokerInfo:
+    """A registered broker as the controller announces it."""
+
+    id: int
+    endpoints: tuple[EndPoint, ...]
+    rack: str | None = None
+    features: tuple[tuple[str, int, int], ...] = ()
+
+    def endpoint(self, listener: str) -> EndPoint | None:
+        for endpoint in self.endpoints:
+            if endpoint.listener == listener:
+                return endpoint
+        return None
+
+
+def changed(value: T, **fields: Any) -> T:
+    """A copy of a message with some fields replaced."""
+    return replace(value, **fields)  # type: ignore[type-var]
+
+
+Clock = Callable[[], int]
+"""Milliseconds since the Unix epoch, by the clock of the runtime."""

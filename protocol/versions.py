@@ -1,0 +1,237 @@
+"""Behaviour flags per emulated version: the one table in which versions are compared.
+
+Every flag is named for what it does. The sources are control_plane section 20 and the version
+notes of the data plane reference; releases in comments are those in which the behaviour changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import UsageError
+
+KAFKA_VERSIONS = ("0.10", "1.1", "2.8", "3.9")
+DEFAULT_KAFKA_VERSION = "3.9"
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What the emulated release does where releases differ."""
+
+    kafka_version: str
+
+    # controller
+    epoch_created_in_one_transaction: bool  # >= 2.1: /controller and its epoch in one multi
+    guard_controller_writes: bool  # >= 2.1: every write checks /controller_epoch
+    broker_epochs: bool  # >= 2.2, KIP-380
+    preempt_queued_events: bool  # >= 2.0
+    pipelined_zookeeper: bool  # >= 1.1: asynchronous client, KAFKA-5642
+    empty_update_metadata_means_all: bool  # < 2.2
+    legacy_selectors: bool  # <= 1.0: one selector class per strategy
+    last_isr_member_always_kept: bool  # >= 1.1; before only with unclean election off
+    startup_moves_dead_replicas_offline: bool  # >= 2.3
+    ineligible_from_offline: bool  # >= 2.3
+    nonexistent_at_deletion_start: bool  # >= 2.1
+    preferred_election_blocks_deletion: bool  # 0.10
+    elect_leaders_api: bool  # >= 2.4
+    unclean_toggle_without_failover: bool  # >= 2.0 broker, >= 2.1 topic
+    reassignment_api: bool  # >= 2.4, KIP-455
+    alter_isr: bool  # >= 2.7, KIP-497
+    alter_isr_strict: bool  # >= 3.x: newer epochs refused, ineligible replicas refused
+    log_dir_failure_handling: bool  # >= 1.0
+    new_replica_reads_zookeeper: bool  # 0.10
+    controlled_shutdown_tells_leaving_broker: bool  # 0.10 and >= 2.3, not 1.1
+    stop_replica_per_partition_delete: bool  # >= 2.6: one request with mixed delete flags
+    stop_replica_accepts_equal_epoch: bool  # >= 3.4.1, KAFKA-13972
+    announce_dead_broker_unless_elected: bool  # >= 3.1, control_plane 8.4
+    rebalance_skips_only_reassigning: bool  # >= 3.4; before: any reassignment stops all
+    rebalance_needs_isr: bool  # >= 2.6: the preferred replica must be in the ISR
+    rebalance_one_by_one: bool  # < 2.0
+    rebalance_fixed_rate: bool  # 0.10
+    topic_ids: bool  # >= 2.8, KIP-516
+    feature_versioning: bool  # >= 2.7: the /feature znode
+    topic_znode_version: int
+    broker_znode_version: int
+
+    # data plane
+    truncation: Literal["high_watermark", "leader_epoch", "fetch"]
+    epoch_cache: bool  # >= 0.11, KIP-101
+    epoch_registered_at_election: bool  # >= 2.0, KIP-279
+    epoch_truncation_rounds: bool  # >= 2.0: the answer names an epoch, several rounds
+    fetch_epoch_fencing: bool  # >= 2.1, KIP-320
+    caught_up_by_previous_fetch: bool  # >= 0.10.2
+    caught_up_reset_at_election: bool  # >= 0.11
+    high_watermark_waits_for_joiner: bool  # >= 0.10.2
+    joiner_must_be_eligible: bool  # >= 3.3
+    high_watermark_frozen_under_min_isr: bool  # >= 3.7
+    shrink_commit_moves_high_watermark: bool  # >= 3.0
+    isr_join_needs_epoch_start: bool  # >= 2.0.1, KAFKA-7128
+    isr_member_at_end_never_removed: bool  # >= 2.1
+    make_follower_restarts: Literal["leader_changed", "epoch_gap", "epoch_changed"]
+    partition_epoch_checked: bool  # >= 3.0
+    alter_isr_errors_roll_back: bool  # >= 3.0
+    out_of_range_halts_broker: bool  # 0.10: unless unclean election is allowed
+    foreign_follower_is_error: bool  # 0.10
+    follower_failure_stops_fetcher: bool  # 0.10: one bad partition kills the thread
+    fetch_sessions: bool  # >= 1.1, KIP-227
+    fetch_from_follower: bool  # >= 2.4, KIP-392
+    preferred_replica_answers_at_once: bool  # >= 3.3, KAFKA-13767
+    unknown_producer_id_refused: bool  # < 2.5
+    idempotent_producers: bool  # >= 0.11
+    max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
+
+
+_V28 = Behaviour(
+    kafka_version="2.8",
+    epoch_created_in_one_transaction=True,
+    guard_controller_writes=True,
+    broker_epochs=True,
+    preempt_queued_events=True,
+    pipelined_zookeeper=True,
+    empty_update_metadata_means_all=False,
+    legacy_selectors=False,
+    last_isr_member_always_kept=True,
+    startup_moves_dead_replicas_offline=True,
+    ineligible_from_offline=True,
+    nonexistent_at_deletion_start=True,
+    preferred_election_blocks_deletion=False,
+    elect_leaders_api=True,
+    unclean_toggle_without_failover=True,
+    reassignment_api=True,
+    alter_isr=True,
+    alter_isr_strict=False,
+    log_dir_failure_handling=True,
+    new_replica_reads_zookeeper=False,
+    controlled_shutdown_tells_leaving_broker=True,
+    stop_replica_per_partition_delete=True,
+    stop_replica_accepts_equal_epoch=False,
+    announce_dead_broker_unless_elected=False,
+    rebalance_skips_only_reassigning=False,
+    rebalance_needs_isr=True,
+    rebalance_one_by_one=False,
+    rebalance_fixed_rate=False,
+    topic_ids=True,
+    feature_versioning=True,
+    topic_znode_version=3,
+    broker_znode_version=5,
+    truncation="fetch",
+    epoch_cache=True,
+    epoch_registered_at_election=True,
+    epoch_truncation_rounds=True,
+    fetch_epoch_fencing=True,
+    caught_up_by_previous_fetch=True,
+    caught_up_reset_at_election=True,
+    high_watermark_waits_for_joiner=True,
+    joiner_must_be_eligible=False,
+    high_watermark_frozen_under_min_isr=False,
+    shrink_commit_moves_high_watermark=False,
+    isr_join_needs_epoch_start=True,
+    isr_member_at_end_never_removed=True,
+    make_follower_restarts="epoch_changed",
+    partition_epoch_checked=False,
+    alter_isr_errors_roll_back=False,
+    out_of_range_halts_broker=False,
+    foreign_follower_is_error=False,
+    follower_failure_stops_fetcher=False,
+    fetch_sessions=True,
+    fetch_from_follower=True,
+    preferred_replica_answers_at_once=False,
+    unknown_producer_id_refused=False,
+    idempotent_producers=True,
+    max_timestamp_lookup=False,
+)
+
+
+def _derive(base: Behaviour, **flags: object) -> Behaviour:
+    values = {name: getattr(base, name) for name in Behaviour.__slots__}
+    return Behaviour(**{**values, **flags})  # type: ignore[arg-type]
+
+
+_V39 = _derive(
+    _V28,
+    kafka_version="3.9",
+    alter_isr_strict=True,
+    stop_replica_accepts_equal_epoch=True,
+    announce_dead_broker_unless_elected=True,
+    rebalance_skips_only_reassigning=True,
+    joiner_must_be_eligible=True,
+    high_watermark_frozen_under_min_isr=True,
+    shrink_commit_moves_high_watermark=True,
+    partition_epoch_checked=True,
+    alter_isr_errors_roll_back=True,
+    preferred_replica_answers_at_once=True,
+    max_timestamp_lookup=True,
+)
+_V11 = _derive(
+    _V28,
+    kafka_version="1.1",
+    epoch_created_in_one_transaction=False,
+    guard_controller_writes=False,
+    broker_epochs=False,
+    preempt_queued_events=False,
+    empty_update_metadata_means_all=True,
+    startup_moves_dead_replicas_offline=False,
+    ineligible_from_offline=False,
+    nonexistent_at_deletion_start=False,
+    elect_leaders_api=False,
+    unclean_toggle_without_failover=False,
+    reassignment_api=False,
+    alter_isr=False,
+    controlled_shutdown_tells_leaving_broker=False,
+    stop_replica_per_partition_delete=False,
+    rebalance_needs_isr=False,
+    rebalance_one_by_one=True,
+    topic_ids=False,
+    feature_versioning=False,
+    topic_znode_version=1,
+    broker_znode_version=4,
+    truncation="leader_epoch",
+    epoch_registered_at_election=False,
+    epoch_truncation_rounds=False,
+    fetch_epoch_fencing=False,
+    isr_join_needs_epoch_start=False,
+    isr_member_at_end_never_removed=False,
+    make_follower_restarts="epoch_gap",
+    fetch_from_follower=False,
+    unknown_producer_id_refused=True,
+)
+_V010 = _derive(
+    _V11,
+    kafka_version="0.10",
+    pipelined_zookeeper=False,
+    legacy_selectors=True,
+    last_isr_member_always_kept=False,
+    preferred_election_blocks_deletion=True,
+    log_dir_failure_handling=False,
+    new_replica_reads_zookeeper=True,
+    controlled_shutdown_tells_leaving_broker=True,
+    rebalance_fixed_rate=True,
+    truncation="high_watermark",
+    epoch_cache=False,
+    caught_up_by_previous_fetch=False,
+    caught_up_reset_at_election=False,
+    high_watermark_waits_for_joiner=False,
+    make_follower_restarts="leader_changed",
+    out_of_range_halts_broker=True,
+    foreign_follower_is_error=True,
+    follower_failure_stops_fetcher=True,
+    fetch_sessions=False,
+    idempotent_producers=False,
+)
+
+_BEHAVIOURS = {b.kafka_version: b for b in (_V010, _V11, _V28, _V39)}
+
+
+def behaviour(kafka_version: str) -> Behaviour:
+    """The flags of an emulated version.
+
+    Raises ``UsageError`` for a version that is not emulated.
+    """
+    try:
+        return _BEHAVIOURS[kafka_version]
+    except KeyError:
+        raise UsageError(
+            f"kafka_version {kafka_version!r} is not emulated; use one of "
+            + ", ".join(repr(v) for v in KAFKA_VERSIONS)
+        ) from None
