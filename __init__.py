@@ -2,4 +2,45 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .protocol.errors import FakeKafkaError, KafkaError, UsageError
+    from .testing.cluster import Cluster, WaitTimeout
+    from .testing.defaults import kafka_defaults
+    from .testing.simulation import Simulation
+
+_PUBLIC = {
+    "Cluster": "testing.cluster",
+    "FakeKafkaError": "protocol.errors",
+    "KafkaError": "protocol.errors",
+    "Simulation": "testing.simulation",
+    "UsageError": "protocol.errors",
+    "WaitTimeout": "testing.cluster",
+    "kafka_defaults": "testing.defaults",
+}
+
+__all__ = [
+    "Cluster",
+    "FakeKafkaError",
+    "KafkaError",
+    "Simulation",
+    "UsageError",
+    "WaitTimeout",
+    "__version__",
+    "kafka_defaults",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public names on first use: ``fakekafka --version`` needs none of them."""
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value

@@ -28,6 +28,16 @@ VIRTUAL_EPOCH_MS = 1_767_225_600_000
 caught up carries time 0 and must not look recent (data_plane 3.2, clock trap)."""
 
 
+_LEVELS = {
+    "trace": 5,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
 class RuntimeTimer(Protocol):
     """A scheduled call of a node."""
 
@@ -193,6 +203,10 @@ class Runtime(abc.ABC):
         name = node.name if node is not None else "runtime"
         self.failures.append((name, error))
         logger.error("%s failed: %r", name, error, exc_info=error)
+
+    def log(self, name: str, level: str, text: str) -> None:
+        """Hand a core's log line to Python's logging, under the node's name."""
+        logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)
 
     def note(self, kind: str, actor: str, text: str) -> None:
         """Write a fault or a note into the trace."""

@@ -35,6 +35,8 @@ class TopicResult:
     partitions: int = -1
     replication_factor: int = -1
     config: tuple[tuple[str, str | None], ...] = ()
+    """Names and values where sources do not matter; else ``config_entries``."""
+    config_entries: tuple[ConfigEntry, ...] = ()
 
 
 @message
@@ -99,6 +101,7 @@ class AlterPartitionReassignmentsRequest:
 class AlterPartitionReassignmentsResponse:
     error: ErrorCode
     partitions: tuple[tuple[TopicPartition, ErrorCode, str | None], ...] = ()
+    error_message: str | None = None
 
 
 @message
@@ -119,6 +122,7 @@ class OngoingReassignment:
 class ListPartitionReassignmentsResponse:
     error: ErrorCode
     reassignments: tuple[OngoingReassignment, ...] = ()
+    error_message: str | None = None
 
 
 TOPIC_RESOURCE = 2
@@ -135,6 +139,7 @@ class ConfigResource:
 class DescribeConfigsRequest:
     resources: tuple[tuple[ConfigResource, tuple[str, ...] | None], ...]
     include_synonyms: bool = False
+    include_documentation: bool = False
 
 
 @message
@@ -146,6 +151,9 @@ class ConfigEntry:
     read_only: bool = False
     config_type: int = 0
     is_default: bool = False
+    synonyms: tuple[tuple[str, str | None, int], ...] = ()
+    """(name, value, source), the value in force first."""
+    documentation: str | None = None
 
 
 @message

@@ -59,12 +59,16 @@ class ProducePartitionResponse:
     log_start_offset: int = -1
     record_errors: tuple[tuple[int, str], ...] = ()
     error_message: str | None = None
+    current_leader: tuple[int, int] | None = None
+    """(leader, leader epoch) told to a client that asked the wrong broker (KIP-951)."""
 
 
 @message
 class ProduceResponse:
     partitions: tuple[ProducePartitionResponse, ...]
     throttle_time_ms: int = 0
+    node_endpoints: tuple[BrokerInfo, ...] = ()
+    """Brokers named by ``current_leader`` fields (KIP-951)."""
 
 
 @message
@@ -120,6 +124,8 @@ class FetchPartitionResponse:
     aborted_transactions: tuple[AbortedTransaction, ...] | None = None
     preferred_read_replica: int = -1
     diverging_epoch: EpochEndOffset | None = None
+    current_leader: tuple[int, int] | None = None
+    """(leader, leader epoch) told to a client that asked the wrong broker (KIP-951)."""
 
 
 @message
@@ -128,6 +134,7 @@ class FetchResponse:
     session_id: int
     partitions: tuple[FetchPartitionResponse, ...]
     throttle_time_ms: int = 0
+    node_endpoints: tuple[BrokerInfo, ...] = ()
 
 
 @message
@@ -219,6 +226,8 @@ class MetadataRequest:
     """None asks for all topics; empty for none."""
     allow_auto_topic_creation: bool = True
     topic_ids: tuple[str, ...] = ()
+    include_cluster_authorized_operations: bool = False
+    include_topic_authorized_operations: bool = False
 
 
 @message
@@ -239,6 +248,8 @@ class MetadataTopic:
     is_internal: bool
     partitions: tuple[MetadataPartition, ...]
     topic_id: str = ""
+    authorized_operations: int | None = None
+    """Bit set of ACL operations; None where no authorizer decides."""
 
 
 @message
@@ -247,6 +258,7 @@ class MetadataResponse:
     cluster_id: str
     controller_id: int
     topics: tuple[MetadataTopic, ...]
+    authorized_operations: int | None = None
 
 
 @message
@@ -286,6 +298,8 @@ class OffsetCommitRequest:
     member_id: str
     group_instance_id: str | None
     partitions: tuple[OffsetCommitPartition, ...]
+    retention_time_ms: int = -1
+    """Versions 2-4; -1 takes ``offsets.retention.minutes``."""
 
 
 @message

@@ -1,1 +1,1 @@
-"""."""
+"""The public face: clusters, simulations, their handles, fault injection, the pytest plugin."""

@@ -1,0 +1,239 @@
+"""The broker actor: startup, shutdown, and the request handlers of Kafka's ``KafkaApis``.
+
+States, as Kafka names them: ``starting`` -> ``running`` -> ``pending_controlled_shutdown`` ->
+``shutting_down`` -> ``not_running``. Requests that arrive before ``running`` wait: the socket
+is bound and the controller may already send, but nothing is processed (control_plane 8.0).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.awaiting import Cancelled, Pending
+from ..protocol.control import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+from ..protocol.values import BrokerInfo, EndPoint
+from ..replication.fetcher_manager import FetcherManager
+from ..replication.metadata_cache import MetadataCache
+from ..replication.replica_manager import ReplicaManager
+from ..statemachines.admin_manager import AdminManager
+from ..statemachines.broker_registration import BrokerRegistration
+from ..statemachines.dynamic_config import DynamicConfigManager
+from .broker_admin import AdminHandlers
+from .broker_apis import DataHandlers
+from .broker_control import ControlHandlers
+from .channels import broker_name, sleep
+from .isr_channels import make_isr_updater
+from .node import Delivery, Node
+from .producer_ids import ProducerIds
+from .replica_fetcher import ReplicaFetcherActor
+from .waiting import MetadataWaiters
+
+if TYPE_CHECKING:
+    from ..replication.fetcher import ReplicaFetcher
+    from .broker_process import BrokerSpec
+    from .controller import ControllerActor
+    from .runtime import Process, Runtime
+
+
+class Broker(ControlHandlers, DataHandlers, AdminHandlers, Node):
+    """One broker: its replica manager, metadata cache and request handlers."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        spec: BrokerSpec,
+        controller_node: ControllerActor,
+        endpoint: EndPoint,
+        exited: Callable[[], object],
+    ) -> None:
+        super().__init__(runtime, name, process)
+        self.spec = spec
+        self.broker_id = spec.broker_id
+        self.config = spec.config
+        self.behaviour = spec.behaviour
+        self.state = "not_running"
+        self.running: Pending[None] = Pending()
+        self.controller_node = controller_node
+        self.controller = controller_node.controller
+        self.zk = controller_node.zk
+        self.info = BrokerInfo(self.broker_id, (endpoint,), spec.rack)
+        controller_node.broker_info = self.info
+        self.cluster_id = spec.cluster_id
+        self.metadata_cache = MetadataCache(self.broker_id)
+        self.waiters = MetadataWaiters(self)
+        self.producer_ids = ProducerIds(self.broker_id, self.zk)
+        self._exited = exited
+        self._early: deque[Delivery] = deque()
+        self._shutdown: Pending[bool] | None = None
+        self.dynamic_config = DynamicConfigManager(
+            broker_id=self.broker_id,
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            zk=self.zk,
+            controller=self.controller,
+            on_topic_config=self._topic_config_changed,
+        )
+        self.fetcher_manager = FetcherManager(
+            broker_id=self.broker_id,
+            config=self.config,
+            behaviour=self.behaviour,
+            start_fetcher=self._start_fetcher,
+            stop_fetcher=self._stop_fetcher,
+        )
+        self.replica_manager = ReplicaManager(
+            broker_id=self.broker_id,
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            disk=spec.disk,
+            metadata_cache=self.metadata_cache,
+            isr_updater=make_isr_updater(self),
+            fetcher_manager=self.fetcher_manager,
+            topic_config=self.dynamic_config.topic_config,
+            broker_epoch=lambda: self.controller.broker_epoch,
+        )
+        self.admin = AdminManager(
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            zk=self.zk,
+            controller=self.controller,
+            metadata_cache=self.metadata_cache,
+            wait=self.waiters.wait,
+        )
+        self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def on_start(self) -> None:
+        self.set_state("starting")
+        self.start_task(self._start())
+
+    def set_state(self, state: str) -> None:
+        self.state = state
+        self.runtime.note("note", self.name, f"state {state}")
+        for listener in self.spec.on_state:
+            listener(self.broker_id, state)
+
+    async def _start(self) -> None:
+        """Kafka's ``KafkaServer.startup`` in its order (control_plane 8.0)."""
+        try:
+            self.controller_node.zk_client.start()
+            await self.controller_node.zk_client.wait_until_connected()
+            await self.zk.create_top_level_paths()
+            self.cluster_id = await self.zk.create_or_get_cluster_id(self.spec.cluster_id)
+            await self.dynamic_config.load()
+            self.replica_manager.startup()
+            registration = BrokerRegistration(self.controller)
+            await registration.register()
+            await self.controller.startup()
+            await self.dynamic_config.startup()
+        except Cancelled:
+            raise
+        except FakeKafkaError as error:
+            self.running.set_exception(error)
+            self.runtime.note("note", self.name, f"start failed: {error}")
+            self._exited()
+            return
+        self.set_state("running")
+        self.spec.listener.serve()
+        self.running.set_result(None)
+        early, self._early = self._early, deque()
+        for delivery in early:
+            self.receive(delivery)
+
+    def _handle(self, delivery: Delivery) -> None:
+        if self.state == "starting":
+            self._early.append(delivery)
+        else:
+            super()._handle(delivery)
+
+    def begin_shutdown(self) -> Pending[bool]:
+        """Shut down in control; calling it again gives the same outcome."""
+        if self._shutdown is None:
+            self._shutdown = self.start_task(self._shut_down())
+        return self._shutdown
+
+    async def _shut_down(self) -> bool:
+        moved = True
+        if self.config["controlled.shutdown.enable"] and self.state == "running":
+            self.set_state("pending_controlled_shutdown")
+            moved = await self._controlled_shutdown()
+        self.set_state("shutting_down")
+        self.fetcher_manager.close()
+        self.replica_manager.shutdown(checkpoint=True)
+        await self.controller.shutdown()
+        await self.controller_node.zk_client.close()
+        # The task must end before the node is halted, or halting would cancel it.
+        self.runtime.call_later(None, 0, self._exited)
+        return moved
+
+    async def _controlled_shutdown(self) -> bool:
+        """Broker side of the controlled shutdown (control_plane 9): up to three attempts."""
+        backoff_ms = self.config["controlled.shutdown.retry.backoff.ms"]
+        for _ in range(self.config["controlled.shutdown.max.retries"]):
+            try:
+                controller_id = await self.zk.get_controller_id()
+                if controller_id is not None:
+                    response: ControlledShutdownResponse = await self.ask(
+                        broker_name(controller_id),
+                        ControlledShutdownRequest(self.broker_id, self.controller.broker_epoch),
+                        self.config["controller.socket.timeout.ms"],
+                    )
+                    if response.error == ErrorCode.NONE and not response.remaining_partitions:
+                        return True
+            except Cancelled:
+                raise
+            except FakeKafkaError as error:
+                self.runtime.log(self.name, "info", f"controlled shutdown: {error}")
+            await sleep(self, backoff_ms)
+        self.runtime.log(self.name, "warn", "proceeding with an unclean shutdown")
+        return False
+
+    def on_halt(self) -> None:
+        self.replica_manager.crash()
+        if not self.running.done:
+            self.running.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "killed"))
+
+    # -- fetchers ------------------------------------------------------------------------------
+
+    def _start_fetcher(self, fetcher: ReplicaFetcher) -> None:
+        name = f"fetcher-{self.broker_id}-from-{fetcher.leader_id}"
+        if fetcher.fetcher_id:
+            name += f"-{fetcher.fetcher_id}"
+        self._fetchers[fetcher] = self.runtime.spawn(
+            ReplicaFetcherActor,
+            name,
+            self.process,
+            fetcher,
+            self.config["replica.socket.timeout.ms"],
+        )
+
+    def _stop_fetcher(self, fetcher: ReplicaFetcher) -> None:
+        actor = self._fetchers.pop(fetcher, None)
+        if actor is not None:
+            actor.halt()
+
+    def _topic_config_changed(self, topic: str) -> None:
+        self.replica_manager.update_topic_config(topic)
+
+    # -- where requests go ---------------------------------------------------------------------
+
+    def controller_broker_name(self) -> str | None:
+        """Node of the broker believed to be the active controller."""
+        controller_id = self.metadata_cache.controller_id
+        if controller_id is None or controller_id < 0:
+            return None
+        return broker_name(controller_id)
+
+    def context_of(self, delivery: Delivery) -> Any:
+        return delivery.context

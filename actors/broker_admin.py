@@ -1,0 +1,64 @@
+"""Handlers of the admin APIs; the rules are in ``statemachines.admin_manager``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.admin import (
+    AlterConfigsRequest,
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeConfigsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+
+if TYPE_CHECKING:
+    from .broker import Broker
+    from .node import Delivery
+
+
+class AdminHandlers:
+    """Each is a coroutine: it may wait for ZooKeeper, the controller or the metadata."""
+
+    async def on_create_topics_request(
+        self: Broker, request: CreateTopicsRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.create_topics(request)
+
+    async def on_delete_topics_request(
+        self: Broker, request: DeleteTopicsRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.delete_topics(request)
+
+    async def on_create_partitions_request(
+        self: Broker, request: CreatePartitionsRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.create_partitions(request)
+
+    async def on_elect_leaders_request(
+        self: Broker, request: ElectLeadersRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.elect_leaders(request)
+
+    async def on_alter_partition_reassignments_request(
+        self: Broker, request: AlterPartitionReassignmentsRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.alter_partition_reassignments(request)
+
+    async def on_list_partition_reassignments_request(
+        self: Broker, request: ListPartitionReassignmentsRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.list_partition_reassignments(request)
+
+    async def on_describe_configs_request(
+        self: Broker, request: DescribeConfigsRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.describe_configs(request)
+
+    async def on_alter_configs_request(
+        self: Broker, request: AlterConfigsRequest, _delivery: Delivery
+    ) -> Any:
+        return await self.admin.alter_configs(request)

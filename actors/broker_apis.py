@@ -1,0 +1,146 @@
+"""Handlers of the data APIs: produce, fetch, offsets, metadata, producer ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..protocol.admin import CreateTopicsRequest
+from ..protocol.awaiting import Cancelled
+from ..protocol.data import (
+    INTERNAL_CONTEXT,
+    DeleteRecordsRequest,
+    FetchRequest,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    MetadataTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    ProduceRequest,
+    RequestContext,
+)
+from ..protocol.errors import ErrorCode, FakeKafkaError
+
+if TYPE_CHECKING:
+    from .broker import Broker
+    from .node import Delivery
+
+_AUTO_CREATE_TIMEOUT_MS = 30000
+
+
+class DataHandlers:
+    """What producers, consumers and followers ask."""
+
+    def on_produce_request(self: Broker, request: ProduceRequest, delivery: Delivery) -> None:
+        self.replica_manager.append_records(
+            request,
+            delivery.context or INTERNAL_CONTEXT,
+            lambda response: self.reply(delivery, response),
+        )
+
+    def on_fetch_request(self: Broker, request: FetchRequest, delivery: Delivery) -> None:
+        self.replica_manager.fetch_messages(
+            request,
+            delivery.context or INTERNAL_CONTEXT,
+            lambda response: self.reply(delivery, response),
+        )
+
+    def on_list_offsets_request(
+        self: Broker, request: ListOffsetsRequest, delivery: Delivery
+    ) -> ListOffsetsResponse:
+        return self.replica_manager.list_offsets(request, delivery.context or INTERNAL_CONTEXT)
+
+    def on_offset_for_leader_epoch_request(
+        self: Broker, request: OffsetForLeaderEpochRequest, delivery: Delivery
+    ) -> OffsetForLeaderEpochResponse:
+        return self.replica_manager.offsets_for_leader_epoch(
+            request, delivery.context or INTERNAL_CONTEXT
+        )
+
+    def on_delete_records_request(
+        self: Broker, request: DeleteRecordsRequest, delivery: Delivery
+    ) -> None:
+        self.replica_manager.delete_records(
+            request,
+            delivery.context or INTERNAL_CONTEXT,
+            lambda response: self.reply(delivery, response),
+        )
+
+    async def on_init_producer_id_request(
+        self: Broker, request: InitProducerIdRequest, _delivery: Delivery
+    ) -> InitProducerIdResponse:
+        """Ids for idempotent producers (data_plane 13.4, first rows)."""
+        if request.transactional_id == "":
+            return InitProducerIdResponse(ErrorCode.INVALID_REQUEST)
+        if request.transactional_id is not None:
+            return InitProducerIdResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return InitProducerIdResponse(ErrorCode.NONE, await self.producer_ids.next_id(), 0)
+
+    def on_metadata_request(
+        self: Broker, request: MetadataRequest, delivery: Delivery
+    ) -> MetadataResponse:
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        response = self.metadata_cache.metadata(request, context.listener, self.cluster_id)
+        if (
+            request.topics
+            and request.allow_auto_topic_creation
+            and self.config["auto.create.topics.enable"]
+        ):
+            missing = [
+                topic.name
+                for topic in response.topics
+                if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name is not None
+            ]
+            if missing:
+                return self._with_auto_creation(response, missing)
+        return response
+
+    def _with_auto_creation(
+        self: Broker, response: MetadataResponse, missing: list[str]
+    ) -> MetadataResponse:
+        """Start creating unknown topics; what the client sees meanwhile is data_plane 15.4."""
+        creatable: dict[str, ErrorCode] = {}
+        for name in missing:
+            creatable[name] = self.admin.check_auto_creation(name, creatable)
+        wanted = [name for name, error in creatable.items() if error == ErrorCode.NONE]
+        shown = (
+            ErrorCode.LEADER_NOT_AVAILABLE
+            if self.controller.is_active
+            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
+        if wanted:
+            self.start_task(self._auto_create(wanted))
+        topics = tuple(
+            topic
+            if topic.name not in creatable
+            else MetadataTopic(
+                creatable[topic.name] or shown, topic.name, topic.is_internal, (), topic.topic_id
+            )
+            for topic in response.topics
+        )
+        return MetadataResponse(
+            response.brokers, response.cluster_id, response.controller_id, topics
+        )
+
+    async def _auto_create(self: Broker, names: list[str]) -> None:
+        request = CreateTopicsRequest(
+            tuple(self.admin.auto_topic(name) for name in names), _AUTO_CREATE_TIMEOUT_MS
+        )
+        await self.create_at_controller(request)
+
+    async def create_at_controller(self: Broker, request: CreateTopicsRequest) -> None:
+        """Forward a creation to the active controller; the metadata update tells the outcome."""
+        destination = self.controller_broker_name()
+        if destination is None:
+            return
+        try:
+            await self.ask(destination, request, request.timeout_ms + 1000)
+        except Cancelled:
+            raise
+        except FakeKafkaError as error:
+            self.runtime.log(self.name, "info", f"topic auto-creation: {error}")
+
+

@@ -1,0 +1,69 @@
+"""Handlers of the controller's requests and of those only a controller answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.control import (
+    AlterIsrRequest,
+    AlterIsrResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from ..protocol.errors import ErrorCode, KafkaError
+from ..statemachines.errors import ControllerMoved
+
+if TYPE_CHECKING:
+    from .broker import Broker
+    from .node import Delivery
+
+
+class ControlHandlers:
+    """LeaderAndIsr, StopReplica, UpdateMetadata; AlterIsr and ControlledShutdown."""
+
+    def on_leader_and_isr_request(
+        self: Broker, request: LeaderAndIsrRequest, _delivery: Delivery
+    ) -> LeaderAndIsrResponse:
+        return self.replica_manager.become_leader_or_follower(request)
+
+    def on_stop_replica_request(
+        self: Broker, request: StopReplicaRequest, _delivery: Delivery
+    ) -> StopReplicaResponse:
+        return self.replica_manager.stop_replicas(request)
+
+    def on_update_metadata_request(
+        self: Broker, request: UpdateMetadataRequest, _delivery: Delivery
+    ) -> UpdateMetadataResponse:
+        response, _deleted = self.replica_manager.update_metadata(request)
+        self.waiters.examine()
+        return response
+
+    def on_alter_isr_request(self: Broker, request: AlterIsrRequest, delivery: Delivery) -> None:
+        def answer(response: AlterIsrResponse) -> None:
+            self.reply(delivery, response)
+
+        self.controller.alter_isr(request, answer)
+
+    def on_controlled_shutdown_request(
+        self: Broker, request: ControlledShutdownRequest, delivery: Delivery
+    ) -> None:
+        def answer(outcome: Any) -> None:
+            self.reply(delivery, _controlled_shutdown_response(outcome))
+
+        self.controller.controlled_shutdown(request.broker_id, request.broker_epoch, answer)
+
+
+def _controlled_shutdown_response(outcome: Any) -> ControlledShutdownResponse:
+    if isinstance(outcome, ControllerMoved):
+        return ControlledShutdownResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
+    if isinstance(outcome, KafkaError):
+        return ControlledShutdownResponse(outcome.code)
+    if isinstance(outcome, BaseException):
+        return ControlledShutdownResponse(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return ControlledShutdownResponse(ErrorCode.NONE, tuple(outcome))

@@ -1,0 +1,78 @@
+"""The controller actor: one ``KafkaController`` with its event queue and ZooKeeper session.
+
+Every broker process has one, active or not. Its node carries the process's only ZooKeeper
+session, so that each of the controller's reads and writes is a message of the lane
+``controller-N``; the broker beside it uses the same session, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..statemachines.controller import KafkaController
+from ..statemachines.kafka_zk_client import KafkaZkClient
+from ..zkfake.client import ZooKeeperClient
+from .channels import ControllerChannels
+from .node import Delivery, Node
+
+if TYPE_CHECKING:
+    from ..protocol.values import BrokerInfo
+    from .broker_process import BrokerSpec
+    from .runtime import Process, Runtime
+
+
+def controller_name(broker_id: int) -> str:
+    """Name of the controller node of a broker's process."""
+    return f"controller-{broker_id}"
+
+
+class ControllerActor(Node):
+    """Hosts the controller core and the ZooKeeper client of one broker process."""
+
+    def __init__(self, runtime: Runtime, name: str, process: Process, spec: BrokerSpec) -> None:
+        super().__init__(runtime, name, process)
+        self.broker_info: BrokerInfo | None = None
+        config = spec.config
+        self.zk_client = ZooKeeperClient(
+            self,
+            spec.zookeepers,
+            config["zookeeper.session.timeout.ms"],
+            config["zookeeper.max.in.flight.requests"],
+        )
+        self.zk = KafkaZkClient(self.zk_client, spec.behaviour)
+        self.channels = ControllerChannels(self, config["controller.socket.timeout.ms"])
+        self.controller = KafkaController(
+            broker_id=spec.broker_id,
+            host=self,
+            config=config,
+            behaviour=spec.behaviour,
+            zk=self.zk,
+            zk_client=self.zk_client,
+            channels=self.channels,
+            broker_info=self._own_info,
+            log=self._log,
+        )
+
+    def _own_info(self) -> BrokerInfo:
+        if self.broker_info is None:
+            raise RuntimeError(f"{self.name} registers before its listener is bound")
+        return self.broker_info
+
+    def _log(self, level: str, text: str) -> None:
+        self.runtime.log(self.name, level, text)
+
+    def receive(self, delivery: Delivery) -> None:
+        if delivery.is_reply or not self.zk_client.on_message(
+            delivery.sender.name, delivery.message
+        ):
+            super().receive(delivery)
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        super().peer_lost(machine, names)
+        for name in sorted(names):
+            self.zk_client.on_disconnect(name)
+
+    def on_halt(self) -> None:
+        self.controller.crash()
+        self.channels.shutdown()
+        self.zk_client.abandon()

@@ -1,0 +1,92 @@
+"""How a leader's ISR proposals reach the controller: by AlterIsr, or through ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..protocol.awaiting import Pending
+from ..protocol.control import AlterIsrRequest, AlterIsrResponse
+from ..protocol.errors import ErrorCode
+from ..protocol.values import LeaderAndIsr, TopicPartition
+from ..replication.isr import AlterIsrManager, IsrUpdater, ZooKeeperIsrManager
+from .channels import sleep
+
+if TYPE_CHECKING:
+    from .broker import Broker
+
+_CONTROLLER_LOOKUP_BACKOFF_MS = 100
+
+
+def make_isr_updater(broker: Broker) -> IsrUpdater:
+    """The ISR updater of the emulated version, wired to this broker's channels."""
+    if broker.behaviour.alter_isr:
+        return AlterIsrManager(
+            host=broker,
+            broker_id=broker.broker_id,
+            broker_epoch=lambda: broker.controller.broker_epoch,
+            send=_AlterIsrChannel(broker).send,
+        )
+
+    def write(
+        topic_partition: TopicPartition,
+        leader_and_isr: LeaderAndIsr,
+        controller_epoch: int,
+        callback: Callable[[ErrorCode, LeaderAndIsr | None], object],
+    ) -> None:
+        broker.start_task(
+            _write_isr(broker, topic_partition, leader_and_isr, controller_epoch, callback)
+        )
+
+    def publish(partitions: Sequence[TopicPartition]) -> None:
+        broker.start_task(broker.zk.propagate_isr_changes(partitions))
+
+    return ZooKeeperIsrManager(host=broker, write=write, publish=publish)
+
+
+async def _write_isr(
+    broker: Broker,
+    topic_partition: TopicPartition,
+    leader_and_isr: LeaderAndIsr,
+    controller_epoch: int,
+    callback: Callable[[ErrorCode, LeaderAndIsr | None], object],
+) -> None:
+    version = await broker.zk.update_partition_isr(
+        topic_partition, leader_and_isr, controller_epoch
+    )
+    if version is None:
+        callback(ErrorCode.INVALID_UPDATE_VERSION, None)
+    else:
+        callback(ErrorCode.NONE, leader_and_isr.with_zk_version(version))
+
+
+class _AlterIsrChannel:
+    """Finds the active controller and asks it, again and again until it answers."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def send(
+        self, request: AlterIsrRequest, callback: Callable[[AlterIsrResponse | None], object]
+    ) -> None:
+        broker = self._broker
+        destination = broker.controller_broker_name()
+        if destination is None:
+            broker.start_task(self._send_later(request, callback))
+            return
+        pending = broker.ask(destination, request, broker.config["controller.socket.timeout.ms"])
+        pending.add_done_callback(lambda done: self._answered(done, callback))
+
+    async def _send_later(
+        self, request: AlterIsrRequest, callback: Callable[[AlterIsrResponse | None], object]
+    ) -> None:
+        await sleep(self._broker, _CONTROLLER_LOOKUP_BACKOFF_MS)
+        self.send(request, callback)
+
+    def _answered(
+        self,
+        pending: Pending[AlterIsrResponse],
+        callback: Callable[[AlterIsrResponse | None], object],
+    ) -> None:
+        if not self._broker.stopped:
+            callback(None if pending.exception is not None else pending.result())

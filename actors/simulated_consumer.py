@@ -1,0 +1,174 @@
+"""A modelled consumer: fetches its assigned partitions from their leaders, for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.awaiting import Pending
+from ..protocol.data import (
+    CONSUMER_REPLICA_ID,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    READ_UNCOMMITTED,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+)
+from ..protocol.errors import ErrorCode
+from ..protocol.values import TopicPartition
+from .channels import broker_name
+from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient
+
+if TYPE_CHECKING:
+    from ..protocol.record_batch import RecordBatch
+    from .runtime import Process, Runtime
+
+
+@dataclass(frozen=True)
+class ConsumerSettings:
+    """Kafka's consumer settings, with the defaults of the 3.x clients (data_plane 16.2)."""
+
+    fetch_max_wait_ms: int = 500
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 52428800
+    max_partition_fetch_bytes: int = 1048576
+    isolation_level: int = READ_UNCOMMITTED
+    auto_offset_reset: str = "earliest"
+    request_timeout_ms: int = 30000
+
+
+class SimulatedConsumer(SimulatedClient):
+    """Reads its partitions; ``on_batch`` sees every batch once per position passed."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        settings: ConsumerSettings,
+    ) -> None:
+        super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
+        self.settings = settings
+        self.positions: dict[TopicPartition, int] = {}
+        self.on_batch: Callable[[TopicPartition, RecordBatch, int], object] | None = None
+        """Called with (partition, batch, position before it)."""
+        self.records_read = 0
+        self._resetting: dict[TopicPartition, None] = {}
+        self._busy: dict[int, None] = {}  # leaders with a fetch in flight
+
+    def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions from where ``auto_offset_reset`` says."""
+        for topic_partition in topic_partitions:
+            self.positions.setdefault(topic_partition, -1)
+            self.use_topic(topic_partition.topic)
+        self.on_metadata()
+
+    def on_metadata(self) -> None:
+        self._poll()
+
+    def _poll(self) -> None:
+        """Send one fetch to every leader that has none in flight."""
+        by_leader: dict[int, list[FetchPartition]] = {}
+        for topic_partition, position in self.positions.items():
+            leader = self.leaders.get(topic_partition)
+            if leader is None:
+                self.refresh_metadata()
+            elif position < 0:
+                self._reset(topic_partition, leader[0])
+            elif leader[0] not in self._busy:
+                by_leader.setdefault(leader[0], []).append(
+                    FetchPartition(
+                        topic_partition,
+                        position,
+                        -1,
+                        self.settings.max_partition_fetch_bytes,
+                        leader[1],
+                    )
+                )
+        for leader_id, partitions in by_leader.items():
+            self._fetch(leader_id, tuple(partitions))
+
+    def _fetch(self, leader_id: int, partitions: tuple[FetchPartition, ...]) -> None:
+        self._busy[leader_id] = None
+        settings = self.settings
+        request = FetchRequest(
+            CONSUMER_REPLICA_ID,
+            settings.fetch_max_wait_ms,
+            settings.fetch_min_bytes,
+            settings.fetch_max_bytes,
+            partitions,
+            settings.isolation_level,
+        )
+        pending = self.ask(broker_name(leader_id), request, settings.request_timeout_ms)
+        pending.add_done_callback(lambda done: self._fetched(leader_id, done))
+
+    def _fetched(self, leader_id: int, pending: Pending[FetchResponse]) -> None:
+        if self.stopped:
+            return
+        self._busy.pop(leader_id, None)
+        if pending.exception is not None:
+            self._back_off()
+            return
+        trouble = False
+        for partition in pending.result().partitions:
+            trouble |= self._take(partition)
+        if trouble:
+            self._back_off()
+        else:
+            self._poll()
+
+    def _take(self, partition: FetchPartitionResponse) -> bool:
+        """Advance over what was read; True when the leader has to be looked up again."""
+        topic_partition = partition.topic_partition
+        position = self.positions.get(topic_partition, -1)
+        if partition.error == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.positions[topic_partition] = -1
+            return False
+        if partition.error != ErrorCode.NONE:
+            return True
+        for batch in partition.records:
+            if batch.last_offset < position:
+                continue
+            if self.on_batch is not None:
+                self.on_batch(topic_partition, batch, position)
+            self.records_read += min(batch.record_count, batch.last_offset + 1 - position)
+            position = batch.last_offset + 1
+        if position >= 0:
+            self.positions[topic_partition] = position
+        return False
+
+    def _back_off(self) -> None:
+        self.refresh_metadata()
+        self.call_later_ms(RETRY_BACKOFF_MS, self._poll)
+
+    def _reset(self, topic_partition: TopicPartition, leader_id: int) -> None:
+        if topic_partition in self._resetting:
+            return
+        self._resetting[topic_partition] = None
+        earliest = self.settings.auto_offset_reset == "earliest"
+        timestamp = EARLIEST_TIMESTAMP if earliest else LATEST_TIMESTAMP
+        request = ListOffsetsRequest(
+            CONSUMER_REPLICA_ID, (ListOffsetsPartition(topic_partition, timestamp),)
+        )
+        pending = self.ask(broker_name(leader_id), request, self.settings.request_timeout_ms)
+        pending.add_done_callback(lambda done: self._reset_answered(topic_partition, done))
+
+    def _reset_answered(self, topic_partition: TopicPartition, pending: Pending[Any]) -> None:
+        if self.stopped:
+            return
+        self._resetting.pop(topic_partition, None)
+        if pending.exception is not None:
+            self._back_off()
+            return
+        answer = pending.result().partitions[0]
+        if answer.error != ErrorCode.NONE:
+            self._back_off()
+            return
+        self.positions[topic_partition] = answer.offset
+        self._poll()

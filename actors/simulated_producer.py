@@ -1,0 +1,272 @@
+"""A modelled producer: batching, acks, retries and idempotence as Kafka's client has them.
+
+One batch per request. A batch that failed with a retriable error goes back to the head of its
+partition's queue with its sequence number, after ``retry.backoff.ms``; with idempotence the broker
+refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.awaiting import Disconnected, Pending
+from ..protocol.data import (
+    ACKS_ALL,
+    InitProducerIdRequest,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+)
+from ..protocol.errors import ErrorCode
+from ..protocol.record_batch import Record, build_batch
+from ..protocol.values import TopicPartition
+from .channels import broker_name
+from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient
+
+if TYPE_CHECKING:
+    from .runtime import Process, Runtime
+
+
+@dataclass(frozen=True)
+class ProducerSettings:
+    """Kafka's producer settings, with the defaults of the 3.x clients (data_plane 16.2)."""
+
+    acks: int = ACKS_ALL
+    enable_idempotence: bool = True
+    linger_ms: float = 0
+    batch_records: int = 1000
+    """Records a batch holds at most."""
+    max_in_flight: int = 5
+    retry_backoff_ms: int = RETRY_BACKOFF_MS
+    request_timeout_ms: int = 30000
+    delivery_timeout_ms: int = 120000
+
+
+Callback = Callable[[ErrorCode, int], object]
+"""Called once per record with (error, offset); the offset is -1 unless it is known."""
+
+
+class _Batch:
+    __slots__ = ("base_sequence", "created_at_ms", "records", "sent_at_us")
+
+    def __init__(self, created_at_ms: int) -> None:
+        self.records: list[tuple[bytes | None, bytes | None, int, Callback | None]] = []
+        self.base_sequence = -1  # given at the first send, kept over retries
+        self.created_at_ms = created_at_ms
+        self.sent_at_us = 0
+
+
+class _Queue:
+    """What waits for one partition."""
+
+    __slots__ = ("batches", "in_flight", "next_sequence", "not_before_ms", "open_batch")
+
+    def __init__(self) -> None:
+        self.batches: deque[_Batch] = deque()
+        self.open_batch: _Batch | None = None  # last of ``batches`` while it takes records
+        self.in_flight = 0
+        self.next_sequence = 0
+        self.not_before_ms = 0
+
+
+class SimulatedProducer(SimulatedClient):
+    """Produces records to the partitions it is told to."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        settings: ProducerSettings,
+    ) -> None:
+        super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
+        self.settings = settings
+        self._queues: dict[TopicPartition, _Queue] = {}
+        self._producer_id = -1
+        self._producer_epoch = -1
+        self._asking_id = False
+        self.acknowledged = 0
+        self.failed = 0
+        self.retries = 0
+        self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
+        """Called with (partition, records, microseconds from send to answer)."""
+
+    def produce(
+        self,
+        topic_partition: TopicPartition,
+        value: bytes | None,
+        key: bytes | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        """Queue a record; it is sent as soon as batching and the in-flight limit allow."""
+        queue = self._queues.get(topic_partition)
+        if queue is None:
+            queue = self._queues[topic_partition] = _Queue()
+            self.use_topic(topic_partition.topic)
+        batch = queue.open_batch
+        if batch is None:
+            batch = queue.open_batch = _Batch(self.now_ms())
+            queue.batches.append(batch)
+            if self.settings.linger_ms:
+                self.call_later_ms(
+                    self.settings.linger_ms, lambda: self._drain(topic_partition)
+                )
+        batch.records.append((key, value, self.now_ms(), callback))
+        if len(batch.records) >= self.settings.batch_records:
+            queue.open_batch = None
+        if not self.settings.linger_ms or queue.open_batch is None:
+            self._drain(topic_partition)
+
+    @property
+    def unfinished(self) -> int:
+        """Batches queued or in flight."""
+        return sum(len(queue.batches) + queue.in_flight for queue in self._queues.values())
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def on_metadata(self) -> None:
+        for topic_partition in self._queues:
+            self._drain(topic_partition)
+
+    def _drain(self, topic_partition: TopicPartition) -> None:
+        queue = self._queues[topic_partition]
+        settings = self.settings
+        while queue.batches and queue.in_flight < settings.max_in_flight:
+            now = self.now_ms()
+            batch = queue.batches[0]
+            if now - batch.created_at_ms >= settings.delivery_timeout_ms:
+                queue.batches.popleft()
+                if queue.open_batch is batch:
+                    queue.open_batch = None
+                self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
+                continue
+            if queue.not_before_ms > now:
+                delay_ms = queue.not_before_ms - now
+                self.call_later_ms(delay_ms, lambda: self._drain(topic_partition))
+                return
+            leader = self.leaders.get(topic_partition)
+            if leader is None:
+                self.refresh_metadata()
+                return
+            if settings.enable_idempotence and self._producer_id < 0:
+                self._ask_producer_id()
+                return
+            queue.batches.popleft()
+            if queue.open_batch is batch:
+                queue.open_batch = None
+            self._send(topic_partition, queue, batch, leader[0])
+
+    def _ask_producer_id(self) -> None:
+        if self._asking_id:
+            return
+        self._asking_id = True
+        broker_id = self._known[self._next_broker % len(self._known)]
+        pending = self.ask(
+            broker_name(broker_id),
+            InitProducerIdRequest(None, 60000),
+            self.settings.request_timeout_ms,
+        )
+        pending.add_done_callback(self._producer_id_answered)
+
+    def _producer_id_answered(self, pending: Pending[Any]) -> None:
+        if self.stopped:
+            return
+        self._asking_id = False
+        if pending.exception is not None or pending.result().error != ErrorCode.NONE:
+            self._next_broker += 1
+            self.call_later_ms(self.settings.retry_backoff_ms, self.on_metadata)
+            return
+        self._producer_id = pending.result().producer_id
+        self._producer_epoch = pending.result().producer_epoch
+        self.on_metadata()
+
+    def _send(
+        self, topic_partition: TopicPartition, queue: _Queue, batch: _Batch, leader: int
+    ) -> None:
+        if batch.base_sequence < 0:
+            batch.base_sequence = queue.next_sequence
+            queue.next_sequence += len(batch.records)
+        idempotent = self.settings.enable_idempotence
+        data = build_batch(
+            [
+                Record(index, timestamp, key, value, ())
+                for index, (key, value, timestamp, _) in enumerate(batch.records)
+            ],
+            producer_id=self._producer_id if idempotent else -1,
+            producer_epoch=self._producer_epoch if idempotent else -1,
+            base_sequence=batch.base_sequence if idempotent else -1,
+        )
+        request = ProduceRequest(
+            self.settings.acks,
+            self.settings.request_timeout_ms,
+            (ProducePartition(topic_partition, data),),
+        )
+        batch.sent_at_us = self.runtime.now_us()
+        if self.settings.acks == 0:
+            self.send(broker_name(leader), request)
+            self._finish(batch, ErrorCode.NONE, -1)
+            return
+        queue.in_flight += 1
+        pending = self.ask(broker_name(leader), request, self.settings.request_timeout_ms)
+        pending.add_done_callback(
+            lambda done: self._answered(topic_partition, queue, batch, done)
+        )
+
+    def _answered(
+        self,
+        topic_partition: TopicPartition,
+        queue: _Queue,
+        batch: _Batch,
+        pending: Pending[ProduceResponse],
+    ) -> None:
+        if self.stopped:
+            return
+        queue.in_flight -= 1
+        if pending.exception is not None:
+            error, offset = ErrorCode.NETWORK_EXCEPTION, -1
+            if not isinstance(pending.exception, Disconnected):
+                error = ErrorCode.REQUEST_TIMED_OUT
+        else:
+            answer = pending.result().partitions[0]
+            error, offset = answer.error, answer.base_offset
+        if error == ErrorCode.NONE or error == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            if self.on_service_time is not None:
+                elapsed_us = self.runtime.now_us() - batch.sent_at_us
+                self.on_service_time(topic_partition, len(batch.records), elapsed_us)
+            self._finish(batch, ErrorCode.NONE, offset)
+        elif self._should_retry(error, batch):
+            self.retries += 1
+            self._requeue(queue, batch)
+            self.refresh_metadata()
+        else:
+            self._finish(batch, error, -1)
+        self._drain(topic_partition)
+
+    def _should_retry(self, error: ErrorCode, batch: _Batch) -> bool:
+        if self.now_ms() - batch.created_at_ms >= self.settings.delivery_timeout_ms:
+            return False
+        if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return self.settings.enable_idempotence  # what comes before it is being retried
+        return error.is_retriable
+
+    def _requeue(self, queue: _Queue, batch: _Batch) -> None:
+        queue.not_before_ms = self.now_ms() + self.settings.retry_backoff_ms
+        position = 0
+        for waiting in queue.batches:
+            if waiting.base_sequence < 0 or waiting.base_sequence > batch.base_sequence:
+                break
+            position += 1
+        queue.batches.insert(position, batch)
+
+    def _finish(self, batch: _Batch, error: ErrorCode, base_offset: int) -> None:
+        if error == ErrorCode.NONE:
+            self.acknowledged += len(batch.records)
+        else:
+            self.failed += len(batch.records)
+        for index, (_, _, _, callback) in enumerate(batch.records):
+            if callback is not None:
+                callback(error, base_offset + index if base_offset >= 0 else -1)

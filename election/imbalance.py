@@ -1,0 +1,113 @@
+"""Which partitions the auto-rebalance timer hands back to their preferred leaders.
+
+Source: Kafka's ``KafkaController.checkAndTriggerAutoLeaderRebalance`` (control_plane section 13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
+from ..protocol.values import LeaderIsrAndControllerEpoch, TopicPartition, message
+from ..protocol.versions import Behaviour
+from .strategies import preferred_replica_partition_leader_election
+
+
+class RebalanceContext(Protocol):
+    """What the selection asks of the controller's memory."""
+
+    @property
+    def all_topics(self) -> Collection[str]: ...
+
+    @property
+    def partitions_being_reassigned(self) -> Collection[TopicPartition]: ...
+
+    def all_assignments(self) -> Iterable[tuple[TopicPartition, tuple[int, ...]]]: ...
+
+    def partition_leadership_info(
+        self, topic_partition: TopicPartition
+    ) -> LeaderIsrAndControllerEpoch | None: ...
+
+    def is_topic_queued_up_for_deletion(self, topic: str) -> bool: ...
+
+    def is_replica_online(
+        self,
+        broker_id: int,
+        topic_partition: TopicPartition,
+        include_shutting_down: bool = False,
+    ) -> bool: ...
+
+
+@message
+class BrokerImbalance:
+    """How far one broker is from leading what it should lead."""
+
+    broker_id: int
+    preferred_count: int
+    """Partitions whose first replica is on this broker."""
+    imbalanced: tuple[TopicPartition, ...]
+    """Those of them that another broker (or nobody) leads."""
+    candidates: tuple[TopicPartition, ...]
+    """Partitions to elect now; empty when the ratio does not exceed the limit."""
+
+    @property
+    def ratio(self) -> float:
+        return len(self.imbalanced) / self.preferred_count
+
+
+def leader_imbalances(
+    context: RebalanceContext, imbalance_percentage: int, behaviour: Behaviour
+) -> list[BrokerImbalance]:
+    """Imbalance per preferred broker, by broker id, with the partitions to move back.
+
+    Acts only when the ratio is strictly greater than the percentage. Partitions without
+    leadership information count for the broker but are never imbalanced.
+    """
+    counts: dict[int, int] = {}
+    imbalanced: dict[int, list[TopicPartition]] = {}
+    for topic_partition, assignment in context.all_assignments():
+        if not assignment or context.is_topic_queued_up_for_deletion(topic_partition.topic):
+            continue
+        preferred = assignment[0]
+        counts[preferred] = counts.get(preferred, 0) + 1
+        leadership = context.partition_leadership_info(topic_partition)
+        if leadership is not None and leadership.leader_and_isr.leader != preferred:
+            imbalanced.setdefault(preferred, []).append(topic_partition)
+    results = []
+    for broker_id in sorted(counts):
+        partitions = imbalanced.get(broker_id, [])
+        candidates: list[TopicPartition] = []
+        if len(partitions) * 100 > imbalance_percentage * counts[broker_id]:
+            candidates = [
+                tp for tp in partitions if _may_be_moved(context, tp, broker_id, behaviour)
+            ]
+        results.append(
+            BrokerImbalance(broker_id, counts[broker_id], tuple(partitions), tuple(candidates))
+        )
+    return results
+
+
+def _may_be_moved(
+    context: RebalanceContext,
+    topic_partition: TopicPartition,
+    preferred: int,
+    behaviour: Behaviour,
+) -> bool:
+    reassigning = context.partitions_being_reassigned
+    if behaviour.rebalance_skips_only_reassigning:
+        if topic_partition in reassigning:
+            return False
+    elif reassigning:
+        return False
+    if topic_partition.topic not in context.all_topics:
+        return False
+    if not context.is_replica_online(preferred, topic_partition):
+        return False
+    if not behaviour.rebalance_needs_isr:
+        return True
+    leadership = context.partition_leadership_info(topic_partition)
+    if leadership is None:
+        return False
+    isr = leadership.leader_and_isr.isr
+    chosen = preferred_replica_partition_leader_election((preferred,), isr, (preferred,))
+    return chosen is not None

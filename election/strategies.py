@@ -1,0 +1,231 @@
+"""The four election strategies of Kafka >= 1.1 (control_plane section 6).
+
+Two levels, as in Kafka's ``Election`` and ``PartitionLeaderElectionAlgorithms``:
+
+* ``*_leader_election`` functions choose a leader from plain values;
+* ``leader_for_*`` functions run one of them for many partitions against what the controller
+  knows, and also give the new ISR and who is to be told.
+
+Candidates are tried in the order of the assignment, never in the order of the ISR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from ..protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition, message
+
+
+@dataclass(frozen=True, slots=True)
+class OfflinePartition:
+    """Elect for a partition without a live leader (KIP-460 gave it the flag)."""
+
+    allow_unclean: bool = False
+    """Permit a leader outside the ISR without asking the topic's configuration."""
+
+    def __str__(self) -> str:
+        return f"OfflinePartitionLeaderElectionStrategy({str(self.allow_unclean).lower()})"
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign:
+    """Elect among the target replicas of a reassignment."""
+
+    def __str__(self) -> str:
+        return "ReassignPartitionLeaderElectionStrategy"
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredReplica:
+    """Elect the first assigned replica, and nobody else."""
+
+    def __str__(self) -> str:
+        return "PreferredReplicaPartitionLeaderElectionStrategy"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdown:
+    """Move leadership off brokers that asked to leave."""
+
+    def __str__(self) -> str:
+        return "ControlledShutdownPartitionLeaderElectionStrategy"
+
+
+Strategy: TypeAlias = OfflinePartition | Reassign | PreferredReplica | ControlledShutdown
+
+
+class ElectionContext(Protocol):
+    """What elections ask of the controller's memory."""
+
+    @property
+    def shutting_down_broker_ids(self) -> Collection[int]: ...
+
+    def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]: ...
+
+    def partition_full_replica_assignment(
+        self, topic_partition: TopicPartition
+    ) -> ReplicaAssignment: ...
+
+    def is_replica_online(
+        self,
+        broker_id: int,
+        topic_partition: TopicPartition,
+        include_shutting_down: bool = False,
+    ) -> bool: ...
+
+
+@message
+class ElectionResult:
+    """Outcome of one partition's election."""
+
+    topic_partition: TopicPartition
+    leader_and_isr: LeaderAndIsr | None
+    """The value to be written: leader epoch + 1, ``zk_version`` still as read. None: no leader."""
+    live_replicas: tuple[int, ...]
+    """Brokers to be told with LeaderAndIsr."""
+    unclean: bool = False
+    """The leader is not from the ISR: committed records may be lost."""
+
+
+def offline_partition_leader_election(
+    assignment: Sequence[int],
+    isr: Collection[int],
+    live_replicas: Collection[int],
+    unclean_enabled: bool,
+) -> tuple[int | None, bool]:
+    """First assigned replica that is live and in sync; else, if permitted, the first live one.
+
+    Returns (leader or None, whether the choice is unclean).
+    """
+    for replica in assignment:
+        if replica in live_replicas and replica in isr:
+            return replica, False
+    if unclean_enabled:
+        for replica in assignment:
+            if replica in live_replicas:
+                return replica, True
+    return None, False
+
+
+def reassign_partition_leader_election(
+    target: Sequence[int], isr: Collection[int], live_replicas: Collection[int]
+) -> int | None:
+    """First target replica that is live and in sync."""
+    for replica in target:
+        if replica in live_replicas and replica in isr:
+            return replica
+    return None
+
+
+def preferred_replica_partition_leader_election(
+    assignment: Sequence[int], isr: Collection[int], live_replicas: Collection[int]
+) -> int | None:
+    """The first assigned replica if it is live and in sync; never another one."""
+    if assignment and assignment[0] in live_replicas and assignment[0] in isr:
+        return assignment[0]
+    return None
+
+
+def controlled_shutdown_partition_leader_election(
+    assignment: Sequence[int],
+    isr: Collection[int],
+    live_replicas: Collection[int],
+    shutting_down: Collection[int],
+) -> int | None:
+    """First assigned replica that is live, in sync and stays.
+
+    ``live_replicas`` counts brokers that are shutting down as live.
+    """
+    for replica in assignment:
+        if replica in live_replicas and replica in isr and replica not in shutting_down:
+            return replica
+    return None
+
+
+def leader_for_offline(
+    context: ElectionContext,
+    partitions: Iterable[tuple[TopicPartition, LeaderAndIsr, bool]],
+) -> list[ElectionResult]:
+    """Offline elections for (partition, stored state, unclean permitted) triples.
+
+    A clean election drops every dead member from the ISR in the same write; an unclean one
+    leaves the new leader alone in it.
+    """
+    results = []
+    for topic_partition, current, unclean_enabled in partitions:
+        assignment = context.partition_replica_assignment(topic_partition)
+        live = tuple(r for r in assignment if context.is_replica_online(r, topic_partition))
+        isr = current.isr
+        leader, unclean = offline_partition_leader_election(assignment, isr, live, unclean_enabled)
+        new_value = None
+        if leader is not None:
+            if unclean:
+                new_isr: tuple[int, ...] = (leader,)
+            else:
+                new_isr = tuple(r for r in isr if context.is_replica_online(r, topic_partition))
+                if new_isr == isr:
+                    new_isr = isr  # share the tuple: most elections keep the ISR
+            new_value = _decided(current, leader, new_isr)
+        results.append(ElectionResult(topic_partition, new_value, live, unclean))
+    return results
+
+
+def leader_for_reassign(
+    context: ElectionContext, partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]]
+) -> list[ElectionResult]:
+    """Elections among target replicas; the ISR stays, every target replica is told."""
+    results = []
+    for topic_partition, current in partitions:
+        target = context.partition_full_replica_assignment(topic_partition).target
+        live = [r for r in target if context.is_replica_online(r, topic_partition)]
+        leader = reassign_partition_leader_election(target, current.isr, live)
+        new_value = None if leader is None else _decided(current, leader, current.isr)
+        results.append(ElectionResult(topic_partition, new_value, target))
+    return results
+
+
+def leader_for_preferred_replica(
+    context: ElectionContext, partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]]
+) -> list[ElectionResult]:
+    """Elections of the first assigned replica; the ISR stays, every assigned replica is told."""
+    results = []
+    for topic_partition, current in partitions:
+        assignment = context.partition_replica_assignment(topic_partition)
+        live = [r for r in assignment if context.is_replica_online(r, topic_partition)]
+        leader = preferred_replica_partition_leader_election(assignment, current.isr, live)
+        new_value = None if leader is None else _decided(current, leader, current.isr)
+        results.append(ElectionResult(topic_partition, new_value, assignment))
+    return results
+
+
+def leader_for_controlled_shutdown(
+    context: ElectionContext,
+    partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]],
+    tells_leaving_broker: bool = True,
+) -> list[ElectionResult]:
+    """Elections that move leadership off leaving brokers and drop them all from the ISR.
+
+    ``tells_leaving_broker`` false is Kafka 1.1, where only the replicas that stay were told.
+    """
+    shutting_down = context.shutting_down_broker_ids
+    results = []
+    for topic_partition, current in partitions:
+        live = tuple(
+            r
+            for r in context.partition_replica_assignment(topic_partition)
+            if context.is_replica_online(r, topic_partition, tells_leaving_broker)
+        )
+        isr = current.isr
+        leader = controlled_shutdown_partition_leader_election(live, isr, live, shutting_down)
+        new_value = None
+        if leader is not None:
+            new_isr = tuple(r for r in isr if r not in shutting_down)
+            new_value = _decided(current, leader, new_isr)
+        results.append(ElectionResult(topic_partition, new_value, live))
+    return results
+
+
+def _decided(current: LeaderAndIsr, leader: int, isr: tuple[int, ...]) -> LeaderAndIsr:
+    return LeaderAndIsr(leader, current.leader_epoch + 1, isr, current.zk_version)

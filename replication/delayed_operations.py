@@ -1,0 +1,173 @@
+"""What waits at a broker: produce with acks=all, fetch, delete-records (data_plane 9.1).
+
+Each holds the handler that made it and asks it again when poked; completing answers the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..protocol.data import (
+    DeleteRecordsResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ProducePartitionResponse,
+    ProduceResponse,
+)
+from ..protocol.errors import ErrorCode
+from ..protocol.values import TopicPartition
+from .purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from .fetch import FetchHandling
+    from .fetch_session import CachedPartition, FetchSession
+    from .offsets import OffsetsHandling
+    from .produce import ProduceHandling
+
+_NONE = ErrorCode.NONE
+
+
+class DelayedProduce(DelayedOperation):
+    """Waits until every appended partition is acknowledged by the in-sync replicas."""
+
+    __slots__ = ("_handler", "_pending", "_respond", "_responses")
+
+    def __init__(
+        self,
+        handler: ProduceHandling,
+        timeout_ms: int,
+        responses: list[ProducePartitionResponse],
+        pending: list[tuple[int, int]],
+        respond: Callable[[ProduceResponse], object],
+    ) -> None:
+        super().__init__(timeout_ms)
+        self._handler = handler
+        self._responses = responses
+        self._pending = pending
+        """(index into the responses, required offset) of partitions not acknowledged yet."""
+        self._respond = respond
+
+    def try_complete(self) -> bool:
+        acknowledged = self._handler.acknowledged
+        responses = self._responses
+        pending = self._pending
+        position = 0
+        while position < len(pending):
+            index, required_offset = pending[position]
+            response = responses[index]
+            error = acknowledged(response.topic_partition, required_offset)
+            if error is None:
+                position += 1
+                continue
+            if error is not _NONE:
+                responses[index] = self._handler.failed_produce(
+                    response.topic_partition, error, response.base_offset
+                )
+            del pending[position]
+        return not pending and self.force_complete()
+
+    def on_complete(self) -> None:
+        for index, _ in self._pending:
+            response = self._responses[index]
+            self._responses[index] = self._handler.failed_produce(
+                response.topic_partition, ErrorCode.REQUEST_TIMED_OUT, response.base_offset
+            )
+        self._pending = []
+        self._respond(ProduceResponse(tuple(self._responses)))
+
+    def on_expiration(self) -> None:
+        self._handler.produce_expirations += 1
+
+
+class DelayedFetch(DelayedOperation):
+    """A fetch: first read when it arrives, read again when it completes (data_plane 6.4)."""
+
+    __slots__ = (
+        "api_version",
+        "foreign",
+        "handler",
+        "has_client_metadata",
+        "request",
+        "require_leader",
+        "respond",
+        "session",
+        "specs",
+    )
+
+    def __init__(
+        self,
+        handler: FetchHandling,
+        request: FetchRequest,
+        specs: Sequence[FetchPartition | CachedPartition],
+        session: FetchSession | None,
+        api_version: int,
+        respond: Callable[[FetchResponse], object],
+    ) -> None:
+        super().__init__(request.max_wait_ms)
+        self.handler = handler
+        self.request = request
+        self.specs = specs
+        self.session = session
+        self.api_version = api_version
+        self.has_client_metadata = api_version >= 11 or api_version < 0
+        """Recognises clients of Fetch v11, who may read from followers."""
+        self.require_leader = request.replica_id >= 0 or not (
+            self.has_client_metadata and handler.behaviour.fetch_from_follower
+        )
+        self.respond = respond
+        self.foreign: dict[TopicPartition, None] | None = None
+        """Partitions a follower asked for without being assigned to them."""
+
+    def try_complete(self) -> bool:
+        return self.handler.is_fetch_satisfied(self) and self.force_complete()
+
+    def on_complete(self) -> None:
+        self.handler.finish_fetch(self)
+
+    def on_expiration(self) -> None:
+        self.handler.fetch_expirations += 1
+
+
+class DelayedDeleteRecords(DelayedOperation):
+    """Waits until the live replicas of each partition raised their log start."""
+
+    __slots__ = ("_handler", "_pending", "_respond", "_results")
+
+    def __init__(
+        self,
+        handler: OffsetsHandling,
+        timeout_ms: int,
+        results: list[tuple[TopicPartition, ErrorCode, int]],
+        pending: dict[int, int],
+        respond: Callable[[DeleteRecordsResponse], object],
+    ) -> None:
+        super().__init__(timeout_ms)
+        self._handler = handler
+        self._results = results
+        self._pending = pending
+        """Index into the results -> requested log start of partitions not deleted yet."""
+        self._respond = respond
+
+    def try_complete(self) -> bool:
+        for index, wanted_offset in tuple(self._pending.items()):
+            topic_partition = self._results[index][0]
+            error, low_watermark = self._handler.low_watermark_of(topic_partition)
+            if error is not _NONE:
+                self._results[index] = (topic_partition, error, -1)
+            elif low_watermark >= wanted_offset:
+                self._results[index] = (topic_partition, _NONE, low_watermark)
+            else:
+                continue
+            del self._pending[index]
+        return not self._pending and self.force_complete()
+
+    def on_complete(self) -> None:
+        for index in self._pending:
+            topic_partition = self._results[index][0]
+            self._results[index] = (topic_partition, ErrorCode.REQUEST_TIMED_OUT, -1)
+        self._pending = {}
+        self._respond(DeleteRecordsResponse(tuple(self._results)))
+
+

@@ -1,0 +1,146 @@
+"""The partitions a broker hosts, found by name, and the operations that wait on them.
+
+``PartitionHost`` is the ground under the handlers of ``ReplicaManager``: lookup with Kafka's
+errors (data_plane 2.6), shared settings per topic, the purgatories and their one host timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ..protocol.config import BrokerConfig, TopicConfig
+from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.host import Host, Timer
+from ..protocol.values import TopicPartition
+from ..protocol.versions import Behaviour
+from .fetch_session import FetchSessionCache
+from .isr import IsrUpdater
+from .metadata_cache import MetadataCache
+from .partition import Partition, PartitionContext, TopicSettings
+from .purgatory import Purgatory
+from .replica_selector import replica_selector
+
+if TYPE_CHECKING:
+    from .disk import Disk
+    from .fetcher_manager import FetcherManager
+    from .log import Log
+
+
+class PartitionHost:
+    """Hosted partitions, their purgatories and what they share."""
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        disk: Disk,
+        metadata_cache: MetadataCache,
+        isr_updater: IsrUpdater,
+        fetcher_manager: FetcherManager,
+        topic_config: Callable[[str], TopicConfig],
+        broker_epoch: Callable[[], int],
+    ) -> None:
+        self.broker_id = broker_id
+        self.host = host
+        self.config = config
+        self.behaviour = behaviour
+        self.disk = disk
+        self.metadata_cache = metadata_cache
+        self.isr_updater = isr_updater
+        self.fetcher_manager = fetcher_manager
+        self.topic_config = topic_config
+        self.broker_epoch = broker_epoch
+        self.selector = replica_selector(config["replica.selector.class"])
+        self.context = PartitionContext(
+            broker_id=broker_id,
+            host=host,
+            config=config,
+            behaviour=behaviour,
+            metadata_cache=metadata_cache,
+            isr_updater=isr_updater,
+            open_log=self._open_log,
+            high_watermark_moved=self.complete_delayed,
+        )
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._offline: dict[TopicPartition, None] = {}
+        """Partitions that failed with their log directory; disjoint from ``_partitions``."""
+        self._settings: dict[str, TopicSettings] = {}
+        self.produce_purgatory = Purgatory(
+            config["producer.purgatory.purge.interval.requests"]
+        )
+        self.fetch_purgatory = Purgatory(config["fetch.purgatory.purge.interval.requests"])
+        self.delete_purgatory = Purgatory(
+            config["delete.records.purgatory.purge.interval.requests"]
+        )
+        self.fetch_sessions = FetchSessionCache(
+            config["max.incremental.fetch.session.cache.slots"] if behaviour.fetch_sessions else 0,
+            host.rng,
+        )
+        self._high_watermarks: dict[TopicPartition, int] = dict(disk.read_high_watermarks())
+        """Checkpointed high watermarks of logs not opened yet."""
+
+    # -- lookup -----------------------------------------------------------------------------
+
+    def partition(self, topic_partition: TopicPartition) -> Partition | None:
+        """A hosted partition; None if not hosted here or offline."""
+        return self._partitions.get(topic_partition)
+
+    @property
+    def partitions(self) -> Iterator[Partition]:
+        """Hosted partitions that are online, in the order they came."""
+        return iter(tuple(self._partitions.values()))
+
+    def lookup_error(self, topic_partition: TopicPartition) -> ErrorCode:
+        """Why a partition is not among the hosted ones."""
+        if topic_partition in self._offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if self.metadata_cache.contains(topic_partition):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def is_offline(self, topic_partition: TopicPartition) -> bool:
+        return topic_partition in self._offline
+
+    # -- creation ---------------------------------------------------------------------------
+
+    def _settings_of(self, topic: str) -> TopicSettings:
+        settings = self._settings.get(topic)
+        if settings is None:
+            settings = self._settings[topic] = TopicSettings(self.topic_config(topic))
+        return settings
+
+    def update_topic_config(self, topic: str) -> None:
+        """Take a changed topic configuration into force, without a leadership change."""
+        settings = self._settings.get(topic)
+        if settings is None:
+            return
+        settings.take(self.topic_config(topic))
+        for topic_partition, partition in self._partitions.items():
+            if topic_partition.topic == topic and partition.log is not None:
+                partition.log.update_config(settings.config)
+
+    def _open_log(self, topic_partition: TopicPartition, is_new: bool) -> Log:
+        """Open or create a log and give it its checkpointed high watermark (data_plane 2.4)."""
+        settings = self._settings_of(topic_partition.topic)
+        try:
+            log = self.disk.open_log(topic_partition, settings.config, is_new=is_new)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        high_watermark = self._high_watermarks.pop(topic_partition, 0)
+        log.update_high_watermark(high_watermark)
+        return log
+
+    # -- delayed operations -----------------------------------------------------------------
+
+    def complete_delayed(self, partition: Partition) -> None:
+        """Try whatever waits on a partition whose high watermark moved."""
+        self.complete_delayed_of(partition.topic_partition)
+
+    def complete_delayed_of(self, topic_partition: TopicPartition) -> None:
+        self.produce_purgatory.check_and_complete(topic_partition)
+        self.fetch_purgatory.check_and_complete(topic_partition)
+        self.delete_purgatory.check_and_complete(topic_partition)

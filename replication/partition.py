@@ -1,0 +1,547 @@
+"""One hosted partition: its role, its ISR and its high watermark (data_plane 2 to 4).
+
+Theory of operation. A partition is leader, follower, or neither yet; only LeaderAndIsr changes
+that, through ``make_leader`` and ``make_follower``. Leader epochs fence: the caller drops stale
+and repeated epochs, so a partition believes what it is told. The high watermark of a leader never
+goes down; it moves when an append, a follower's fetch, an election or an ISR commit lets the
+smallest end offset of the *maximal* ISR grow. Whatever a move may complete is completed after
+the state is consistent, through ``PartitionContext.high_watermark_moved``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..protocol.config import BrokerConfig, TopicConfig
+from ..protocol.control import LeaderAndIsrPartitionState
+from ..protocol.errors import ErrorCode, KafkaError, invariant
+from ..protocol.values import LeaderAndIsr, TopicPartition
+from ..protocol.versions import Behaviour
+from .isr import IsrUpdater, PendingIsr
+from .replica import Replica
+
+if TYPE_CHECKING:
+    from ..protocol.host import Host
+    from ..protocol.record_batch import RecordBatch
+    from .log import Log
+    from .metadata_cache import MetadataCache
+
+_NONE = ErrorCode.NONE
+_GIVE_UP_ERRORS = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+)
+_ROLL_BACK_ERRORS = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
+
+
+class TopicSettings:
+    """What the partitions of one topic share; a changed configuration is written in here."""
+
+    __slots__ = ("compression_is_zstd", "config", "deletes", "min_insync_replicas")
+
+    def __init__(self, config: TopicConfig) -> None:
+        self.take(config)
+
+    def take(self, config: TopicConfig) -> None:
+        self.config = config
+        self.min_insync_replicas: int = config["min.insync.replicas"]
+        self.compression_is_zstd: bool = config["compression.type"] == "zstd"
+        self.deletes: bool = "delete" in config["cleanup.policy"]
+
+
+class PartitionContext:
+    """What all partitions of one broker share."""
+
+    __slots__ = (
+        "behaviour",
+        "broker_id",
+        "by_previous_fetch",
+        "frozen_under_min_isr",
+        "high_watermark_moved",
+        "host",
+        "isr_expands",
+        "isr_failed_updates",
+        "isr_shrinks",
+        "isr_updater",
+        "join_needs_epoch_start",
+        "joiner_must_be_eligible",
+        "lag_ms_max",
+        "metadata_cache",
+        "open_log",
+        "waits_for_joiner",
+    )
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        metadata_cache: MetadataCache,
+        isr_updater: IsrUpdater,
+        open_log: Callable[[TopicPartition, bool], Log],
+        high_watermark_moved: Callable[[Partition], object],
+    ) -> None:
+        self.broker_id = broker_id
+        self.host = host
+        self.behaviour = behaviour
+        self.metadata_cache = metadata_cache
+        self.isr_updater = isr_updater
+        self.open_log = open_log
+        """Opens or creates a log with its checkpointed high watermark; raises ``KafkaError``
+        KAFKA_STORAGE_ERROR when the disk refuses."""
+        self.high_watermark_moved = high_watermark_moved
+        self.lag_ms_max: int = config["replica.lag.time.max.ms"]
+        self.by_previous_fetch = behaviour.caught_up_by_previous_fetch
+        self.waits_for_joiner = behaviour.high_watermark_waits_for_joiner
+        self.joiner_must_be_eligible = behaviour.joiner_must_be_eligible
+        self.frozen_under_min_isr = behaviour.high_watermark_frozen_under_min_isr
+        self.join_needs_epoch_start = behaviour.isr_join_needs_epoch_start
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        self.isr_failed_updates = 0
+
+
+class Partition:
+    """A partition this broker hosts."""
+
+    __slots__ = (
+        "adding_replicas",
+        "context",
+        "controller_epoch",
+        "is_leader",
+        "isr",
+        "leader_epoch",
+        "leader_epoch_start_offset",
+        "leader_id",
+        "log",
+        "maximal_isr",
+        "partition_epoch",
+        "pending_isr",
+        "remote_replicas",
+        "removing_replicas",
+        "replicas",
+        "settings",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self, topic_partition: TopicPartition, context: PartitionContext, settings: TopicSettings
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.context = context
+        self.settings = settings
+        self.log: Log | None = None
+        self.leader_id: int | None = None
+        self.is_leader = False
+        """``leader_id`` is this broker; kept apart because every request asks."""
+        self.leader_epoch = -1
+        self.leader_epoch_start_offset: int | None = None
+        """The log's end when this broker became leader of ``leader_epoch``; None on followers."""
+        self.partition_epoch = 0
+        """Version of the stored leadership (zkVersion) the next ISR proposal is based on."""
+        self.controller_epoch = 0
+        self.replicas: tuple[int, ...] = ()
+        self.adding_replicas: tuple[int, ...] = ()
+        self.removing_replicas: tuple[int, ...] = ()
+        self.isr: tuple[int, ...] = ()
+        """The committed ISR; empty on followers."""
+        self.maximal_isr: tuple[int, ...] = ()
+        """``isr`` plus who is being added: a superset of ``isr`` at all times."""
+        self.pending_isr: PendingIsr | None = None
+        self.remote_replicas: tuple[Replica, ...] = ()
+        """The other assigned replicas, in assignment order; kept on leaders."""
+        self.topic_id = ""
+
+    # -- role changes -----------------------------------------------------------------------
+
+    def make_leader(self, state: LeaderAndIsrPartitionState) -> bool:
+        """Become (or stay) leader (data_plane 2.2); True if this broker did not lead before.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened; assignment and
+        ISR are replaced by then, the epoch is not.
+        """
+        context = self.context
+        behaviour = context.behaviour
+        if behaviour.partition_epoch_checked and state.zk_version < self.partition_epoch:
+            return False
+        now_ms = context.host.now_ms()
+        self.controller_epoch = state.controller_epoch
+        self._take_assignment(state, now_ms)
+        self.isr = self.maximal_isr = state.isr
+        self.pending_isr = None
+        log = self._open_log(state.is_new)
+        is_new_leader = not self.is_leader
+        if not behaviour.partition_epoch_checked or state.leader_epoch > self.leader_epoch:
+            self._start_leader_epoch(log, state, now_ms, is_new_leader)
+        self.partition_epoch = state.zk_version
+        self.leader_id = context.broker_id
+        self.is_leader = True
+        context.isr_updater.clear_pending(self.topic_partition)
+        if self.maybe_increment_high_watermark(now_ms):
+            context.high_watermark_moved(self)
+        return is_new_leader
+
+    def _start_leader_epoch(
+        self, log: Log, state: LeaderAndIsrPartitionState, now_ms: int, is_new_leader: bool
+    ) -> None:
+        start_offset = log.log_end_offset
+        self.leader_epoch_start_offset = start_offset
+        self.leader_epoch = state.leader_epoch
+        behaviour = self.context.behaviour
+        if behaviour.epoch_registered_at_election:
+            log.assign_epoch_start_offset(state.leader_epoch, start_offset)
+        for replica in self.remote_replicas:
+            if behaviour.caught_up_reset_at_election:
+                caught_up_ms = now_ms if replica.broker_id in state.isr else 0
+                replica.reset_caught_up_time(start_offset, now_ms, caught_up_ms)
+            if is_new_leader:
+                replica.forget_offsets()
+
+    def make_follower(self, state: LeaderAndIsrPartitionState) -> bool:
+        """Become (or stay) follower (data_plane 2.3); True if its fetcher must be restarted.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened.
+        """
+        context = self.context
+        behaviour = context.behaviour
+        if behaviour.partition_epoch_checked and state.zk_version < self.partition_epoch:
+            return False
+        self.controller_epoch = state.controller_epoch
+        if behaviour.caught_up_reset_at_election:
+            # Nothing of a remote replica outlives the next election: keep no objects.
+            self.replicas = state.replicas
+            self.adding_replicas = state.adding_replicas
+            self.removing_replicas = state.removing_replicas
+            self.remote_replicas = ()
+        else:
+            self._take_assignment(state, context.host.now_ms())
+        self.isr = self.maximal_isr = ()
+        self.pending_isr = None
+        self._open_log(state.is_new)
+        restart = self._restarts_fetcher(state)
+        self.leader_epoch = state.leader_epoch
+        self.leader_epoch_start_offset = None
+        self.partition_epoch = state.zk_version
+        self.leader_id = state.leader
+        self.is_leader = False
+        context.isr_updater.clear_pending(self.topic_partition)
+        return restart
+
+    def _restarts_fetcher(self, state: LeaderAndIsrPartitionState) -> bool:
+        if self.leader_id != state.leader:
+            return True
+        rule = self.context.behaviour.make_follower_restarts
+        if rule == "leader_changed":
+            return False
+        if rule == "epoch_gap":
+            return state.leader_epoch not in (self.leader_epoch, self.leader_epoch + 1)
+        return state.leader_epoch != self.leader_epoch
+
+    def _take_assignment(self, state: LeaderAndIsrPartitionState, now_ms: int) -> None:
+        """Replace the assignment; the object of a kept replica stays the same object."""
+        self.adding_replicas = state.adding_replicas
+        self.removing_replicas = state.removing_replicas
+        self.replicas = state.replicas
+        own_id = self.context.broker_id
+        known = {replica.broker_id: replica for replica in self.remote_replicas}
+        # Before caught-up times were reset at elections they began with the object.
+        caught_up_ms = 0 if self.context.behaviour.caught_up_reset_at_election else now_ms
+        self.remote_replicas = tuple(
+            known[broker_id] if broker_id in known else Replica(broker_id, caught_up_ms)
+            for broker_id in state.replicas
+            if broker_id != own_id
+        )
+
+    def _open_log(self, is_new: bool) -> Log:
+        log = self.log
+        if log is None:
+            log = self.log = self.context.open_log(self.topic_partition, is_new)
+        return log
+
+    def delete(self) -> None:
+        """Forget everything; the object must not be used again (data_plane 2.7)."""
+        self.context.isr_updater.clear_pending(self.topic_partition)
+        self.remote_replicas = ()
+        self.replicas = self.adding_replicas = self.removing_replicas = ()
+        self.isr = self.maximal_isr = ()
+        self.pending_isr = None
+        self.log = None
+        self.leader_id = None
+        self.is_leader = False
+        self.leader_epoch_start_offset = None
+
+    # -- access -----------------------------------------------------------------------------
+
+    def access_error(self, current_leader_epoch: int, require_leader: bool) -> ErrorCode:
+        """The epoch check, then the leader check (data_plane 2.6); NONE if both pass."""
+        if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                return ErrorCode.FENCED_LEADER_EPOCH
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        if require_leader:
+            if not self.is_leader:
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif self.log is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return _NONE
+
+    def replica(self, broker_id: int) -> Replica | None:
+        """The remote replica on a broker, if this (leader) partition knows one."""
+        for replica in self.remote_replicas:
+            if replica.broker_id == broker_id:
+                return replica
+        return None
+
+    # -- high watermark ---------------------------------------------------------------------
+
+    def maybe_increment_high_watermark(self, now_ms: int) -> bool:
+        """Advance the leader's high watermark as far as the replicas allow (data_plane 3.1, 3.2).
+
+        ``now_ms`` is the time of the fetch when a fetch triggers it. True if it moved.
+        """
+        log = self.log
+        if log is None:
+            return False
+        context = self.context
+        new = log.log_end_offset
+        if new <= log.high_watermark:
+            return False
+        if context.frozen_under_min_isr and len(self.isr) < min(
+            self.settings.min_insync_replicas, len(self.replicas)
+        ):
+            return False
+        maximal_isr = self.maximal_isr
+        for replica in self.remote_replicas:
+            end_offset = replica.log_end_offset
+            if end_offset < new and (
+                replica.broker_id in maximal_isr
+                or (
+                    context.waits_for_joiner
+                    and now_ms - replica.last_caught_up_time_ms <= context.lag_ms_max
+                    and self._is_eligible(replica.broker_id)
+                )
+            ):
+                new = end_offset
+        if new <= log.high_watermark:
+            return False
+        log.update_high_watermark(new)
+        return True
+
+    def _is_eligible(self, broker_id: int) -> bool:
+        """Whether a replica may join the ISR: since 3.3 its broker must be alive."""
+        context = self.context
+        return not context.joiner_must_be_eligible or context.metadata_cache.is_alive(broker_id)
+
+    @property
+    def low_watermark(self) -> int:
+        """Smallest log start over this leader and the replicas on live brokers."""
+        log = self.log
+        invariant(log is not None and self.is_leader, "only a leader has a low watermark")
+        assert log is not None
+        low = log.log_start_offset
+        is_alive = self.context.metadata_cache.is_alive
+        for replica in self.remote_replicas:
+            if replica.log_start_offset < low and is_alive(replica.broker_id):
+                low = replica.log_start_offset
+        return low
+
+    # -- follower fetches -------------------------------------------------------------------
+
+    def update_follower(
+        self,
+        replica: Replica,
+        fetch_offset: int,
+        log_start_offset: int,
+        fetch_time_ms: int,
+        leader_end_offset: int,
+    ) -> bool:
+        """Account a successful fetch of a follower: replica, ISR, high watermark, in this order.
+
+        True if the high watermark moved; the caller completes delayed operations.
+        """
+        previous_end_offset = replica.log_end_offset
+        replica.update_fetch_state(
+            fetch_offset,
+            log_start_offset,
+            fetch_time_ms,
+            leader_end_offset,
+            self.context.by_previous_fetch,
+        )
+        if self.pending_isr is None and replica.broker_id not in self.isr:
+            self._maybe_expand_isr(replica)
+        return previous_end_offset != fetch_offset and self.maybe_increment_high_watermark(
+            fetch_time_ms
+        )
+
+    # -- ISR --------------------------------------------------------------------------------
+
+    def _maybe_expand_isr(self, replica: Replica) -> None:
+        """Propose a follower that reached the high watermark and the epoch's start (4.1)."""
+        log = self.log
+        if log is None or not self.is_leader:
+            return
+        end_offset = replica.log_end_offset
+        if end_offset < log.high_watermark:
+            return
+        if self.context.join_needs_epoch_start:
+            start_offset = self.leader_epoch_start_offset
+            if start_offset is None or end_offset < start_offset:
+                return
+        if not self._is_eligible(replica.broker_id):
+            return
+        self.maximal_isr = (*self.isr, replica.broker_id)
+        self._propose(self.maximal_isr, is_expansion=True)
+
+    def out_of_sync_replicas(self, now_ms: int) -> tuple[int, ...]:
+        """ISR members that fell behind for longer than the lag time (data_plane 4.2)."""
+        log = self.log
+        if log is None or not self.is_leader:
+            return ()
+        context = self.context
+        end_offset = log.log_end_offset
+        keeps_member_at_end = context.behaviour.isr_member_at_end_never_removed
+        return tuple(
+            replica.broker_id
+            for replica in self.remote_replicas
+            if now_ms - replica.last_caught_up_time_ms > context.lag_ms_max
+            and replica.broker_id in self.isr
+            and not (keeps_member_at_end and replica.log_end_offset == end_offset)
+        )
+
+    def maybe_shrink_isr(self, now_ms: int) -> None:
+        """Propose an ISR without the lagging members; nothing while a change is pending."""
+        if self.pending_isr is not None or len(self.isr) < 2:
+            return
+        lagging = self.out_of_sync_replicas(now_ms)
+        if not lagging:
+            return
+        self._propose(
+            tuple(broker_id for broker_id in self.isr if broker_id not in lagging),
+            is_expansion=False,
+        )
+        # Commits at once only when the updater answered synchronously; otherwise the maximal
+        # ISR still holds the high watermark.
+        if self.maybe_increment_high_watermark(now_ms):
+            self.context.high_watermark_moved(self)
+
+    def _propose(self, isr: tuple[int, ...], is_expansion: bool) -> None:
+        proposal = LeaderAndIsr(
+            self.context.broker_id, self.leader_epoch, isr, self.partition_epoch
+        )
+        self._submit(PendingIsr(proposal, is_expansion))
+
+    def _submit(self, pending: PendingIsr) -> None:
+        self.pending_isr = pending  # before submitting: the answer may come synchronously
+        accepted = self.context.isr_updater.submit(
+            self.topic_partition,
+            pending.proposal,
+            self.controller_epoch,
+            lambda error, stored: self._on_isr_answer(pending, error, stored),
+        )
+        if not accepted:
+            self._roll_back_isr()
+
+    def _roll_back_isr(self) -> None:
+        self.maximal_isr = self.isr
+        self.pending_isr = None
+
+    def _on_isr_answer(
+        self, pending: PendingIsr, error: ErrorCode, stored: LeaderAndIsr | None
+    ) -> None:
+        """React to the decision on a proposal (data_plane 4.4)."""
+        if self.pending_isr is not pending:
+            return  # a LeaderAndIsr came first
+        behaviour = self.context.behaviour
+        if error is _NONE and stored is not None:
+            self._commit_isr(pending, stored)
+            return
+        self.context.isr_failed_updates += 1
+        if error in _GIVE_UP_ERRORS:
+            # Through the controller: pending until the next LeaderAndIsr brings the truth. Before
+            # it, the old ISR stayed in force and the next trigger tried again.
+            if not behaviour.alter_isr:
+                self._roll_back_isr()
+        elif behaviour.alter_isr_errors_roll_back and error in _ROLL_BACK_ERRORS:
+            self._roll_back_isr()
+        else:
+            self._submit(pending)
+
+    def _commit_isr(self, pending: PendingIsr, stored: LeaderAndIsr) -> None:
+        if stored.leader_epoch != self.leader_epoch or stored.zk_version < self.partition_epoch:
+            return  # about another leadership: stays pending until its LeaderAndIsr
+        context = self.context
+        self.isr = self.maximal_isr = stored.isr
+        self.partition_epoch = stored.zk_version
+        self.pending_isr = None
+        if pending.is_expansion:
+            context.isr_expands += 1
+        else:
+            context.isr_shrinks += 1
+        behaviour = context.behaviour
+        if (
+            behaviour.shrink_commit_moves_high_watermark or not behaviour.alter_isr
+        ) and self.maybe_increment_high_watermark(context.host.now_ms()):
+            context.high_watermark_moved(self)
+
+    # -- following --------------------------------------------------------------------------
+
+    def append_as_follower(
+        self, batches: Sequence[RecordBatch], leader_high_watermark: int, leader_log_start: int
+    ) -> bool:
+        """Append what the leader sent and follow its marks (data_plane 3.4, 7.6).
+
+        True if the high watermark went up. Raises ``KafkaError`` from the log: an offset that
+        does not fit, corrupt data, a failed disk; NOT_LEADER_OR_FOLLOWER without a log.
+        """
+        log = self.log
+        if log is None:
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.topic_partition} has no log here"
+            )
+        if batches:
+            first = batches[0]
+            start = log.log_start_offset
+            if first.base_offset < start and log.log_end_offset == start <= first.last_offset:
+                # An empty log whose start lies inside the batch begins with the whole batch.
+                log.truncate_fully_and_start_at(first.base_offset)
+            log.append_as_follower(batches)
+        previous = log.high_watermark
+        if leader_high_watermark != previous:
+            log.update_high_watermark(leader_high_watermark)
+        if leader_log_start > log.log_start_offset:
+            log.maybe_increment_log_start_offset(leader_log_start)
+        return log.high_watermark > previous
+
+    # -- gauges (data_plane 2.5): leaders only ----------------------------------------------
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """The ISR is smaller than the replicas that count (without those being added)."""
+        if not self.is_leader:
+            return False
+        expected = len(self.replicas) - len(self.adding_replicas)
+        return expected > len(self.isr)
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return self.is_leader and len(self.isr) < self.settings.min_insync_replicas
+
+    @property
+    def is_at_min_isr(self) -> bool:
+        return self.is_leader and len(self.isr) == self.settings.min_insync_replicas
+
+    def __repr__(self) -> str:
+        role = "leader" if self.is_leader else f"follower of {self.leader_id}"
+        return (
+            f"Partition({self.topic_partition}, {role}, leader_epoch={self.leader_epoch}, "
+            f"isr={self.isr})"
+        )

@@ -1,0 +1,232 @@
+"""Produce: checks, append, acknowledgement (data_plane 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..protocol.data import (
+    ACKS_ALL,
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    RequestContext,
+)
+from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.values import TopicPartition
+from .delayed_operations import DelayedProduce
+from .hosting import PartitionHost
+from .metadata_cache import INTERNAL_TOPICS
+
+ADMIN_CLIENT_ID = "__admin_client"
+ORIGIN_CLIENT = "client"
+ORIGIN_COORDINATOR = "coordinator"
+
+_NONE = ErrorCode.NONE
+_ERRORS_WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Failures whose response carries -1 instead of the log start; tells nothing of the log."""
+
+_BATCH_OVERHEAD = 61
+_ZSTD = 4
+
+
+class ProduceHandling(PartitionHost):
+    """The produce side of a ``ReplicaManager``."""
+
+    produce_expirations = 0
+
+    def append_records(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        respond: Callable[[ProduceResponse], object],
+        origin: str = ORIGIN_CLIENT,
+    ) -> None:
+        """Append to the local leaders; ``respond`` is called once, now or when acknowledged.
+
+        With acks=0 it is called now as well: whether anything is sent, or the connection closed
+        because a partition failed, is up to the connection. ``origin`` is ``client`` or
+        ``coordinator`` (may write internal topics, sequence checks skipped).
+        """
+        acks = request.acks
+        partitions = request.partitions
+        if acks not in (ACKS_ALL, 0, 1):
+            respond(
+                ProduceResponse(
+                    tuple(
+                        ProducePartitionResponse(
+                            entry.topic_partition, ErrorCode.INVALID_REQUIRED_ACKS
+                        )
+                        for entry in partitions
+                    )
+                )
+            )
+            return
+        now_ms = self.host.now_ms()
+        api_version = context.api_version
+        responses: list[ProducePartitionResponse] = []
+        pending: list[tuple[int, int]] = []
+        advanced: list[tuple[TopicPartition, bool]] = []
+        for entry in partitions:
+            error = self._refusal(entry, context, origin)
+            if error is not _NONE:
+                responses.append(self.failed_produce(entry.topic_partition, error))
+                continue
+            responses.append(
+                self._append_one(entry, acks, now_ms, origin, len(responses), pending, advanced)
+            )
+        # Poked after all appends: completions must not run in the middle of a request.
+        for topic_partition, high_watermark_moved in advanced:
+            if high_watermark_moved:
+                self.complete_delayed_of(topic_partition)
+            else:
+                self.fetch_purgatory.check_and_complete(topic_partition)
+        if 0 <= api_version <= 3:
+            responses = [_for_old_client(response) for response in responses]
+        if acks != ACKS_ALL or not pending:
+            respond(ProduceResponse(tuple(responses)))
+            return
+        operation = DelayedProduce(self, request.timeout_ms, responses, pending, respond)
+        if not operation.try_complete():
+            self._watch_produce(operation, partitions)
+
+    def _watch_produce(
+        self, operation: DelayedProduce, partitions: tuple[ProducePartition, ...]
+    ) -> None:
+        self.produce_purgatory.try_complete_else_watch(
+            operation, [entry.topic_partition for entry in partitions]
+        )
+
+    def _refusal(self, entry: ProducePartition, context: RequestContext, origin: str) -> ErrorCode:
+        """Checks before the partition is looked at (data_plane 5.1, rows 4 to 8)."""
+        if origin != ORIGIN_CLIENT:
+            return _NONE
+        topic_partition = entry.topic_partition
+        api_version = context.api_version
+        if api_version >= 0 and not self.metadata_cache.contains(topic_partition):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        records = entry.records
+        if records is None:
+            return ErrorCode.INVALID_RECORD
+        if api_version >= 3 or api_version < 0:
+            if (
+                len(records) < _BATCH_OVERHEAD
+                or records[16] != 2
+                or int.from_bytes(records[8:12], "big") + 12 != len(records)
+            ):
+                return ErrorCode.INVALID_RECORD
+            if 0 <= api_version < 7 and records[22] & 7 == _ZSTD:
+                return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if topic_partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        return _NONE
+
+    def _append_one(
+        self,
+        entry: ProducePartition,
+        acks: int,
+        now_ms: int,
+        origin: str,
+        index: int,
+        pending: list[tuple[int, int]],
+        advanced: list[tuple[TopicPartition, bool]],
+    ) -> ProducePartitionResponse:
+        """Append one partition's batches; notes what waits and what is to be poked."""
+        topic_partition = entry.topic_partition
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return self.failed_produce(topic_partition, self.lookup_error(topic_partition))
+        log = partition.log
+        if not partition.is_leader or log is None:
+            return self.failed_produce(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if acks == ACKS_ALL and len(partition.isr) < partition.settings.min_insync_replicas:
+            return self.failed_produce(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
+        try:
+            info = log.append_as_leader(entry.records, partition.leader_epoch, now_ms, origin)
+        except KafkaError as error:
+            return self._append_failed(topic_partition, error)
+        except OSError as error:
+            self.on_storage_failure(topic_partition, error)
+            return self.failed_produce(topic_partition, ErrorCode.KAFKA_STORAGE_ERROR)
+        advanced.append((topic_partition, partition.maybe_increment_high_watermark(now_ms)))
+        if acks == ACKS_ALL:
+            pending.append((index, info.last_offset + 1))
+        return ProducePartitionResponse(
+            topic_partition,
+            _NONE,
+            info.first_offset,
+            info.log_append_time_ms,
+            log.log_start_offset,
+        )
+
+    def _append_failed(
+        self, topic_partition: TopicPartition, error: KafkaError
+    ) -> ProducePartitionResponse:
+        code = error.code
+        if code is ErrorCode.KAFKA_STORAGE_ERROR:
+            self.on_storage_failure(topic_partition, error)
+        elif code is ErrorCode.PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH  # Produce never learnt the newer code
+        response = self.failed_produce(topic_partition, code)
+        return ProducePartitionResponse(
+            topic_partition,
+            code,
+            -1,
+            -1,
+            response.log_start_offset,
+            tuple(getattr(error, "record_errors", ())),
+            error.message or None,
+        )
+
+    def on_storage_failure(self, topic_partition: TopicPartition, error: Exception) -> None:
+        """A log failed under a request; ``ReplicaManager`` takes its directory offline."""
+        raise NotImplementedError
+
+    def failed_produce(
+        self, topic_partition: TopicPartition, error: ErrorCode, base_offset: int = -1
+    ) -> ProducePartitionResponse:
+        """A failure's response, with the log start where 5.4 says so."""
+        log_start_offset = -1
+        if error not in _ERRORS_WITHOUT_LOG_START:
+            partition = self._partitions.get(topic_partition)
+            if partition is not None and partition.log is not None:
+                log_start_offset = partition.log.log_start_offset
+        return ProducePartitionResponse(
+            topic_partition, error, base_offset, -1, log_start_offset
+        )
+
+    def acknowledged(
+        self, topic_partition: TopicPartition, required_offset: int
+    ) -> ErrorCode | None:
+        """The outcome of an append with acks=all (data_plane 5.2); None while undecided."""
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return self.lookup_error(topic_partition)
+        log = partition.log
+        if not partition.is_leader or log is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if log.high_watermark < required_offset:
+            return None
+        if len(partition.maximal_isr) < partition.settings.min_insync_replicas:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return _NONE
+
+
+def _for_old_client(response: ProducePartitionResponse) -> ProducePartitionResponse:
+    """Clients up to v3 do not know KAFKA_STORAGE_ERROR."""
+    if response.error is not ErrorCode.KAFKA_STORAGE_ERROR:
+        return response
+    return ProducePartitionResponse(
+        response.topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER, response.base_offset
+    )

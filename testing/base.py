@@ -1,0 +1,222 @@
+"""What ``Cluster`` and ``Simulation`` share: assembling the processes, and the handles."""
+
+from __future__ import annotations
+
+import abc
+import base64
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..actors.broker_process import BrokerListener, BrokerProcess, BrokerSpec
+from ..actors.node import Node
+from ..actors.runtime import Runtime
+from ..actors.zookeeper import zookeeper_name
+from ..protocol.config import BrokerConfig
+from ..protocol.errors import UsageError
+from ..protocol.values import TopicPartition
+from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
+from ..replication.disk import Disk, MemoryDisk
+from .admin import AdminOperations
+from .defaults import cluster_config
+from .faults import Injection, error_code, request_type
+from .handles import BrokerHandle, ControllerHandle, NetworkHandle, ZooKeeperHandle
+from .inspection import Inspection
+from .zookeeper_process import ZooKeeperProcess
+
+if TYPE_CHECKING:
+    from ..actors.node import Delivery
+
+T = TypeVar("T")
+
+
+class AdminNode(Node):
+    """Where the API's own requests come from: an admin client inside the cluster's network."""
+
+
+class ClusterBase(AdminOperations, Inspection, abc.ABC):
+    """A cluster on some runtime; see ``Cluster`` and ``Simulation`` for the arguments."""
+
+    _test_friendly = True
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        kafka_version: str = DEFAULT_KAFKA_VERSION,
+        config: Mapping[str, Any] | None = None,
+        topics: Mapping[str, Any] | None = None,
+        zookeepers: int = 1,
+        racks: Sequence[str | None] | None = None,
+    ) -> None:
+        if brokers < 1:
+            raise UsageError(f"a cluster needs at least one broker, not {brokers}")
+        if zookeepers < 1:
+            raise UsageError(f"a cluster needs at least one ZooKeeper server, not {zookeepers}")
+        if racks is not None and len(racks) != brokers:
+            raise UsageError(f"racks names {len(racks)} racks for {brokers} brokers")
+        self.kafka_version = kafka_version
+        self.behaviour = behaviour(kafka_version)
+        self.broker_ids = tuple(range(1, brokers + 1))
+        self._racks = tuple(racks) if racks is not None else (None,) * brokers
+        self._config = cluster_config(config, brokers, test_friendly=self._test_friendly)
+        BrokerConfig(self._config, kafka_version)  # refuse a bad configuration here and now
+        self._topics = dict(topics or {})
+        self._zookeeper_count = zookeepers
+        self.runtime: Runtime
+        self.zookeepers: dict[int, ZooKeeperProcess] = {}
+        self.processes: dict[int, BrokerProcess] = {}
+        self._handles: dict[int, BrokerHandle] = {}
+        self._started = False
+
+    # -- what the runtimes differ in -----------------------------------------------------------
+
+    @abc.abstractmethod
+    def _make_runtime(self) -> Runtime: ...
+
+    @abc.abstractmethod
+    def _make_listener(self, broker_id: int) -> BrokerListener: ...
+
+    @abc.abstractmethod
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        """Run a coroutine inside the admin node and give its result."""
+
+    @abc.abstractmethod
+    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None: ...
+
+    def _make_disk(self, broker_id: int) -> Disk:
+        return MemoryDisk()
+
+    # -- assembling ----------------------------------------------------------------------------
+
+    def _assemble(self) -> None:
+        """Create every process; nothing runs before this."""
+        runtime = self.runtime = self._make_runtime()
+        ids = range(1, self._zookeeper_count + 1)
+        names = {server_id: zookeeper_name(server_id) for server_id in ids}
+        for server_id in ids:
+            peers = names if self._zookeeper_count > 1 else {}
+            self.zookeepers[server_id] = ZooKeeperProcess(runtime, server_id, peers)
+        cluster_id = base64.urlsafe_b64encode(runtime.rng.randbytes(16)).decode().rstrip("=")
+        for broker_id, rack in zip(self.broker_ids, self._racks, strict=True):
+            spec = BrokerSpec(
+                broker_id=broker_id,
+                config=BrokerConfig({**self._config, "broker.id": broker_id}, self.kafka_version),
+                behaviour=self.behaviour,
+                disk=self._make_disk(broker_id),
+                zookeepers=tuple(names.values()),
+                listener=self._make_listener(broker_id),
+                rack=rack,
+                cluster_id=cluster_id,
+            )
+            self.processes[broker_id] = BrokerProcess(runtime, spec)
+        self._admin = runtime.spawn(AdminNode, "admin", runtime.process("admin"))
+
+    def _start_processes(self) -> None:
+        for zookeeper in self.zookeepers.values():
+            zookeeper.start()
+        for process in self.processes.values():
+            process.start()
+
+    def _is_settled(self) -> bool:
+        """Every living broker serves and knows the controller and all living brokers."""
+        alive = []
+        for process in self.processes.values():
+            broker = process.broker
+            if broker is None:
+                continue
+            if broker.state != "running":
+                return False
+            alive.append(broker)
+        ids = {broker.broker_id for broker in alive}
+        return all(
+            broker.metadata_cache.controller_id in ids
+            and ids <= set(broker.metadata_cache.alive_broker_ids)
+            for broker in alive
+        )
+
+    def _create_initial_topics(self) -> None:
+        for name, shape in self._topics.items():
+            if isinstance(shape, Mapping):
+                self.create_topic(name, **shape)
+            else:
+                replication_factor = min(3, len(self.broker_ids))
+                self.create_topic(name, partitions=shape, replication_factor=replication_factor)
+
+    # -- handles -------------------------------------------------------------------------------
+
+    def broker(self, broker_id: int) -> BrokerHandle:
+        """Handle of a broker; ids run from 1."""
+        if broker_id not in self.processes:
+            raise UsageError(
+                f"there is no broker {broker_id!r}; ids are {list(self.broker_ids)}"
+            )
+        handle = self._handles.get(broker_id)
+        if handle is None:
+            handle = self._handles[broker_id] = BrokerHandle(self, self.processes[broker_id])
+        return handle
+
+    @property
+    def controller(self) -> ControllerHandle:
+        return ControllerHandle(self)
+
+    @property
+    def zookeeper(self) -> ZooKeeperHandle:
+        return ZooKeeperHandle(self)
+
+    @property
+    def network(self) -> NetworkHandle:
+        return NetworkHandle(self)
+
+    # -- interventions -------------------------------------------------------------------------
+
+    def inject(
+        self,
+        api: str,
+        error: str | int | None = None,
+        times: int = 1,
+        broker: int | None = None,
+        delay_ms: float = 0,
+        disconnect: bool = False,
+    ) -> Injection:
+        """Answer, delay or break off the next ``times`` requests of an API.
+
+        ``error`` is a name or number of Kafka's; without it the request is only delayed, or its
+        connection broken with ``disconnect``.
+        """
+        if error is None and not delay_ms and not disconnect:
+            raise UsageError("inject needs an error, a delay_ms or disconnect=True")
+        if times < 1:
+            raise UsageError(f"times must be at least 1, not {times}")
+        wanted = request_type(api)
+        code = None if error is None else error_code(error)
+        machine = None if broker is None else self.broker(broker).name
+
+        def install() -> Injection:
+            return Injection(self.runtime, wanted, code, times, machine, delay_ms, disconnect)
+
+        return self.runtime.run_in(None, install)
+
+    def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
+        """Call a function with every message that arrives; gives a function that ends it."""
+        observers = self.runtime.network.observers
+        self.runtime.run_in(None, lambda: observers.append(function))
+
+        def end() -> None:
+            self.runtime.run_in(None, lambda: observers.remove(function))
+
+        return end
+
+    @property
+    def failures(self) -> list[tuple[str, BaseException]]:
+        """What handlers raised that they must not: bugs of the emulation; normally empty."""
+        return self.runtime.failures
+
+    def _in_process(self, process: Any, function: Callable[[], T]) -> T:
+        return self.runtime.run_in(process, function)
+
+
+def topic_partition(topic: str, partition: int) -> TopicPartition:
+    """Checked construction, for handles that take a name and a number."""
+    if not isinstance(partition, int) or partition < 0:
+        raise UsageError(f"partition must be a number >= 0, not {partition!r}")
+    return TopicPartition(topic, partition)

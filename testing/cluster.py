@@ -1,0 +1,231 @@
+"""``Cluster``: a fake Kafka for real clients, in real time, on 127.0.0.1."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..actors.live import LiveRuntime
+from ..actors.threaded import ThreadedRuntime
+from ..protocol.awaiting import Pending, Task
+from ..protocol.errors import FakeKafkaError, UsageError
+from ..protocol.versions import DEFAULT_KAFKA_VERSION
+from ..replication.disk import Disk, MemoryDisk
+from .base import ClusterBase
+from .tcp import TcpGateway, TcpListener
+
+T = TypeVar("T")
+
+_START_TIMEOUT_S = 30
+_POLL_S = 0.0005
+_RUNTIMES = {"live": LiveRuntime, "threaded": ThreadedRuntime}
+
+
+class WaitTimeout(FakeKafkaError, TimeoutError):
+    """A condition did not come true in time."""
+
+
+class Cluster(ClusterBase):
+    """A cluster in real time that any Kafka client can use; also an async context manager.
+
+    ``config`` takes Kafka's own names, over test-friendly defaults (``testing.defaults``);
+    ``topics`` maps names to partition counts or to keyword arguments of ``create_topic``;
+    ``ports`` fixes the brokers' ports; ``data_dir`` keeps the logs on the real disk;
+    ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to.
+
+    Raises ``UsageError`` for arguments that make no sense and ``OSError`` for a port in use.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        kafka_version: str = DEFAULT_KAFKA_VERSION,
+        config: Mapping[str, Any] | None = None,
+        topics: Mapping[str, Any] | None = None,
+        zookeepers: int = 1,
+        racks: Sequence[str | None] | None = None,
+        host: str = "127.0.0.1",
+        ports: Sequence[int] | None = None,
+        runtime: str = "live",
+        trace: str | Path | None = None,
+        data_dir: str | Path | None = None,
+        security: Any = None,
+    ) -> None:
+        super().__init__(
+            brokers,
+            kafka_version=kafka_version,
+            config=config,
+            topics=topics,
+            zookeepers=zookeepers,
+            racks=racks,
+        )
+        if runtime not in _RUNTIMES:
+            raise UsageError(f"runtime must be 'live' or 'threaded', not {runtime!r}")
+        if ports is not None and len(ports) != brokers:
+            raise UsageError(f"ports names {len(ports)} ports for {brokers} brokers")
+        if security is not None:
+            raise UsageError("security is not supported: every listener is PLAINTEXT")
+        self._runtime_name = runtime
+        self._host = host
+        self._ports = tuple(ports) if ports is not None else (0,) * brokers
+        self._trace = Path(trace) if trace is not None else None
+        self._data_dir = Path(data_dir) if data_dir is not None else None
+        self._recorder: Any = None
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def start(self) -> Cluster:
+        """Start every process and wait until the cluster serves."""
+        if self._started:
+            raise UsageError("the cluster is already started")
+        self._started = True
+        try:
+            self._assemble()
+            self._start_recording()
+            gateway = TcpGateway(self.runtime, self.processes, self.kafka_version)  # type: ignore[arg-type]
+            for process in self.processes.values():
+                listener = process.spec.listener
+                assert isinstance(listener, TcpListener)
+                listener.gateway = gateway
+                listener.max_request_bytes = process.spec.config["socket.request.max.bytes"]
+            self.runtime.run_in(None, self._start_processes)
+            self.wait_until(self._is_settled, _START_TIMEOUT_S)
+            self._create_initial_topics()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stop everything: sockets, threads, actors; idempotent."""
+        runtime = getattr(self, "runtime", None)
+        if runtime is None:
+            return
+        for process in self.processes.values():
+            process.spec.listener.close()
+        runtime.stop()
+        for process in self.processes.values():
+            process.broker = None
+            process.controller_node = None
+            process.spec.disk.close()
+        for zookeeper in self.zookeepers.values():
+            zookeeper.node = None
+        if self._recorder is not None:
+            self._recorder.close()
+            self._recorder = None
+        self._started = False
+
+    def __enter__(self) -> Cluster:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Cluster:
+        import asyncio
+
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.stop)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every broker, comma-separated, as clients want it."""
+        if not self._started:
+            raise UsageError("the cluster is not started; use `with Cluster() as cluster:`")
+        return ",".join(
+            f"{self._host}:{self.broker(broker_id).port}" for broker_id in self.broker_ids
+        )
+
+    # -- on this runtime -----------------------------------------------------------------------
+
+    def _make_runtime(self) -> LiveRuntime | ThreadedRuntime:
+        return _RUNTIMES[self._runtime_name]()
+
+    def _make_listener(self, broker_id: int) -> TcpListener:
+        port = self._ports[self.broker_ids.index(broker_id)]
+        return TcpListener(self.runtime, broker_id, self._host, port)  # type: ignore[arg-type]
+
+    def _make_disk(self, broker_id: int) -> Disk:
+        if self._data_dir is None:
+            return MemoryDisk()
+        from ..replication.disk_file import FileDisk
+
+        return FileDisk(self._data_dir / f"broker-{broker_id}")
+
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        done: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def finish(task: Pending[T]) -> None:
+            error = task.exception
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(task.result())
+
+        def start() -> None:
+            Task(function()).add_done_callback(finish)
+
+        self.runtime.run_in(self._admin.process, start)
+        try:
+            return done.result(timeout_ms / 1000)
+        except concurrent.futures.TimeoutError:
+            raise WaitTimeout(f"no outcome within {timeout_ms / 1000:g} s") from None
+
+    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
+        """Wait until a condition holds; raises ``WaitTimeout`` after ``timeout_s``."""
+        deadline = time.monotonic() + timeout_s
+        pause_s = _POLL_S
+        while not condition():
+            if time.monotonic() > deadline:
+                name = getattr(condition, "__qualname__", repr(condition))
+                raise WaitTimeout(
+                    f"{name} did not hold within {timeout_s:g} s; brokers are "
+                    + ", ".join(f"{b}: {self.broker(b).state}" for b in self.broker_ids)
+                )
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, 0.02)
+
+    def reset(self) -> None:
+        """Empty the cluster: no topics, no faults, every broker up; faster than a new one."""
+        self.runtime.run_in(None, self.runtime.network.interceptors.clear)
+        self.network.heal()
+        self.network.release()
+        self.network.latency(0)
+        for broker_id in self.broker_ids:
+            handle = self.broker(broker_id)
+            if handle._process.process.paused:
+                handle.resume()
+            if not handle.is_alive:
+                handle.start()
+        self.wait_until(self._is_settled, _START_TIMEOUT_S)
+        for topic in self.topics():
+            self.delete_topic(topic)
+
+    def _start_recording(self) -> None:
+        if self._trace is None:
+            return
+        from ..tracing.recorder import Recorder, open_recorder
+
+        self._recorder: Recorder = open_recorder(
+            self._trace, mode=self._runtime_name, kafka_version=self.kafka_version
+        )
+        self.runtime.recorder = self._recorder

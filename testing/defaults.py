@@ -1,0 +1,48 @@
+"""Configuration of embedded clusters: Kafka's defaults where they are fast, these elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..protocol.config import DEFINITIONS
+from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
+
+TEST_DEFAULTS: dict[str, tuple[str, str]] = {
+    "zookeeper.session.timeout.ms": ("1000", "a killed broker is noticed after a second"),
+    "replica.lag.time.max.ms": ("5000", "a stuck follower leaves the ISR soon"),
+    "replica.fetch.backoff.ms": ("50", "a restarted follower catches up at once"),
+    "controlled.shutdown.retry.backoff.ms": ("100", "shutting down never waits for seconds"),
+    "group.initial.rebalance.delay.ms": ("0", "the first join is answered at once"),
+    "group.min.session.timeout.ms": ("100", "tests may use short sessions"),
+    "offsets.topic.num.partitions": ("1", "one internal partition is created, not fifty"),
+    "transaction.state.log.num.partitions": ("1", "likewise"),
+}
+"""Name -> (value, reason): what ``Cluster`` sets instead of Kafka's default."""
+
+_PER_BROKER_COUNT = {
+    "offsets.topic.replication.factor": 3,
+    "transaction.state.log.replication.factor": 3,
+    "transaction.state.log.min.isr": 2,
+}
+"""Lowered to the number of brokers, so that one broker is enough."""
+
+
+def kafka_defaults(kafka_version: str = DEFAULT_KAFKA_VERSION) -> dict[str, str]:
+    """Kafka's own defaults for what ``TEST_DEFAULTS`` changes; pass it as ``config``."""
+    behaviour(kafka_version)
+    names = [*TEST_DEFAULTS, *_PER_BROKER_COUNT]
+    return {name: str(DEFINITIONS[name].default_for(kafka_version)) for name in names}
+
+
+def cluster_config(
+    config: Mapping[str, Any] | None, brokers: int, *, test_friendly: bool
+) -> dict[str, Any]:
+    """The static configuration of every broker: the user's over the defaults chosen."""
+    values: dict[str, Any] = {}
+    if test_friendly:
+        values.update({name: value for name, (value, _) in TEST_DEFAULTS.items()})
+    for name, wanted in _PER_BROKER_COUNT.items():
+        values[name] = min(wanted, brokers)
+    values.update(config or {})
+    return values

@@ -1,0 +1,349 @@
+"""Handles of interface.md: brokers, the controller, ZooKeeper, the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..actors.latency import Constant, LatencyModel, Lognormal, Uniform
+from ..protocol.errors import UsageError
+from ..protocol.values import PartitionReplica, TopicPartition
+
+if TYPE_CHECKING:
+    from ..actors.broker_process import BrokerProcess
+    from ..actors.node import Delivery
+    from ..zkfake.messages import Stat
+    from .base import ClusterBase
+
+_SHUTDOWN_TIMEOUT_MS = 120000
+
+
+class BrokerHandle:
+    """One broker: end it, bring it back, freeze it. Every method waits until it is done."""
+
+    def __init__(self, cluster: ClusterBase, process: BrokerProcess) -> None:
+        self._cluster = cluster
+        self._process = process
+
+    def __repr__(self) -> str:
+        return f"<broker {self.id} {self.state}>"
+
+    @property
+    def id(self) -> int:
+        return self._process.spec.broker_id
+
+    @property
+    def name(self) -> str:
+        return self._process.name
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.is_alive
+
+    @property
+    def state(self) -> str:
+        """``starting``, ``running``, ``pending_controlled_shutdown``, ``shutting_down`` or
+        ``not_running``."""
+        return self._process.state
+
+    @property
+    def port(self) -> int:
+        """TCP port; the same over restarts. 9092 in a simulation."""
+        return getattr(self._process.spec.listener, "port", 9092)
+
+    def _run(self, function: Callable[[], Any]) -> Any:
+        return self._cluster._in_process(self._process.process, function)
+
+    def kill(self) -> None:
+        """End the process as ``kill -9`` does; its disk keeps all that was appended."""
+        self._run(self._process.kill)
+
+    def power_off(self) -> None:
+        """Cut the power: unflushed data is lost and peers hear nothing of it."""
+        self._run(self._process.power_off)
+
+    def shutdown(self) -> bool:
+        """Shut down in control; False when leadership of some partition could not be moved."""
+        pending = self._run(self._process.shutdown)
+        self._cluster.wait_until(
+            lambda: pending.done and not self._process.is_alive, _SHUTDOWN_TIMEOUT_MS / 1000
+        )
+        return bool(pending.result())
+
+    def begin_shutdown(self) -> None:
+        """Start a controlled shutdown without waiting for its end."""
+        self._run(self._process.shutdown)
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start a broker that is down, with the disk it had; waits until it serves."""
+        self._run(self._process.start)
+        if wait:
+            self._cluster.wait_until(lambda: self.state == "running", 30)
+
+    def restart(self) -> None:
+        """Shut down in control and start again; kill first for a crash."""
+        self.shutdown()
+        self.start()
+
+    def pause(self) -> None:
+        """Freeze the process, as a long garbage collection does."""
+        self._run(lambda: self._process.runtime.pause(self._process.process))
+        self._process.runtime.note("fault", self.name, "paused")
+
+    def resume(self) -> None:
+        """Let a paused process go on with everything that waited."""
+        self._run(lambda: self._process.runtime.resume(self._process.process))
+        self._process.runtime.note("fault", self.name, "resumed")
+
+    def fail_log_dir(self, directory: int = 0) -> None:
+        """Let one of the broker's log directories fail, the first by default."""
+        broker = self._process.broker
+        if broker is None:
+            raise UsageError(f"{self.name} is not running")
+        self._run(lambda: broker.fail_log_dir(directory))
+
+
+class ControllerHandle:
+    """The active controller, wherever it is."""
+
+    def __init__(self, cluster: ClusterBase) -> None:
+        self._cluster = cluster
+
+    def _active(self) -> Any:
+        for process in self._cluster.processes.values():
+            if process.broker is not None and process.broker.controller.is_active:
+                return process.broker.controller
+        return None
+
+    def _require(self) -> Any:
+        controller = self._active()
+        if controller is None:
+            raise UsageError("no controller is active now; wait_until(cluster.controller.id)")
+        return controller
+
+    @property
+    def id(self) -> int | None:
+        """Broker id of the active controller; None during an election."""
+        controller = self._active()
+        return None if controller is None else controller.broker_id
+
+    @property
+    def epoch(self) -> int:
+        return int(self._require().epoch)
+
+    def partition_state(self, topic: str, partition: int) -> str:
+        """State in the partition state machine, such as ``OnlinePartition``."""
+        state = self._require().context.partition_state(TopicPartition(topic, partition))
+        return str(getattr(state, "value_name", getattr(state, "name", state)))
+
+    def replica_state(self, topic: str, partition: int, broker_id: int) -> str:
+        """State in the replica state machine, such as ``OnlineReplica``."""
+        replica = PartitionReplica(topic, partition, broker_id)
+        state = self._require().context.replica_state(replica)
+        return str(getattr(state, "value_name", getattr(state, "name", state)))
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Kafka's controller metrics by name."""
+        return dict(self._require().metrics.snapshot())
+
+    def resign(self) -> None:
+        """Delete /controller: every broker takes part in a new election."""
+        controller = self._require()
+
+        async def resign() -> None:
+            await controller.zk.delete_path("/controller")
+
+        old_epoch = controller.epoch
+        self._cluster.call(resign, 10000)
+        self._cluster.wait_until(
+            lambda: self._active() is not None and self._active().epoch > old_epoch
+        )
+
+
+class ZooKeeperHandle:
+    """The znode tree and the servers behind it."""
+
+    def __init__(self, cluster: ClusterBase) -> None:
+        self._cluster = cluster
+
+    def _tree(self) -> Any:
+        alive = [p for p in self._cluster.zookeepers.values() if p.is_alive]
+        if not alive:
+            raise UsageError("no ZooKeeper server is running")
+        serving = [p for p in alive if p.server.is_serving]
+        return max(serving or alive, key=lambda p: p.server.last_zxid).server
+
+    def _read(self, function: Callable[[Any], Any]) -> Any:
+        server = self._tree()
+        process = next(
+            p.process
+            for p in self._cluster.zookeepers.values()
+            if p.is_alive and p.server is server
+        )
+        return self._cluster._in_process(process, lambda: function(server))
+
+    def get(self, path: str) -> bytes | None:
+        """Data of a znode; ``UsageError`` when it does not exist."""
+        return self._read(lambda server: server.get(path))  # type: ignore[no-any-return]
+
+    def stat(self, path: str) -> Stat:
+        return self._read(lambda server: server.stat(path))  # type: ignore[no-any-return]
+
+    def children(self, path: str) -> list[str]:
+        """Names of the children, sorted."""
+        return sorted(self._read(lambda server: server.children(path)))
+
+    def tree(self) -> dict[str, bytes | None]:
+        """Every path with its data, sorted."""
+        return dict(sorted(self._read(lambda server: server.tree()).items()))
+
+    def expire_session(self, broker_id: int) -> None:
+        """Expire a broker's session at the server, as if its heartbeats had stayed away."""
+        process = self._cluster.broker(broker_id)._process
+        node = process.controller_node
+        if node is None:
+            raise UsageError(f"broker {broker_id} is not running; it has no session")
+        session_id = node.zk_client.session_id
+        self._cluster.runtime.note("fault", process.name, "session expired")
+        self._read(lambda server: server.expire_session(session_id))
+
+    def server(self, server_id: int) -> ZooKeeperServerHandle:
+        """Handle of a server; ids run from 1."""
+        try:
+            return ZooKeeperServerHandle(self._cluster, server_id)
+        except KeyError:
+            raise UsageError(
+                f"there is no ZooKeeper server {server_id!r}; "
+                f"ids are {list(self._cluster.zookeepers)}"
+            ) from None
+
+
+class ZooKeeperServerHandle:
+    """One ZooKeeper server."""
+
+    def __init__(self, cluster: ClusterBase, server_id: int) -> None:
+        self._cluster = cluster
+        self._process = cluster.zookeepers[server_id]
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.is_alive
+
+    def kill(self) -> None:
+        self._cluster._in_process(self._process.process, self._process.kill)
+
+    def start(self) -> None:
+        self._cluster._in_process(self._process.process, self._process.start)
+
+
+Machine = int | str
+
+
+class NetworkHandle:
+    """Faults of the network. A machine is a broker id or a name such as ``zk-1``."""
+
+    def __init__(self, cluster: ClusterBase) -> None:
+        self._cluster = cluster
+        self._network = cluster.runtime.network
+
+    def _name(self, machine: Machine) -> str:
+        if isinstance(machine, int):
+            return self._cluster.broker(machine).name
+        known = [*self._cluster.runtime.processes, "clients"]
+        if machine not in known:
+            raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
+        return machine
+
+    def _run(self, function: Callable[[], Any]) -> Any:
+        return self._cluster.runtime.run_in(None, function)
+
+    def _machines(self) -> list[str]:
+        return [*self._cluster.runtime.processes, "clients"]
+
+    def _fault(self, text: str) -> None:
+        self._cluster.runtime.note("fault", "network", text)
+
+    def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
+        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
+        if len(groups) < 2:
+            raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
+        named = [[self._name(machine) for machine in group] for group in groups]
+
+        def cut() -> None:
+            self._fault(f"partition {named}{'' if both_ways else ' (one way)'}")
+            for index, group in enumerate(named):
+                for other in named[index + 1 :]:
+                    for source in group:
+                        for target in other:
+                            self._network.cut(source, target)
+                            if both_ways:
+                                self._network.cut(target, source)
+
+        self._run(cut)
+
+    def isolate(self, machine: Machine) -> None:
+        """Cut a machine off from every other one."""
+        name = self._name(machine)
+        self.partition([name], [other for other in self._machines() if other != name])
+
+    def heal(self) -> None:
+        """Undo every partition and every loss."""
+
+        def heal() -> None:
+            self._fault("heal")
+            self._network.heal()
+
+        self._run(heal)
+
+    def latency(
+        self,
+        constant_ms: float | None = None,
+        *,
+        uniform_ms: tuple[float, float] | None = None,
+        lognormal_ms: tuple[float, float] | None = None,
+        source: Machine | None = None,
+        target: Machine | None = None,
+    ) -> None:
+        """Set the one-way delay of all links, or of the link ``source`` to ``target``.
+
+        Give one of ``constant_ms``, ``uniform_ms=(low, high)``, ``lognormal_ms=(median, sigma)``.
+        """
+        models: list[LatencyModel] = []
+        if constant_ms is not None:
+            models.append(Constant(constant_ms))
+        if uniform_ms is not None:
+            models.append(Uniform(*uniform_ms))
+        if lognormal_ms is not None:
+            models.append(Lognormal(*lognormal_ms))
+        if len(models) != 1:
+            raise UsageError("give exactly one of constant_ms, uniform_ms and lognormal_ms")
+        if (source is None) != (target is None):
+            raise UsageError("a link needs both source and target")
+        names = (
+            None if source is None else self._name(source),
+            None if target is None else self._name(target),
+        )
+        self._run(lambda: self._network.set_latency(models[0], *names))
+
+    def drop(
+        self, probability: float, source: Machine | None = None, target: Machine | None = None
+    ) -> None:
+        """Lose messages with a probability, on all links or on one."""
+        if not 0 <= probability <= 1:
+            raise UsageError(f"probability must be between 0 and 1, not {probability!r}")
+        if (source is None) != (target is None):
+            raise UsageError("a link needs both source and target")
+        names = (
+            None if source is None else self._name(source),
+            None if target is None else self._name(target),
+        )
+        self._run(lambda: self._network.set_loss(probability, *names))
+
+    def hold(self, wants: Callable[[Delivery], bool]) -> None:
+        """Keep back messages for which ``wants(delivery)`` holds, until ``release``."""
+        self._run(lambda: self._network.hold(wants))
+
+    def release(self) -> int:
+        """Deliver what was held, in order; gives how many messages that were."""
+        return int(self._run(self._network.release))

@@ -1,0 +1,243 @@
+"""Looking into a cluster: partitions, replicas, records; a quick way in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..actors.channels import broker_name, sleep
+from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
+from ..protocol.data import (
+    ACKS_ALL,
+    CONSUMER_REPLICA_ID,
+    FetchPartition,
+    FetchRequest,
+    ProducePartition,
+    ProduceRequest,
+)
+from ..protocol.errors import ErrorCode, KafkaError, UsageError
+from ..protocol.record_batch import Record, build_batch
+from ..protocol.values import PartitionReplica, TopicPartition
+from .views import PartitionView, ReplicaView
+
+if TYPE_CHECKING:
+    from ..actors.broker import Broker
+    from .base import ClusterBase
+
+_TIMEOUT_MS = 30000
+_RETRY_MS = 20
+
+
+def _bytes(value: bytes | str | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+class Inspection:
+    """Mixed into ``Cluster`` and ``Simulation``."""
+
+    def topics(self: ClusterBase) -> list[str]:
+        """Names of all topics as the active controller knows them, sorted."""
+        context = self.controller._require().context
+        return sorted(context.all_topics)
+
+    def partition(self: ClusterBase, topic: str, partition: int) -> PartitionView:
+        """A snapshot of a partition; ``UsageError`` when it does not exist."""
+        key = TopicPartition(topic, partition)
+        controller = self.controller._require()
+        process = self.processes[controller.broker_id].process
+        facts = self._in_process(process, lambda: _controller_facts(controller, key))
+        if facts is None:
+            raise UsageError(f"there is no partition {key}; topics are {self.topics()}")
+        assignment, leadership, state, states = facts
+        replicas = {
+            broker_id: self._replica_view(key, broker_id, states.get(broker_id, ""))
+            for broker_id in assignment.replicas
+        }
+        leader = leadership.leader_and_isr.leader if leadership is not None else -1
+        at_leader = replicas.get(leader)
+        return PartitionView(
+            topic=topic,
+            partition=partition,
+            state=state,
+            leader=leader if leader >= 0 else None,
+            leader_epoch=leadership.leader_and_isr.leader_epoch if leadership else -1,
+            controller_epoch=leadership.controller_epoch if leadership else -1,
+            replicas=assignment.replicas,
+            isr=leadership.leader_and_isr.isr if leadership else (),
+            adding=assignment.adding,
+            removing=assignment.removing,
+            high_watermark=at_leader.high_watermark if at_leader else -1,
+            log_start_offset=at_leader.log_start_offset if at_leader else -1,
+            log_end_offset=at_leader.log_end_offset if at_leader else -1,
+            _replicas=replicas,
+        )
+
+    def _replica_view(
+        self: ClusterBase, key: TopicPartition, broker_id: int, state: str
+    ) -> ReplicaView:
+        process = self.processes[broker_id]
+        broker = process.broker
+
+        def look() -> ReplicaView:
+            hosted = None if broker is None else broker.replica_manager.partition(key)
+            log = None if hosted is None else hosted.log
+            if log is None:
+                return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, ())
+            assert hosted is not None
+            return ReplicaView(
+                broker_id=broker_id,
+                role="leader" if hosted.is_leader else "follower",
+                state=state,
+                log_start_offset=log.log_start_offset,
+                high_watermark=log.high_watermark,
+                log_end_offset=log.log_end_offset,
+                leader_epoch=hosted.leader_epoch,
+                epochs=tuple(log.epoch_entries()),
+            )
+
+        return self._in_process(process.process, look)
+
+    def records(
+        self: ClusterBase, topic: str, partition: int, replica: int | None = None
+    ) -> list[Record]:
+        """Decoded records as a replica holds them: the leader's when none is named.
+
+        Control records are left out. ``UsageError`` when that replica is not there.
+        """
+        key = TopicPartition(topic, partition)
+        broker_id = replica if replica is not None else self.partition(topic, partition).leader
+        if broker_id is None:
+            raise UsageError(f"{key} has no leader; name a replica")
+        broker = self.processes[self.broker(broker_id).id].broker
+        if broker is None:
+            raise UsageError(f"broker {broker_id} is not running")
+        batches = self._in_process(broker.process, lambda: _stored_batches(broker, key))
+        return [
+            record for batch in batches if not batch.is_control for record in batch.records()
+        ]
+
+    def log_bytes(self: ClusterBase, topic: str, partition: int, replica: int) -> bytes:
+        """A replica's whole log as stored, for comparing replicas byte by byte."""
+        broker = self.processes[self.broker(replica).id].broker
+        if broker is None:
+            raise UsageError(f"broker {replica} is not running")
+        key = TopicPartition(topic, partition)
+        batches = self._in_process(broker.process, lambda: _stored_batches(broker, key))
+        return b"".join(batch.data for batch in batches)
+
+    # -- in and out without a client -----------------------------------------------------------
+
+    def produce(
+        self: ClusterBase,
+        topic: str,
+        value: bytes | str | None | Iterable[bytes | str | None],
+        key: bytes | str | None = None,
+        partition: int = 0,
+        acks: int = ACKS_ALL,
+        headers: tuple[tuple[str, bytes | None], ...] = (),
+    ) -> int:
+        """Append one record, or several given as a list; gives the first offset.
+
+        Waits and retries as a client does while the partition has no leader.
+        """
+        single = value is None or isinstance(value, (bytes, str))
+        values = [value] if single else list(value)  # type: ignore[arg-type]
+        now_ms = self.runtime.now_ms()
+        data = build_batch(
+            [
+                Record(i, now_ms, _bytes(key), _bytes(item), headers)  # type: ignore[arg-type]
+                for i, item in enumerate(values)
+            ]
+        )
+        where = TopicPartition(topic, partition)
+        request = ProduceRequest(acks, _TIMEOUT_MS, (ProducePartition(where, data),))
+
+        async def ask() -> int:
+            response = await self._ask_leader(where, request)
+            return int(response.base_offset)
+
+        return self.call(ask, _TIMEOUT_MS + 5000)
+
+    def consume(
+        self: ClusterBase, topic: str, partition: int = 0, offset: int = 0
+    ) -> list[Record]:
+        """Records from ``offset`` to the high watermark, as a consumer sees them now."""
+        where = TopicPartition(topic, partition)
+
+        async def read() -> list[Record]:
+            position, found = offset, []
+            while True:
+                wanted = FetchPartition(where, position, -1, 1 << 30)
+                request = FetchRequest(CONSUMER_REPLICA_ID, 0, 0, 1 << 30, (wanted,))
+                answer = await self._ask_leader(where, request)
+                if not answer.records:
+                    return found
+                for batch in answer.records:
+                    if not batch.is_control:
+                        found += [r for r in batch.records() if r.offset >= position]
+                    position = batch.last_offset + 1
+
+        return self.call(read, _TIMEOUT_MS + 5000)
+
+    async def _ask_leader(self: ClusterBase, where: TopicPartition, request: Any) -> Any:
+        admin = self._admin
+        deadline_ms = admin.now_ms() + _TIMEOUT_MS
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+        while True:
+            leader = self._leader_in_metadata(where)
+            if leader is not None:
+                try:
+                    response = await admin.ask(broker_name(leader), request, _TIMEOUT_MS)
+                    error = response.partitions[0].error
+                    if error == ErrorCode.NONE:
+                        return response.partitions[0]
+                    if not error.is_retriable:
+                        raise KafkaError(error, f"{type(request).__name__} for {where}")
+                except Cancelled:
+                    raise
+                except (Disconnected, RequestTimeout):
+                    error = ErrorCode.NETWORK_EXCEPTION
+            if admin.now_ms() > deadline_ms:
+                raise KafkaError(error, f"{type(request).__name__} for {where}")
+            await sleep(admin, _RETRY_MS)
+
+    def _leader_in_metadata(self: ClusterBase, where: TopicPartition) -> int | None:
+        """The leader with the newest epoch any living broker has heard of."""
+        newest = None
+        for process in self.processes.values():
+            broker = process.broker
+            state = None if broker is None else broker.metadata_cache.partition_state(where)
+            if state is not None and (newest is None or state.leader_epoch > newest.leader_epoch):
+                newest = state
+        return newest.leader if newest is not None and newest.leader >= 0 else None
+
+
+def _controller_facts(controller: Any, key: TopicPartition) -> Any:
+    context = controller.context
+    assignment = context.partition_full_replica_assignment(key)
+    if not assignment.replicas:
+        return None
+    states = {
+        broker_id: _state_name(
+            context.replica_state(PartitionReplica(key.topic, key.partition, broker_id))
+        )
+        for broker_id in assignment.replicas
+    }
+    return (
+        assignment,
+        context.partition_leadership_info(key),
+        _state_name(context.partition_state(key)),
+        states,
+    )
+
+
+def _state_name(state: Any) -> str:
+    return str(getattr(state, "value_name", getattr(state, "name", state)))
+
+
+def _stored_batches(broker: Broker, key: TopicPartition) -> list[Any]:
+    hosted = broker.replica_manager.partition(key)
+    log = None if hosted is None else hosted.log
+    if log is None:
+        raise UsageError(f"broker {broker.broker_id} holds no replica of {key}")
+    return list(log.batches())

@@ -1,0 +1,245 @@
+"""``Simulation``: the same cluster in virtual time, deterministic, one event at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..actors.broker_process import SimulatedListener
+from ..actors.latency import Constant
+from ..actors.simulated_consumer import ConsumerSettings, SimulatedConsumer
+from ..actors.simulated_producer import ProducerSettings, SimulatedProducer
+from ..actors.virtual import VirtualRuntime
+from ..protocol.awaiting import Task
+from ..protocol.errors import UsageError
+from ..protocol.values import TopicPartition
+from ..protocol.versions import DEFAULT_KAFKA_VERSION
+from .base import ClusterBase
+from .cluster import WaitTimeout
+
+T = TypeVar("T")
+
+DEFAULT_LATENCY_MS = 0.25
+_START_TIMEOUT_MS = 120_000
+
+
+class Simulation(ClusterBase):
+    """A cluster whose time is virtual: same arguments and seed, same events, byte for byte.
+
+    Configuration defaults are Kafka's own: waiting costs nothing here. ``latency_ms`` is the
+    one-way delay of every link until ``network.latency`` changes it.
+
+    ``recorder`` is an object with the ``event`` method of ``tracing.Recorder``; the default
+    records in memory. ``recorder=None`` with ``trace=False`` runs without recording.
+    """
+
+    _test_friendly = False
+    runtime: VirtualRuntime
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        seed: int = 0,
+        kafka_version: str = DEFAULT_KAFKA_VERSION,
+        config: Mapping[str, Any] | None = None,
+        topics: Mapping[str, Any] | None = None,
+        zookeepers: int = 1,
+        racks: Sequence[str | None] | None = None,
+        latency_ms: float = DEFAULT_LATENCY_MS,
+        recorder: Any = None,
+        trace: bool = True,
+        start: bool = True,
+    ) -> None:
+        super().__init__(
+            brokers,
+            kafka_version=kafka_version,
+            config=config,
+            topics=topics,
+            zookeepers=zookeepers,
+            racks=racks,
+        )
+        self.seed = seed
+        self._latency_ms = latency_ms
+        self._clients = 0
+        if recorder is None and trace:
+            from ..tracing.recorder import Recorder
+
+            recorder = Recorder()
+        self.recorder = recorder
+        self._assemble()
+        if start:
+            self.start()
+
+    def start(self) -> Simulation:
+        """Start every process and run until the cluster serves."""
+        if self._started:
+            return self
+        self._started = True
+        self.runtime.recorder = self.recorder
+        self._start_processes()
+        self.run_until(self._is_settled, _START_TIMEOUT_MS)
+        self._create_initial_topics()
+        return self
+
+    def stop(self) -> None:
+        """Drop every actor and event; the recording stays."""
+        self.runtime.recorder = None
+        self.runtime.stop()
+
+    def __enter__(self) -> Simulation:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # -- time ----------------------------------------------------------------------------------
+
+    @property
+    def now_ms(self) -> float:
+        """Virtual milliseconds since the start of the run."""
+        return self.runtime.now_us() / 1000
+
+    def step(self) -> bool:
+        """Run one event; False when nothing is left to happen."""
+        happened = self.runtime.step()
+        self._raise_failure()
+        return happened
+
+    def run_for(self, duration_ms: float) -> int:
+        """Run for a span of virtual time; gives the number of events."""
+        if duration_ms < 0:
+            raise UsageError(f"run_for needs a duration >= 0, not {duration_ms!r}")
+        count = self.runtime.run(self.runtime.now_us() + int(duration_ms * 1000))
+        self._raise_failure()
+        return count
+
+    def run_until(self, condition: Callable[[], object], timeout_ms: float = 60_000) -> None:
+        """Run until a condition holds after an event.
+
+        Raises ``WaitTimeout`` with the seed when ``timeout_ms`` of virtual time pass first.
+        """
+        if condition():
+            return
+        limit_us = self.runtime.now_us() + int(timeout_ms * 1000)
+        held = False
+
+        def check() -> bool:
+            nonlocal held
+            held = bool(condition())
+            return held
+
+        while not held:
+            self.runtime.run(limit_us, until=check)
+            self._raise_failure()
+            if held:
+                return
+            if self.runtime.now_us() >= limit_us or self.runtime.next_time_us() is None:
+                name = getattr(condition, "__qualname__", repr(condition))
+                raise WaitTimeout(
+                    f"{name} did not hold within {timeout_ms:g} virtual ms "
+                    f"(seed {self.seed}, t={self.now_ms:g} ms)"
+                )
+
+    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
+        """``run_until`` under the name it has on ``Cluster``; virtual seconds."""
+        self.run_until(condition, timeout_s * 1000)
+
+    def _raise_failure(self) -> None:
+        if self.runtime.failures:
+            name, error = self.runtime.failures[0]
+            error.add_note(f"raised in {name}, seed {self.seed}, t={self.now_ms:g} ms")
+            raise error
+
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        task = Task(function())
+        self.run_until(lambda: task.done, timeout_ms)
+        return task.result()
+
+    # -- clients -------------------------------------------------------------------------------
+
+    def _client(self, node_class: type[Any], name: str | None, kind: str, settings: Any) -> Any:
+        self._clients += 1
+        name = name or f"{kind}-{self._clients}"
+        return self.runtime.spawn(
+            node_class, name, self.runtime.process(name), self.broker_ids, settings
+        )
+
+    def producer(self, name: str | None = None, **settings: Any) -> SimulatedProducer:
+        """A modelled producer; settings are those of ``ProducerSettings``."""
+        chosen = _settings(ProducerSettings, settings)
+        return self._client(SimulatedProducer, name, "producer", chosen)  # type: ignore[no-any-return]
+
+    def consumer(
+        self,
+        partitions: Sequence[tuple[str, int]],
+        name: str | None = None,
+        **settings: Any,
+    ) -> SimulatedConsumer:
+        """A modelled consumer of these partitions; settings are those of ``ConsumerSettings``."""
+        chosen = _settings(ConsumerSettings, settings)
+        consumer: SimulatedConsumer = self._client(SimulatedConsumer, name, "consumer", chosen)
+        consumer.assign(TopicPartition(topic, partition) for topic, partition in partitions)
+        return consumer
+
+    # -- the recording -------------------------------------------------------------------------
+
+    @property
+    def events(self) -> Any:
+        """What was recorded so far."""
+        if self.recorder is None:
+            raise UsageError("this simulation runs without recording (trace=False)")
+        return self.recorder.events
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of all events so far: equal runs have equal fingerprints."""
+        if self.recorder is None:
+            raise UsageError("this simulation runs without recording (trace=False)")
+        return str(self.recorder.fingerprint())
+
+    def save(self, path: str | Path) -> None:
+        """Write the recording as a ``.fktrace`` file."""
+        from ..tracing.recorder import save_events
+
+        save_events(Path(path), self.recorder, self._header())
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "mode": "sim",
+            "seed": self.seed,
+            "kafka_version": self.kafka_version,
+            "config": {key: str(value) for key, value in sorted(self._config.items())},
+            "scenario": "",
+            "reproduce": f"Simulation(brokers={len(self.broker_ids)}, seed={self.seed})",
+        }
+
+    # -- on this runtime -----------------------------------------------------------------------
+
+    def _make_runtime(self) -> VirtualRuntime:
+        runtime = VirtualRuntime(self.seed)
+        runtime.network.set_latency(Constant(self._latency_ms))
+        return runtime
+
+    def _make_listener(self, broker_id: int) -> SimulatedListener:
+        return SimulatedListener(broker_id)
+
+
+def _settings(settings_class: type[T], values: Mapping[str, Any]) -> T:
+    import dataclasses
+    import difflib
+
+    known = [field.name for field in dataclasses.fields(settings_class)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+            raise UsageError(f"{settings_class.__name__} has no setting {name!r}{hint}")
+    return settings_class(**values)

@@ -1,0 +1,55 @@
+"""Snapshots: what a partition or a replica looks like at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ReplicaView:
+    """One replica as its broker holds it."""
+
+    broker_id: int
+    role: str
+    """``leader``, ``follower`` or ``none`` when the broker does not know the partition."""
+    state: str
+    """State in the controller's replica state machine, such as ``OnlineReplica``."""
+    log_start_offset: int
+    high_watermark: int
+    log_end_offset: int
+    leader_epoch: int
+    epochs: tuple[tuple[int, int], ...]
+    """Leader-epoch cache: (epoch, start offset) pairs."""
+
+
+@dataclass(frozen=True)
+class PartitionView:
+    """A partition as the controller, its leader and its replicas see it."""
+
+    topic: str
+    partition: int
+    state: str
+    """State in the controller's partition state machine, such as ``OnlinePartition``."""
+    leader: int | None
+    """Broker id, or None while there is no leader."""
+    leader_epoch: int
+    controller_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+    high_watermark: int
+    """At the leader; -1 without one."""
+    log_start_offset: int
+    log_end_offset: int
+    _replicas: dict[int, ReplicaView] = field(default_factory=dict, repr=False)
+
+    def replica(self, broker_id: int) -> ReplicaView:
+        """That broker's replica; ``KeyError`` names the replicas there are."""
+        try:
+            return self._replicas[broker_id]
+        except KeyError:
+            raise KeyError(
+                f"broker {broker_id} holds no replica of {self.topic}-{self.partition}; "
+                f"replicas are {list(self.replicas)}"
+            ) from None

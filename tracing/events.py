@@ -1,0 +1,149 @@
+"""One event of a run: what a trace is made of (trace 3).
+
+The order of ``EVENT_FIELDS`` and the codes of ``KINDS`` are the file format: only ever append.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..protocol.errors import FakeKafkaError, UsageError
+
+if TYPE_CHECKING:
+    from .schema import Schema
+
+KINDS = (
+    "send", "deliver", "drop", "dup", "hold", "release",
+    "timer_set", "timer_fire", "timer_cancel",
+    "spawn", "stop", "crash", "restart",
+    "state",
+    "zk_write", "zk_watch", "zk_expire",
+    "log_append", "log_truncate", "hw_advance",
+    "client_invoke", "client_ok", "client_fail", "client_info",
+    "conn_open", "conn_close", "wire_in", "wire_out",
+    "fault", "invariant", "note",
+)  # fmt: skip
+"""The closed list of event kinds; an event stores the position in this tuple."""
+
+MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "dup", "hold", "release"})
+CLIENT_KINDS = frozenset({"client_invoke", "client_ok", "client_fail", "client_info"})
+INTERESTING_KINDS = frozenset({"crash", "restart", "fault", "invariant", "zk_expire", "client_fail"})
+"""What a reader of a long trace wants to jump to."""
+
+EVENT_FIELDS = (
+    "seq", "t", "kind", "actor", "peer", "type", "msg", "cause", "op", "epochs", "payload",
+    "delta", "why",
+)  # fmt: skip
+"""Positions of an event in the file; ``t`` is nanoseconds since the run began."""
+
+
+class TraceError(FakeKafkaError):
+    """A trace file that cannot be used as asked; names the file, the place and the reason."""
+
+
+class Truncated(NamedTuple):
+    """Bytes of which the trace kept only the beginning."""
+
+    length: int
+    """Bytes in the original."""
+    head: bytes
+
+    def __str__(self) -> str:
+        return f"{bytes_text(self.head)}..({self.length} bytes)"
+
+
+def bytes_text(value: bytes) -> str:
+    """Bytes as one printable word: text where it is text, else hexadecimal."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        return "0x" + value.hex()
+    return text if text.isprintable() else "0x" + value.hex()
+
+
+class KindCodes(dict[str, int]):
+    """Kind to code; an unknown kind is a bug of whoever recorded it."""
+
+    def __missing__(self, kind: str) -> int:
+        raise UsageError(f"{kind!r} is no event kind; use one of {', '.join(KINDS)}")
+
+
+KIND_CODES = KindCodes((kind, code) for code, kind in enumerate(KINDS))
+
+
+class Event:
+    """One event as readers see it; ``fields`` names the values of the payload."""
+
+    __slots__ = (
+        "_fields", "_schema", "actor", "cause", "delta", "epochs", "kind", "message_id", "op",
+        "payload", "peer", "seq", "time_us", "type", "why",
+    )  # fmt: skip
+
+    def __init__(self, raw: list[Any], strings: list[str], schema: Schema) -> None:
+        seq, time_ns, kind, actor, peer, type_, message_id, cause, op, epochs, payload, delta, why = (
+            raw[:13]  # a newer writer may append fields
+        )
+        self.seq: int = seq
+        self.time_us: int = time_ns // 1000
+        """Microseconds since the run began."""
+        self.kind: str = KINDS[kind] if kind < len(KINDS) else f"kind-{kind}"
+        self.actor: str = strings[actor]
+        self.peer: str | None = None if peer is None else strings[peer]
+        self.type: str | None = None if type_ is None else strings[type_]
+        self.message_id: int | None = message_id
+        self.cause: int | None = cause
+        """Seq of the event that was being handled when this one happened."""
+        self.op: int | None = op
+        self.epochs: list[int | None] | None = epochs
+        """[controller epoch, leader epoch, znode version], each None when not meaningful."""
+        self.payload: list[Any] | None = payload
+        self.delta: list[tuple[str, Any, Any]] = [(strings[p], old, new) for p, old, new in delta]
+        """(state path, old, new) of every state change made while handling this event."""
+        self.why: str | None = why
+        self._schema = schema
+        self._fields: dict[str, Any] | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The payload by field name, nested messages as dictionaries; empty without payload."""
+        if self._fields is None:
+            if self.payload is None or self.type is None:
+                self._fields = {}
+            else:
+                self._fields = self._schema.name_fields(self.type, self.payload)
+        return self._fields
+
+    def as_dict(self) -> dict[str, Any]:
+        """The event as plain values, for JSON."""
+        return {
+            "seq": self.seq,
+            "time_us": self.time_us,
+            "kind": self.kind,
+            "actor": self.actor,
+            "peer": self.peer,
+            "type": self.type,
+            "message_id": self.message_id,
+            "cause": self.cause,
+            "op": self.op,
+            "epochs": self.epochs,
+            "fields": jsonable(self.fields),
+            "delta": [[path, jsonable(old), jsonable(new)] for path, old, new in self.delta],
+            "why": self.why,
+        }
+
+    def __repr__(self) -> str:
+        peer = f" {self.peer}" if self.peer else ""
+        return f"<#{self.seq} {self.time_us}us {self.kind} {self.actor}{peer} {self.type}>"
+
+
+def jsonable(value: Any) -> Any:
+    """The value with bytes turned into text, recursively."""
+    if isinstance(value, bytes):
+        return bytes_text(value)
+    if isinstance(value, Truncated):
+        return {"length": value.length, "head": bytes_text(value.head)}
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    return value

@@ -1,0 +1,109 @@
+"""Produce (key 0): record batches for partitions, acknowledged as ``acks`` asks.
+
+Versions 3-11. Below 3 records have formats that are not stored.
+5: log start offset. 8: record errors and message (KIP-467). 9: flexible. 10: the current leader
+where the wrong broker was asked (KIP-951). Error codes that old clients do not know are replaced
+(data_plane 5.4). The hot path: records stay a view of the received frame.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from ...protocol.data import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+from ..api import Api
+from ..endpoints import current_leader, node_endpoints
+from ..primitives import Reader, Writer, by_topic
+
+_ACKS_AND_TIMEOUT = Struct(">hi")
+_PARTITION_3 = Struct(">ihqq")
+_PARTITION_5 = Struct(">ihqqq")
+_NO_ERRORS_8 = b"\0\0\0\0\xff\xff"
+_NO_ERRORS_9 = b"\1\0\0"
+"""No record errors, null message, no tagged fields."""
+_CURRENT_LEADER_TAG = 0
+
+
+def decode(reader: Reader, version: int) -> ProduceRequest:
+    transactional_id = reader.nullable_string()
+    acks, timeout_ms = reader.unpack(_ACKS_AND_TIMEOUT)
+    partitions: list[ProducePartition] = []
+    for _ in range(reader.array()):
+        topic = reader.string()
+        for _ in range(reader.array()):
+            number = reader.int32()
+            records = reader.nullable_bytes()
+            reader.tags()
+            partitions.append(ProducePartition(TopicPartition(topic, number), records))
+        reader.tags()
+    return ProduceRequest(acks, timeout_ms, tuple(partitions), transactional_id)
+
+
+def encode(
+    writer: Writer, version: int, response: ProduceResponse, request: ProduceRequest | None
+) -> None:
+    partitions = response.partitions
+    topics = by_topic(partitions, lambda result: result.topic_partition[0])
+    writer.array(len(topics))
+    for topic, results in topics:
+        writer.string(topic)
+        writer.array(len(results))
+        for result in results:
+            _encode_partition(writer, version, result)
+        writer.tags()
+    writer.int32(response.throttle_time_ms)
+    if version >= 10 and response.node_endpoints:
+        writer.tags(node_endpoints(response.node_endpoints, writer.listener))
+    else:
+        writer.tags()
+
+
+def _encode_partition(writer: Writer, version: int, result: ProducePartitionResponse) -> None:
+    error = known_error(result.error, version)
+    number = result.topic_partition[1]
+    if version < 5:
+        writer.pack(_PARTITION_3, number, error, result.base_offset, result.log_append_time_ms)
+        return
+    writer.pack(
+        _PARTITION_5,
+        number,
+        error,
+        result.base_offset,
+        result.log_append_time_ms,
+        result.log_start_offset,
+    )
+    if version < 8:
+        return
+    leader = result.current_leader if version >= 10 else None
+    if not result.record_errors and result.error_message is None and leader is None:
+        writer.raw(_NO_ERRORS_9 if version >= 9 else _NO_ERRORS_8)
+        return
+    writer.array(len(result.record_errors))
+    for index, message in result.record_errors:
+        writer.int32(index)
+        writer.nullable_string(message)
+        writer.tags()
+    writer.nullable_string(result.error_message)
+    if leader is None:
+        writer.tags()
+    else:
+        writer.tags(current_leader(_CURRENT_LEADER_TAG, leader))
+
+
+def known_error(error: ErrorCode, version: int) -> ErrorCode:
+    """The code for a client of this version: 56 came with version 4, 90 never appears."""
+    if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 3:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
+API = Api(0, "Produce", 3, 11, flexible_from=9, decode=decode, encode=encode)

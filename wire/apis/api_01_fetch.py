@@ -1,0 +1,204 @@
+"""Fetch (key 1): record batches from partitions, waiting until enough are there.
+
+Versions 4-17. Below 4 clients expect record formats that are not stored.
+5: log start offsets. 7: sessions (KIP-227). 9: leader epoch fencing. 10: zstd. 11: rack and
+preferred replica (KIP-392). 12: flexible, last fetched epoch, diverging epoch. 13: topic ids.
+15: replica id and epoch as a tagged field (KIP-903). 16: the current leader (KIP-951).
+The hot path: stored batches go out as the very bytes objects of the log.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from ...protocol.data import (
+    CONSUMER_REPLICA_ID,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+from ..api import Api
+from ..endpoints import current_leader, node_endpoints
+from ..primitives import NO_TAGS, Reader, Writer, by_topic
+from ..topic_names import error_to_answer, id_to_answer, is_stand_in, resolved_name
+
+_LIMITS = Struct(">iiib")
+_SESSION = Struct(">ii")
+_REQUEST_PARTITION_4 = Struct(">iqi")
+_REQUEST_PARTITION_5 = Struct(">iqqi")
+_REQUEST_PARTITION_9 = Struct(">iiqqi")
+_REQUEST_PARTITION_12 = Struct(">iiqiqi")
+_REPLICA_STATE = Struct(">iq")
+_REPLICA_STATE_TAG = 1
+
+_HEAD_7 = Struct(">ihi")
+_PARTITION_4 = Struct(">ihqq")
+_PARTITION_5 = Struct(">ihqqq")
+_ABORTED = Struct(">qq")
+_DIVERGING_EPOCH = Struct(">iq")
+_DIVERGING_EPOCH_TAG = 0
+_CURRENT_LEADER_TAG = 1
+
+
+def decode(reader: Reader, version: int) -> FetchRequest:
+    replica_id, replica_epoch = CONSUMER_REPLICA_ID, -1
+    if version < 15:
+        replica_id = reader.int32()
+    max_wait_ms, min_bytes, max_bytes, isolation_level = reader.unpack(_LIMITS)
+    session_id, session_epoch = reader.unpack(_SESSION) if version >= 7 else (0, -1)
+    partitions: list[FetchPartition] = []
+    unresolved = False
+    for _ in range(reader.array()):
+        if version >= 13:
+            topic = resolved_name(reader.names, reader.uuid())
+            unresolved = unresolved or is_stand_in(topic)
+        else:
+            topic = reader.string()
+        for _ in range(reader.array()):
+            partitions.append(_decode_partition(reader, version, topic))
+        reader.tags()
+    forgotten = _decode_forgotten(reader, version) if version >= 7 else ()
+    rack_id = reader.string() if version >= 11 else ""
+    if version >= 15:
+        state = reader.tagged().get(_REPLICA_STATE_TAG)
+        if state is not None:
+            replica_id, replica_epoch = _REPLICA_STATE.unpack_from(state)
+    else:
+        reader.tags()
+    if unresolved:
+        session_id, session_epoch = _outside_session(session_id, session_epoch)
+    return FetchRequest(
+        replica_id,
+        max_wait_ms,
+        min_bytes,
+        max_bytes,
+        tuple(partitions),
+        isolation_level,
+        session_id,
+        session_epoch,
+        forgotten,
+        rack_id,
+        replica_epoch,
+    )
+
+
+def _decode_partition(reader: Reader, version: int, topic: str) -> FetchPartition:
+    leader_epoch = last_epoch = log_start = -1
+    if version >= 12:
+        number, leader_epoch, offset, last_epoch, log_start, max_bytes = reader.unpack(
+            _REQUEST_PARTITION_12
+        )
+        reader.tags()
+    elif version >= 9:
+        number, leader_epoch, offset, log_start, max_bytes = reader.unpack(_REQUEST_PARTITION_9)
+    elif version >= 5:
+        number, offset, log_start, max_bytes = reader.unpack(_REQUEST_PARTITION_5)
+    else:
+        number, offset, max_bytes = reader.unpack(_REQUEST_PARTITION_4)
+    return FetchPartition(
+        TopicPartition(topic, number), offset, log_start, max_bytes, leader_epoch, last_epoch
+    )
+
+
+def _decode_forgotten(reader: Reader, version: int) -> tuple[TopicPartition, ...]:
+    forgotten: list[TopicPartition] = []
+    for _ in range(reader.array()):
+        topic = resolved_name(reader.names, reader.uuid()) if version >= 13 else reader.string()
+        forgotten += [TopicPartition(topic, number) for number in reader.int32s()]
+        reader.tags()
+    return tuple(forgotten)
+
+
+def _outside_session(session_id: int, session_epoch: int) -> tuple[int, int]:
+    """Keep unresolved ids out of sessions, which would hold their stand-in names for ever.
+
+    A full fetch becomes one without a session; an incremental one is answered
+    FETCH_SESSION_ID_NOT_FOUND (session 0 never exists), after which the client fetches in full.
+    """
+    if session_epoch == 0:
+        return session_id, -1
+    return (session_id, -1) if session_epoch < 0 else (0, session_epoch)
+
+
+def encode(
+    writer: Writer, version: int, response: FetchResponse, request: FetchRequest | None
+) -> None:
+    if version >= 7:
+        writer.pack(_HEAD_7, response.throttle_time_ms, response.error, response.session_id)
+    else:
+        writer.int32(response.throttle_time_ms)
+    topics = by_topic(response.partitions, lambda result: result.topic_partition[0])
+    writer.array(len(topics))
+    for topic, results in topics:
+        if version >= 13:
+            writer.uuid(id_to_answer(writer.names, topic))
+        else:
+            writer.string(topic)
+        writer.array(len(results))
+        for result in results:
+            _encode_partition(writer, version, result)
+        writer.tags()
+    if version >= 16 and response.node_endpoints:
+        writer.tags(node_endpoints(response.node_endpoints, writer.listener))
+    else:
+        writer.tags()
+
+
+def _encode_partition(writer: Writer, version: int, result: FetchPartitionResponse) -> None:
+    topic, number = result.topic_partition
+    error = result.error
+    if error is not ErrorCode.NONE:
+        error = known_error(topic, error, version)
+    if version >= 5:
+        writer.pack(
+            _PARTITION_5,
+            number,
+            error,
+            result.high_watermark,
+            result.last_stable_offset,
+            result.log_start_offset,
+        )
+    else:
+        writer.pack(_PARTITION_4, number, error, result.high_watermark, result.last_stable_offset)
+    aborted = result.aborted_transactions
+    if aborted is None:
+        writer.array(-1)
+    else:
+        writer.array(len(aborted))
+        for transaction in aborted:
+            writer.pack(_ABORTED, transaction.producer_id, transaction.first_offset)
+            writer.tags()
+    if version >= 11:
+        writer.int32(result.preferred_read_replica)
+    batches = [batch.data for batch in result.records]
+    writer.bytes_size(sum(map(len, batches)))
+    writer.parts += batches
+    if version >= 12:
+        if result.diverging_epoch is None and result.current_leader is None:
+            writer.raw(NO_TAGS)
+        else:
+            writer.tags(*_tagged_fields(result))
+
+
+def _tagged_fields(result: FetchPartitionResponse) -> list[tuple[int, bytes]]:
+    fields: list[tuple[int, bytes]] = []
+    diverging = result.diverging_epoch
+    if diverging is not None:
+        encoded = _DIVERGING_EPOCH.pack(diverging.leader_epoch, diverging.end_offset) + NO_TAGS
+        fields.append((_DIVERGING_EPOCH_TAG, encoded))
+    if result.current_leader is not None:
+        fields.append(current_leader(_CURRENT_LEADER_TAG, result.current_leader))
+    return fields
+
+
+def known_error(topic: str, error: ErrorCode, version: int) -> ErrorCode:
+    """The code for a client of this version: 56 came with version 6 (data_plane 6.11)."""
+    if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return error_to_answer(topic, error)
+
+
+API = Api(1, "Fetch", 4, 17, flexible_from=12, decode=decode, encode=encode)

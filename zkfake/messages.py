@@ -1,0 +1,297 @@
+"""What ZooKeeper's clients and servers say to each other: codes, requests, responses, packets.
+
+Names follow ZooKeeper's own. The messages between servers are in ``quorum_messages``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+from ..protocol.errors import FakeKafkaError
+from ..protocol.values import message
+
+ANY_VERSION = -1
+"""Expected version that matches every node (``delete``, ``setData``, ``check``)."""
+
+
+class ZkCode(IntEnum):
+    """Result codes by ZooKeeper's names (``KeeperException.Code``)."""
+
+    OK = 0
+    SYSTEMERROR = -1
+    RUNTIMEINCONSISTENCY = -2
+    DATAINCONSISTENCY = -3
+    CONNECTIONLOSS = -4
+    MARSHALLINGERROR = -5
+    UNIMPLEMENTED = -6
+    OPERATIONTIMEOUT = -7
+    BADARGUMENTS = -8
+    UNKNOWNSESSION = -12
+    APIERROR = -100
+    NONODE = -101
+    NOAUTH = -102
+    BADVERSION = -103
+    NOCHILDRENFOREPHEMERALS = -108
+    NODEEXISTS = -110
+    NOTEMPTY = -111
+    SESSIONEXPIRED = -112
+    INVALIDCALLBACK = -113
+    INVALIDACL = -114
+    AUTHFAILED = -115
+    SESSIONMOVED = -118
+    NOTREADONLY = -119
+    NOWATCHER = -121
+    REQUESTTIMEOUT = -122
+
+
+class ZooKeeperError(FakeKafkaError):
+    """A ZooKeeper request that failed with ``code``; raised by ``ZkResponse.raise_if_failed``."""
+
+    def __init__(self, code: ZkCode, path: str | None = None) -> None:
+        super().__init__(f"{code.name}({int(code)})" + (f" for {path}" if path else ""))
+        self.code = code
+        self.path = path
+
+
+class EventType(Enum):
+    """What a watch saw."""
+
+    NODE_CREATED = "NodeCreated"
+    NODE_DELETED = "NodeDeleted"
+    NODE_DATA_CHANGED = "NodeDataChanged"
+    NODE_CHILDREN_CHANGED = "NodeChildrenChanged"
+
+
+@message
+class Stat:
+    """Metadata of a znode; times in milliseconds since the Unix epoch."""
+
+    czxid: int
+    """Transaction that created the node."""
+    mzxid: int
+    """Transaction that last set its data."""
+    pzxid: int
+    """Transaction that last added or removed a child."""
+    ctime: int
+    mtime: int
+    version: int
+    """Number of data changes since creation."""
+    cversion: int
+    """Number of children added and removed since creation."""
+    aversion: int
+    """Number of ACL changes; always 0, access control is not modelled."""
+    ephemeral_owner: int
+    """Session that owns the node, 0 for a persistent one."""
+    data_length: int
+    num_children: int
+
+
+# --- requests
+
+
+@message
+class CreateRequest:
+    """Create a node; ``sequential`` appends the parent's 10-digit counter to ``path``."""
+
+    path: str
+    data: bytes | None = None
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+@message
+class DeleteRequest:
+    path: str
+    version: int = ANY_VERSION
+
+
+@message
+class ExistsRequest:
+    path: str
+    watch: bool = False
+
+
+@message
+class GetDataRequest:
+    path: str
+    watch: bool = False
+
+
+@message
+class SetDataRequest:
+    path: str
+    data: bytes | None
+    version: int = ANY_VERSION
+
+
+@message
+class GetChildrenRequest:
+    path: str
+    watch: bool = False
+
+
+@message
+class CheckRequest:
+    """Answer whether the node has that data version; useful inside ``MultiRequest``."""
+
+    path: str
+    version: int
+
+
+@message
+class MultiRequest:
+    """All of the operations (create, delete, set, check) or none."""
+
+    operations: tuple[CreateRequest | DeleteRequest | SetDataRequest | CheckRequest, ...]
+
+
+@message
+class SyncRequest:
+    """Answered once the serving server has caught up with the leader."""
+
+    path: str
+
+
+@message
+class SetWatches:
+    """Sent by a client after it reconnected: re-arm watches, or fire those already missed."""
+
+    relative_zxid: int
+    """Last transaction the client has seen."""
+    data_paths: tuple[str, ...]
+    exist_paths: tuple[str, ...]
+    child_paths: tuple[str, ...]
+
+
+@message
+class CloseSession:
+    """End the session at once."""
+
+
+@message
+class CreateSession:
+    """Transaction that opens a session; made by a server from a ``ConnectRequest``."""
+
+    session_timeout_ms: int
+
+
+Request = (
+    CreateRequest
+    | DeleteRequest
+    | ExistsRequest
+    | GetDataRequest
+    | SetDataRequest
+    | GetChildrenRequest
+    | CheckRequest
+    | MultiRequest
+    | SyncRequest
+)
+"""What callers of a client send."""
+
+SessionRequest = Request | SetWatches | CloseSession | CreateSession
+"""What travels in packets and transactions."""
+
+
+@message
+class ZkResponse:
+    """Answer to any request; which fields are set depends on the request and on ``code``."""
+
+    code: ZkCode
+    path: str | None = None
+    """The path asked about; of a create, the path created (with its counter)."""
+    stat: Stat | None = None
+    """After the operation: create, exists, get data, set data, get children."""
+    data: bytes | None = None
+    children: tuple[str, ...] = ()
+    """Names without the parent's path, sorted."""
+    results: tuple[ZkResponse, ...] = ()
+    """One per operation of a multi. Of a failed one: OK before the operation that failed,
+    RUNTIMEINCONSISTENCY after it."""
+    zxid: int = 0
+    """Last transaction applied by the server that answered."""
+
+    @property
+    def is_ok(self) -> bool:
+        return self.code == 0
+
+    def raise_if_failed(self) -> ZkResponse:
+        """This response; raises ``ZooKeeperError`` unless its code is OK."""
+        if self.code != 0:
+            raise ZooKeeperError(self.code, self.path)
+        return self
+
+
+# --- packets between a client and its server
+#
+# Each connection has its own id, and each direction of it counts its packets from 0, so that both
+# sides notice when the network lost one and give the connection up, as TCP would.
+
+
+@message
+class ConnectRequest:
+    """Open a connection, for a new session (``session_id`` 0) or an existing one."""
+
+    connection_id: int
+    session_id: int
+    session_timeout_ms: int
+    last_zxid_seen: int
+    """A server that is behind this refuses, so that a client never sees time run backwards."""
+
+
+@message
+class ConnectResponse:
+    """Accept a connection; ``session_id`` 0 says that the session asked for has expired."""
+
+    connection_id: int
+    session_id: int
+    session_timeout_ms: int
+    """The negotiated timeout, 0 when the session has expired."""
+
+
+@message
+class ClientPacket:
+    """Client to server: one request."""
+
+    connection_id: int
+    number: int
+    session_id: int
+    xid: int
+    request: SessionRequest
+
+
+@message
+class ServerPacket:
+    """Server to client: the answer to the request ``xid``."""
+
+    connection_id: int
+    number: int
+    session_id: int
+    xid: int
+    response: ZkResponse
+
+
+@message
+class WatchEvent:
+    """Server to client: a watch fired."""
+
+    connection_id: int
+    number: int
+    session_id: int
+    type: EventType
+    path: str
+
+
+@message
+class Ping:
+    """Heartbeat, answered by the same message."""
+
+    connection_id: int
+    number: int
+    session_id: int
+
+
+@message
+class ConnectionClosed:
+    """Either side has given the connection up (or never had it)."""
+
+    connection_id: int

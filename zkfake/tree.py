@@ -1,0 +1,450 @@
+"""The znode tree: a deterministic state machine fed with numbered transactions.
+
+Every server of an ensemble applies the same requests with the same zxid and time, so trees that
+applied the same transactions are equal. Sessions are part of the tree, as the transactions that
+open and close them are. Watches are not: they belong to the server a client is connected to, which
+learns from ``changes`` what to fire.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from .messages import (
+    CheckRequest,
+    CloseSession,
+    CreateRequest,
+    CreateSession,
+    DeleteRequest,
+    EventType,
+    ExistsRequest,
+    GetChildrenRequest,
+    GetDataRequest,
+    MultiRequest,
+    SessionRequest,
+    SetDataRequest,
+    Stat,
+    SyncRequest,
+    ZkCode,
+    ZkResponse,
+)
+
+_VALID_PATH = re.compile(r"(?:/(?!\.\.?(?:/|$))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]+)+")
+_VALID_PREFIX = re.compile(r"(?:/(?!\.\.?/)[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]+)*/[^/]*")
+
+Change = tuple[EventType, str]
+"""A data or existence change of the node ``path``; child changes of the parent follow from it."""
+
+
+class Znode:
+    """One node. Integers made by the same transaction are shared objects: memory matters."""
+
+    __slots__ = (
+        "children",
+        "ctime",
+        "czxid",
+        "data",
+        "ephemeral_owner",
+        "mtime",
+        "mzxid",
+        "pzxid",
+        "sequence",
+        "version",
+    )
+
+    def __init__(self, data: bytes | None, zxid: int, time_ms: int, ephemeral_owner: int) -> None:
+        self.data = data
+        self.czxid = zxid
+        self.mzxid = zxid
+        self.pzxid = zxid
+        self.ctime = time_ms
+        self.mtime = time_ms
+        self.version = 0
+        self.sequence = 0
+        """Children ever created: the next sequential suffix; never falls."""
+        self.ephemeral_owner = ephemeral_owner
+        self.children: dict[str, None] | str | None = None
+        """Names: none, one, or several; most nodes of a Kafka tree have at most one."""
+
+    @property
+    def num_children(self) -> int:
+        children = self.children
+        if children is None:
+            return 0
+        return 1 if isinstance(children, str) else len(children)
+
+    def child_names(self) -> list[str]:
+        children = self.children
+        if children is None:
+            return []
+        return [children] if isinstance(children, str) else sorted(children)
+
+    def add_child(self, name: str) -> None:
+        children = self.children
+        if children is None:
+            self.children = name
+        elif isinstance(children, str):
+            self.children = {children: None, name: None}
+        else:
+            children[name] = None
+
+    def remove_child(self, name: str) -> None:
+        children = self.children
+        if isinstance(children, dict):
+            del children[name]
+            if not children:
+                self.children = None
+        else:
+            self.children = None
+
+    def stat(self) -> Stat:
+        data = self.data
+        num_children = self.num_children
+        return Stat(
+            self.czxid,
+            self.mzxid,
+            self.pzxid,
+            self.ctime,
+            self.mtime,
+            self.version,
+            # Every child was created once; those gone were removed once.
+            2 * self.sequence - num_children,
+            0,
+            self.ephemeral_owner,
+            0 if data is None else len(data),
+            num_children,
+        )
+
+
+class NodeRecord(NamedTuple):
+    """A node as a snapshot carries it."""
+
+    path: str
+    data: bytes | None
+    czxid: int
+    mzxid: int
+    pzxid: int
+    ctime: int
+    mtime: int
+    version: int
+    sequence: int
+    ephemeral_owner: int
+
+
+class TreeSnapshot(NamedTuple):
+    """A whole tree as one immutable value; nodes come parents first."""
+
+    last_zxid: int
+    sessions: tuple[tuple[int, int], ...]
+    """Session id and timeout in milliseconds."""
+    nodes: tuple[NodeRecord, ...]
+
+
+def parent_path(path: str) -> str:
+    """Path of the parent; of ``/a`` it is ``/``."""
+    return path[: path.rfind("/")] or "/"
+
+
+def is_valid_path(path: str) -> bool:
+    """Whether ZooKeeper accepts the path: absolute, no empty, ``.`` or ``..`` part."""
+    return path == "/" or _VALID_PATH.fullmatch(path) is not None
+
+
+class ZnodeTree:
+    """Nodes, sessions and the last transaction applied.
+
+    ``apply`` takes writes in zxid order, ``read`` anything else. Neither raises for what a client
+    may get wrong: the code of the ``ZkResponse`` says it.
+    """
+
+    __slots__ = ("_ephemerals", "_undo", "changes", "last_zxid", "nodes", "sessions")
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Znode] = {"/": Znode(None, 0, 0, 0)}
+        self.sessions: dict[int, int] = {}
+        """Open sessions with their timeout in milliseconds."""
+        self.last_zxid = 0
+        self.changes: list[Change] = []
+        """What the transactions since the last ``take_changes`` did, in order."""
+        self._ephemerals: dict[int, dict[str, None]] = {}
+        # Steps that take back the operations of a multi under way; None outside of one.
+        self._undo: list[Callable[[], None]] | None = None
+
+    # --- writes
+
+    def apply(
+        self, zxid: int, time_ms: int, session_id: int, request: SessionRequest
+    ) -> ZkResponse:
+        """Apply one transaction on behalf of ``session_id``.
+
+        A failed request uses up its zxid and changes nothing. Answers SESSIONEXPIRED when the
+        session is not open.
+        """
+        self.last_zxid = zxid
+        kind = type(request)
+        if kind is CreateSession:
+            self.sessions[session_id] = request.session_timeout_ms  # type: ignore[union-attr]
+            return ZkResponse(ZkCode.OK, zxid=zxid)
+        if session_id not in self.sessions:
+            return ZkResponse(ZkCode.SESSIONEXPIRED, getattr(request, "path", None), zxid=zxid)
+        return self._write(zxid, time_ms, session_id, request)
+
+    def _write(
+        self, zxid: int, time_ms: int, session_id: int, request: SessionRequest
+    ) -> ZkResponse:
+        if isinstance(request, SetDataRequest):
+            return self._set_data(zxid, time_ms, request)
+        if isinstance(request, CreateRequest):
+            return self._create(zxid, time_ms, session_id, request)
+        if isinstance(request, MultiRequest):
+            return self._multi(zxid, time_ms, session_id, request)
+        if isinstance(request, DeleteRequest):
+            return self._delete(zxid, request)
+        if isinstance(request, CheckRequest):
+            return self._check(zxid, request)
+        if isinstance(request, CloseSession):
+            return self._close_session(zxid, session_id)
+        return ZkResponse(ZkCode.UNIMPLEMENTED, zxid=zxid)
+
+    def _missing(self, path: str, zxid: int) -> ZkResponse:
+        code = ZkCode.NONODE if is_valid_path(path) else ZkCode.BADARGUMENTS
+        return ZkResponse(code, path, zxid=zxid)
+
+    def _create(
+        self, zxid: int, time_ms: int, session_id: int, request: CreateRequest
+    ) -> ZkResponse:
+        path = request.path
+        nodes = self.nodes
+        if path in nodes and not request.sequential:
+            return ZkResponse(ZkCode.NODEEXISTS, path, zxid=zxid)
+        valid = _VALID_PREFIX if request.sequential else _VALID_PATH
+        if valid.fullmatch(path) is None:
+            return ZkResponse(ZkCode.BADARGUMENTS, path, zxid=zxid)
+        parent = nodes.get(parent_path(path))
+        if parent is None:
+            return ZkResponse(ZkCode.NONODE, path, zxid=zxid)
+        if request.sequential:
+            path = f"{path}{parent.sequence:010d}"
+            if path in nodes:
+                return ZkResponse(ZkCode.NODEEXISTS, path, zxid=zxid)
+        if parent.ephemeral_owner:
+            return ZkResponse(ZkCode.NOCHILDRENFOREPHEMERALS, path, zxid=zxid)
+        owner = session_id if request.ephemeral else 0
+        node = Znode(request.data, zxid, time_ms, owner)
+        name = sys.intern(path[path.rfind("/") + 1 :])
+        if self._undo is not None:
+            self._undo.append(self._undo_create(path, name, parent, parent.pzxid, owner))
+        nodes[path] = node
+        parent.add_child(name)
+        parent.sequence += 1
+        parent.pzxid = zxid
+        if owner:
+            self._ephemerals.setdefault(owner, {})[path] = None
+        self.changes.append((EventType.NODE_CREATED, path))
+        return ZkResponse(ZkCode.OK, path, node.stat(), zxid=zxid)
+
+    def _undo_create(
+        self, path: str, name: str, parent: Znode, pzxid: int, owner: int
+    ) -> Callable[[], None]:
+        def undo() -> None:
+            del self.nodes[path]
+            parent.remove_child(name)
+            parent.sequence -= 1
+            parent.pzxid = pzxid
+            if owner:
+                self._forget_ephemeral(owner, path)
+
+        return undo
+
+    def _forget_ephemeral(self, owner: int, path: str) -> None:
+        paths = self._ephemerals[owner]
+        del paths[path]
+        if not paths:
+            del self._ephemerals[owner]
+
+    def _delete(self, zxid: int, request: DeleteRequest) -> ZkResponse:
+        path = request.path
+        node = self.nodes.get(path)
+        if node is None:
+            return self._missing(path, zxid)
+        if path == "/":
+            return ZkResponse(ZkCode.BADARGUMENTS, path, zxid=zxid)
+        if request.version != -1 and request.version != node.version:
+            return ZkResponse(ZkCode.BADVERSION, path, zxid=zxid)
+        if node.children is not None:
+            return ZkResponse(ZkCode.NOTEMPTY, path, zxid=zxid)
+        self._remove(path, node, zxid)
+        return ZkResponse(ZkCode.OK, path, zxid=zxid)
+
+    def _remove(self, path: str, node: Znode, zxid: int) -> None:
+        parent = self.nodes[parent_path(path)]
+        name = path[path.rfind("/") + 1 :]
+        owner = node.ephemeral_owner
+        if self._undo is not None:
+            pzxid = parent.pzxid
+
+            def undo() -> None:
+                self.nodes[path] = node
+                parent.add_child(sys.intern(name))
+                parent.pzxid = pzxid
+                if owner:
+                    self._ephemerals.setdefault(owner, {})[path] = None
+
+            self._undo.append(undo)
+        del self.nodes[path]
+        parent.remove_child(name)
+        parent.pzxid = zxid
+        if owner:
+            self._forget_ephemeral(owner, path)
+        self.changes.append((EventType.NODE_DELETED, path))
+
+    def _set_data(self, zxid: int, time_ms: int, request: SetDataRequest) -> ZkResponse:
+        path = request.path
+        node = self.nodes.get(path)
+        if node is None:
+            return self._missing(path, zxid)
+        if request.version != -1 and request.version != node.version:
+            return ZkResponse(ZkCode.BADVERSION, path, zxid=zxid)
+        if self._undo is not None:
+            before = (node.data, node.mzxid, node.mtime, node.version)
+
+            def undo() -> None:
+                node.data, node.mzxid, node.mtime, node.version = before
+
+            self._undo.append(undo)
+        node.data = request.data
+        node.mzxid = zxid
+        node.mtime = time_ms
+        node.version += 1
+        self.changes.append((EventType.NODE_DATA_CHANGED, path))
+        return ZkResponse(ZkCode.OK, path, node.stat(), zxid=zxid)
+
+    def _check(self, zxid: int, request: CheckRequest) -> ZkResponse:
+        node = self.nodes.get(request.path)
+        if node is None:
+            return self._missing(request.path, zxid)
+        if request.version != -1 and request.version != node.version:
+            return ZkResponse(ZkCode.BADVERSION, request.path, zxid=zxid)
+        return ZkResponse(ZkCode.OK, request.path, zxid=zxid)
+
+    def _multi(
+        self, zxid: int, time_ms: int, session_id: int, request: MultiRequest
+    ) -> ZkResponse:
+        operations = request.operations
+        results: list[ZkResponse] = []
+        changes_before = len(self.changes)
+        self._undo = []
+        for operation in operations:
+            if isinstance(operation, MultiRequest | CloseSession):
+                result = ZkResponse(ZkCode.UNIMPLEMENTED, zxid=zxid)
+            else:
+                result = self._write(zxid, time_ms, session_id, operation)
+            results.append(result)
+            if result.code != 0:
+                break
+        undo, self._undo = self._undo, None
+        if not results or results[-1].code == 0:
+            return ZkResponse(ZkCode.OK, results=tuple(results), zxid=zxid)
+        for step in reversed(undo):
+            step()
+        del self.changes[changes_before:]
+        failed = results[-1]
+        before = len(results) - 1
+        after = len(operations) - len(results)
+        answers = (
+            *(ZkResponse(ZkCode.OK, op.path, zxid=zxid) for op in operations[:before]),
+            failed,
+            *(
+                ZkResponse(ZkCode.RUNTIMEINCONSISTENCY, op.path, zxid=zxid)
+                for op in operations[len(operations) - after :]
+            ),
+        )
+        return ZkResponse(failed.code, failed.path, results=answers, zxid=zxid)
+
+    def _close_session(self, zxid: int, session_id: int) -> ZkResponse:
+        for path in self.ephemerals_of(session_id):
+            self._remove(path, self.nodes[path], zxid)
+        del self.sessions[session_id]
+        return ZkResponse(ZkCode.OK, zxid=zxid)
+
+    # --- reads
+
+    def read(self, request: SessionRequest) -> ZkResponse:
+        """Answer exists, get data, get children or sync; UNIMPLEMENTED for a write."""
+        zxid = self.last_zxid
+        if isinstance(request, SyncRequest):
+            return ZkResponse(ZkCode.OK, request.path, zxid=zxid)
+        if not isinstance(request, GetDataRequest | ExistsRequest | GetChildrenRequest):
+            return ZkResponse(ZkCode.UNIMPLEMENTED, getattr(request, "path", None), zxid=zxid)
+        path = request.path
+        node = self.nodes.get(path)
+        if node is None:
+            return self._missing(path, zxid)
+        if isinstance(request, GetDataRequest):
+            return ZkResponse(ZkCode.OK, path, node.stat(), node.data, zxid=zxid)
+        if isinstance(request, ExistsRequest):
+            return ZkResponse(ZkCode.OK, path, node.stat(), zxid=zxid)
+        children = tuple(node.child_names())
+        return ZkResponse(ZkCode.OK, path, node.stat(), children=children, zxid=zxid)
+
+    def take_changes(self) -> list[Change]:
+        """The changes since the last call; the caller fires watches for them."""
+        changes = self.changes
+        if changes:
+            self.changes = []
+        return changes
+
+    def ephemerals_of(self, session_id: int) -> list[str]:
+        """Paths of the ephemeral nodes of a session, oldest first, then by path."""
+        nodes = self.nodes
+        paths = self._ephemerals.get(session_id, ())
+        return sorted(paths, key=lambda path: (nodes[path].czxid, path))
+
+    def walk(self) -> Iterator[str]:
+        """All paths, parents before children, siblings sorted."""
+        stack = ["/"]
+        while stack:
+            path = stack.pop()
+            yield path
+            prefix = "/" if path == "/" else path + "/"
+            stack.extend(prefix + name for name in reversed(self.nodes[path].child_names()))
+
+    # --- snapshots
+
+    def snapshot(self) -> TreeSnapshot:
+        """The whole tree as an immutable value; data bytes are shared, not copied."""
+        records = []
+        for path in self.walk():
+            n = self.nodes[path]
+            records.append(
+                NodeRecord(
+                    path, n.data, n.czxid, n.mzxid, n.pzxid, n.ctime, n.mtime, n.version,
+                    n.sequence, n.ephemeral_owner,
+                )
+            )  # fmt: skip
+        return TreeSnapshot(self.last_zxid, tuple(sorted(self.sessions.items())), tuple(records))
+
+    @classmethod
+    def restored(cls, snapshot: TreeSnapshot) -> ZnodeTree:
+        """A tree equal to the one the snapshot was taken of."""
+        tree = cls()
+        tree.last_zxid = snapshot.last_zxid
+        tree.sessions = dict(snapshot.sessions)
+        for record in snapshot.nodes:
+            node = Znode(record.data, record.czxid, record.ctime, record.ephemeral_owner)
+            node.mzxid = record.mzxid
+            node.pzxid = record.pzxid
+            node.mtime = record.mtime
+            node.version = record.version
+            node.sequence = record.sequence
+            path = record.path
+            tree.nodes[path] = node
+            if path != "/":
+                name = sys.intern(path[path.rfind("/") + 1 :])
+                tree.nodes[parent_path(path)].add_child(name)
+            if record.ephemeral_owner:
+                tree._ephemerals.setdefault(record.ephemeral_owner, {})[path] = None
+        return tree
