@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..coordinators.offset_manager import OffsetManager
 from ..protocol.awaiting import Cancelled, Pending
 from ..protocol.control import (
     ControlledShutdownRequest,
@@ -27,6 +28,7 @@ from ..statemachines.dynamic_config import DynamicConfigManager
 from .broker_admin import AdminHandlers
 from .broker_apis import DataHandlers
 from .broker_control import ControlHandlers
+from .broker_groups import GroupHandlers
 from .channels import broker_name, sleep
 from .isr_channels import make_isr_updater
 from .node import Delivery, Node
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from .runtime import Process, Runtime
 
 
-class Broker(ControlHandlers, DataHandlers, AdminHandlers, Node):
+class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
     """One broker: its replica manager, metadata cache and request handlers."""
 
     def __init__(
@@ -101,6 +103,8 @@ class Broker(ControlHandlers, DataHandlers, AdminHandlers, Node):
             topic_config=self.dynamic_config.topic_config,
             broker_epoch=lambda: self.controller.broker_epoch,
         )
+        self.offsets = OffsetManager(self, self.config, self.replica_manager)
+        self.replica_manager.on_leadership_change = self.offsets.leadership_changed
         self.admin = AdminManager(
             host=self,
             config=self.config,

@@ -49,6 +49,8 @@ class Network:
         self._loss = 0.0
         self._link_loss: dict[tuple[str, str], float] = {}
         self._link_free_at: dict[tuple[str, str], int] = {}
+        # Nothing sent under a new rule may overtake what is under way under the old ones.
+        self._free_at_least = 0
         self._hold_filters: list[Filter] = []
         self._held: list[tuple[Delivery, int]] = []
         self.interceptors: list[Interceptor] = []
@@ -130,7 +132,7 @@ class Network:
         model = self._link_models.get(link, self._model)
         now = runtime.now_us()
         arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
-        free_at = self._link_free_at.get(link, 0)
+        free_at = self._link_free_at.get(link, self._free_at_least)
         if arrival < free_at:
             arrival = free_at
         self._link_free_at[link] = arrival
@@ -220,6 +222,7 @@ class Network:
     # -- rules ---------------------------------------------------------------------------------
 
     def _update_plain(self) -> None:
+        was_plain = self._plain
         self._plain = not (
             self._cut
             or self._loss
@@ -227,12 +230,26 @@ class Network:
             or self._hold_filters
             or self._link_models
             or (self._model is not None and self._model.constant_us is None)
+            or self._still_under_way()
+        )
+        if was_plain and not self._plain:
+            self._link_free_at.clear()
+
+    def _still_under_way(self) -> bool:
+        """Whether links of the rules before hold messages that plain ones would overtake."""
+        now = self._runtime.now_us()
+        soonest = now + self.latency_us
+        return self._free_at_least > soonest or any(
+            free_at > soonest for free_at in self._link_free_at.values()
         )
 
     def set_latency(
         self, model: LatencyModel, source: str | None = None, target: str | None = None
     ) -> None:
         """Delay of all links, or of one link in one direction."""
+        self._free_at_least = max(
+            self._free_at_least, self._runtime.now_us() + self.latency_us
+        )
         if source is None or target is None:
             self._model = model
             self.latency_us = model.constant_us if model.constant_us is not None else 0

@@ -1,1 +1,1 @@
-"""."""
+"""Coordinators: committed offsets of consumer groups, kept in ``__consumer_offsets``."""

@@ -139,9 +139,7 @@ class ControlledShutdownLeaderSelector:
         shutting_down = self._context.shutting_down_broker_ids
         known_ids = self._context.live_or_shutting_down_broker_ids
         live_assigned = tuple(
-            r
-            for r in self._context.partition_replica_assignment(topic_partition)
-            if r in known_ids
+            r for r in self._context.partition_replica_assignment(topic_partition) if r in known_ids
         )
         new_isr = tuple(r for r in current.isr if r not in shutting_down)
         for replica in live_assigned:

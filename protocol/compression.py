@@ -140,6 +140,7 @@ def _decompress_lz4_unchecked(data: bytes) -> bytes:
         if stored:
             parts.append(block)
         else:
-            unpacked = cramjam.lz4.decompress_block(block, output_len=block_max_size)
-            parts.append(bytes(unpacked))
+            room = bytearray(block_max_size)
+            written = cramjam.lz4.decompress_block_into(block, room, output_len=block_max_size)
+            parts.append(bytes(room[:written]))
         position += size + (4 if flags & 0x10 else 0)

@@ -62,17 +62,15 @@ class DelayedProduce(DelayedOperation):
                 position += 1
                 continue
             if error is not _NONE:
-                responses[index] = self._handler.failed_produce(
-                    response.topic_partition, error, response.base_offset
-                )
+                responses[index] = self._handler.failed_produce(response.topic_partition, error)
             del pending[position]
         return not pending and self.force_complete()
 
     def on_complete(self) -> None:
         for index, _ in self._pending:
-            response = self._responses[index]
+            topic_partition = self._responses[index].topic_partition
             self._responses[index] = self._handler.failed_produce(
-                response.topic_partition, ErrorCode.REQUEST_TIMED_OUT, response.base_offset
+                topic_partition, ErrorCode.REQUEST_TIMED_OUT
             )
         self._pending = []
         self._respond(ProduceResponse(tuple(self._responses)))

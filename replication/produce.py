@@ -194,7 +194,7 @@ class ProduceHandling(PartitionHost):
         raise NotImplementedError
 
     def failed_produce(
-        self, topic_partition: TopicPartition, error: ErrorCode, base_offset: int = -1
+        self, topic_partition: TopicPartition, error: ErrorCode
     ) -> ProducePartitionResponse:
         """A failure's response, with the log start where 5.4 says so."""
         log_start_offset = -1
@@ -203,7 +203,7 @@ class ProduceHandling(PartitionHost):
             if partition is not None and partition.log is not None:
                 log_start_offset = partition.log.log_start_offset
         return ProducePartitionResponse(
-            topic_partition, error, base_offset, -1, log_start_offset
+            topic_partition, error, -1, -1, log_start_offset
         )
 
     def acknowledged(

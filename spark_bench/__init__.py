@@ -1,1 +1,1 @@
-"""."""
+"""Batches of simulated clusters: scenarios, engines, histograms, reports."""

@@ -8,16 +8,16 @@ methods, so an API module is written once for all its versions. A reader raises 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from struct import Struct, pack, unpack
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..protocol.errors import ClientError
 from ..protocol.values import TopicPartition
 from .topic_names import NO_TOPIC_NAMES, TopicNames
 
 Buffer = bytes | bytearray | memoryview
-T = TypeVar("T")
+P = TypeVar("P", bound=tuple[Any, ...])
 
 INT8 = Struct(">b")
 INT16 = Struct(">h")
@@ -35,9 +35,7 @@ class Reader:
 
     flexible = False
 
-    def __init__(
-        self, data: memoryview, at: int = 0, names: TopicNames = NO_TOPIC_NAMES
-    ) -> None:
+    def __init__(self, data: memoryview, at: int = 0, names: TopicNames = NO_TOPIC_NAMES) -> None:
         self.data = data
         self.names = names
         """What topic ids of the message are resolved with."""
@@ -200,6 +198,17 @@ class CompactReader(Reader):
     def bytes_size(self) -> int:
         return self.unsigned_varint() - 1
 
+    def string(self) -> str:
+        # The common case of a short string, without a call per byte.
+        at = self.at
+        data = self.data
+        if at < self.end and 0 < data[at] < 0x80:
+            after = at + data[at]
+            if after < self.end:
+                self.at = after + 1
+                return str(data[at + 1 : after + 1], "utf-8")
+        return super().string()
+
     def tagged(self) -> dict[int, memoryview]:
         fields: dict[int, memoryview] = {}
         for _ in range(self.unsigned_varint()):
@@ -234,9 +243,7 @@ class Writer:
 
     flexible = False
 
-    def __init__(
-        self, names: TopicNames = NO_TOPIC_NAMES, listener: str = "PLAINTEXT"
-    ) -> None:
+    def __init__(self, names: TopicNames = NO_TOPIC_NAMES, listener: str = "PLAINTEXT") -> None:
         self.parts: list[Buffer] = []
         self.names = names
         self.listener = listener
@@ -327,14 +334,33 @@ class CompactWriter(Writer):
             self.parts.append(unsigned_varint(tag) + unsigned_varint(len(value)) + value)
 
 
-def by_topic(items: Sequence[T], topic_of: Callable[[T], str]) -> list[tuple[str, list[T]]]:
-    """Group a flat sequence by topic, topics in order of first appearance."""
-    groups: dict[str, list[T]] = {}
-    for item in items:
-        topic = topic_of(item)
-        group = groups.get(topic)
-        if group is None:
-            groups[topic] = [item]
+class HasTopicPartition(Protocol):
+    """A result for one partition."""
+
+    @property
+    def topic_partition(self) -> TopicPartition: ...
+
+
+R = TypeVar("R", bound=HasTopicPartition)
+
+
+def by_topic(results: Sequence[R]) -> Collection[tuple[str, Sequence[R]]]:
+    """Group results by topic, topics in order of first appearance."""
+    if len(results) == 1:
+        return ((results[0].topic_partition[0], results),)
+    groups: dict[str, list[R]] = {}
+    for result in results:
+        topic = result.topic_partition[0]
+        if topic in groups:
+            groups[topic].append(result)
         else:
-            group.append(item)
-    return list(groups.items())
+            groups[topic] = [result]
+    return groups.items()
+
+
+def tuples_by_topic(results: Sequence[P]) -> Collection[tuple[str, Sequence[P]]]:
+    """The same for results that are tuples and begin with their partition."""
+    groups: dict[str, list[P]] = {}
+    for result in results:
+        groups.setdefault(result[0].topic, []).append(result)
+    return groups.items()

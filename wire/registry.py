@@ -15,6 +15,7 @@ from ..protocol.api_versions import VersionRange
 from ..protocol.errors import invariant
 from .api import Api
 
+
 def _gather() -> dict[int, Api]:
     package = import_module(".apis", __package__)
     apis: dict[int, Api] = {}

@@ -23,11 +23,12 @@ from ..endpoints import current_leader, node_endpoints
 from ..primitives import Reader, Writer, by_topic
 
 _ACKS_AND_TIMEOUT = Struct(">hi")
-_PARTITION_3 = Struct(">ihqq")
 _PARTITION_5 = Struct(">ihqqq")
-_NO_ERRORS_8 = b"\0\0\0\0\xff\xff"
-_NO_ERRORS_9 = b"\1\0\0"
-"""No record errors, null message, no tagged fields."""
+_PARTITION_8 = Struct(">ihqqqih")
+"""With the count of record errors and a null message."""
+_PARTITION_9 = Struct(">ihqqqBBB")
+"""The same in the compact encoding, with no tagged fields."""
+_NONE = ErrorCode.NONE
 _CURRENT_LEADER_TAG = 0
 
 
@@ -49,14 +50,28 @@ def decode(reader: Reader, version: int) -> ProduceRequest:
 def encode(
     writer: Writer, version: int, response: ProduceResponse, request: ProduceRequest | None
 ) -> None:
-    partitions = response.partitions
-    topics = by_topic(partitions, lambda result: result.topic_partition[0])
+    topics = by_topic(response.partitions)
     writer.array(len(topics))
+    layout = _PARTITION_9 if version >= 9 else _PARTITION_8 if version >= 8 else _PARTITION_5
+    no_errors = (1, 0, 0) if version >= 9 else (0, -1) if version >= 8 else ()
+    pack_partition, parts = layout.pack, writer.parts
     for topic, results in topics:
         writer.string(topic)
         writer.array(len(results))
         for result in results:
-            _encode_partition(writer, version, result)
+            if version < 5 or result.error is not _NONE or result.record_errors:
+                _encode_partition(writer, version, result)
+                continue
+            parts.append(
+                pack_partition(
+                    result.topic_partition[1],
+                    0,
+                    result.base_offset,
+                    result.log_append_time_ms,
+                    result.log_start_offset,
+                    *no_errors,
+                )
+            )
         writer.tags()
     writer.int32(response.throttle_time_ms)
     if version >= 10 and response.node_endpoints:
@@ -66,35 +81,24 @@ def encode(
 
 
 def _encode_partition(writer: Writer, version: int, result: ProducePartitionResponse) -> None:
-    error = known_error(result.error, version)
-    number = result.topic_partition[1]
-    if version < 5:
-        writer.pack(_PARTITION_3, number, error, result.base_offset, result.log_append_time_ms)
-        return
-    writer.pack(
-        _PARTITION_5,
-        number,
-        error,
-        result.base_offset,
-        result.log_append_time_ms,
-        result.log_start_offset,
-    )
-    if version < 8:
-        return
-    leader = result.current_leader if version >= 10 else None
-    if not result.record_errors and result.error_message is None and leader is None:
-        writer.raw(_NO_ERRORS_9 if version >= 9 else _NO_ERRORS_8)
-        return
-    writer.array(len(result.record_errors))
-    for index, message in result.record_errors:
-        writer.int32(index)
-        writer.nullable_string(message)
-        writer.tags()
-    writer.nullable_string(result.error_message)
-    if leader is None:
-        writer.tags()
+    """A partition with all that an error or an old version brings with it."""
+    writer.int32(result.topic_partition[1])
+    writer.int16(known_error(result.error, version))
+    writer.int64(result.base_offset)
+    writer.int64(result.log_append_time_ms)
+    if version >= 5:
+        writer.int64(result.log_start_offset)
+    if version >= 8:
+        writer.array(len(result.record_errors))
+        for index, message in result.record_errors:
+            writer.int32(index)
+            writer.nullable_string(message)
+            writer.tags()
+        writer.nullable_string(result.error_message)
+    if version >= 10 and result.current_leader is not None:
+        writer.tags(current_leader(_CURRENT_LEADER_TAG, result.current_leader))
     else:
-        writer.tags(current_leader(_CURRENT_LEADER_TAG, leader))
+        writer.tags()
 
 
 def known_error(error: ErrorCode, version: int) -> ErrorCode:

@@ -22,7 +22,7 @@ from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ..api import Api
 from ..endpoints import current_leader, node_endpoints
-from ..primitives import NO_TAGS, Reader, Writer, by_topic
+from ..primitives import NO_TAGS, Reader, Writer, by_topic, unsigned_varint
 from ..topic_names import error_to_answer, id_to_answer, is_stand_in, resolved_name
 
 _LIMITS = Struct(">iiib")
@@ -35,8 +35,12 @@ _REPLICA_STATE = Struct(">iq")
 _REPLICA_STATE_TAG = 1
 
 _HEAD_7 = Struct(">ihi")
-_PARTITION_4 = Struct(">ihqq")
-_PARTITION_5 = Struct(">ihqqq")
+_PLAIN_4 = Struct(">ihqqii")
+_PLAIN_5 = Struct(">ihqqqii")
+_PLAIN_11 = Struct(">ihqqqiii")
+_PLAIN_12 = Struct(">ihqqqBi")
+"""Number, error, offsets, null aborted transactions, [preferred replica,] [size of records]."""
+_NONE = ErrorCode.NONE
 _ABORTED = Struct(">qq")
 _DIVERGING_EPOCH = Struct(">iq")
 _DIVERGING_EPOCH_TAG = 0
@@ -130,8 +134,9 @@ def encode(
         writer.pack(_HEAD_7, response.throttle_time_ms, response.error, response.session_id)
     else:
         writer.int32(response.throttle_time_ms)
-    topics = by_topic(response.partitions, lambda result: result.topic_partition[0])
+    topics = by_topic(response.partitions)
     writer.array(len(topics))
+    layout = _plain_layout(version)
     for topic, results in topics:
         if version >= 13:
             writer.uuid(id_to_answer(writer.names, topic))
@@ -139,7 +144,10 @@ def encode(
             writer.string(topic)
         writer.array(len(results))
         for result in results:
-            _encode_partition(writer, version, result)
+            if result.error is _NONE and result.aborted_transactions is None:
+                _encode_plain_partition(writer, version, layout, result)
+            else:
+                _encode_partition(writer, version, result)
         writer.tags()
     if version >= 16 and response.node_endpoints:
         writer.tags(node_endpoints(response.node_endpoints, writer.listener))
@@ -147,40 +155,66 @@ def encode(
         writer.tags()
 
 
-def _encode_partition(writer: Writer, version: int, result: FetchPartitionResponse) -> None:
-    topic, number = result.topic_partition
-    error = result.error
-    if error is not ErrorCode.NONE:
-        error = known_error(topic, error, version)
-    if version >= 5:
-        writer.pack(
-            _PARTITION_5,
-            number,
-            error,
-            result.high_watermark,
-            result.last_stable_offset,
-            result.log_start_offset,
+def _plain_layout(version: int) -> Struct:
+    """What comes before the records of a partition without an error or aborted transactions."""
+    if version >= 12:
+        return _PLAIN_12
+    if version >= 11:
+        return _PLAIN_11
+    return _PLAIN_5 if version >= 5 else _PLAIN_4
+
+
+def _encode_plain_partition(
+    writer: Writer, version: int, layout: Struct, result: FetchPartitionResponse
+) -> None:
+    parts = writer.parts
+    number = result.topic_partition[1]
+    high_watermark, stable_offset = result.high_watermark, result.last_stable_offset
+    log_start, preferred = result.log_start_offset, result.preferred_read_replica
+    batches = [batch.data for batch in result.records]
+    size = len(batches[0]) if len(batches) == 1 else sum(map(len, batches))
+    if version >= 12:
+        parts.append(layout.pack(number, 0, high_watermark, stable_offset, log_start, 0, preferred))
+        parts.append(unsigned_varint(size + 1))
+        parts += batches
+        if result.diverging_epoch is None and result.current_leader is None:
+            parts.append(NO_TAGS)
+        else:
+            writer.tags(*_tagged_fields(result))
+        return
+    if version >= 11:
+        header = layout.pack(
+            number, 0, high_watermark, stable_offset, log_start, -1, preferred, size
         )
+    elif version >= 5:
+        header = layout.pack(number, 0, high_watermark, stable_offset, log_start, -1, size)
     else:
-        writer.pack(_PARTITION_4, number, error, result.high_watermark, result.last_stable_offset)
+        header = layout.pack(number, 0, high_watermark, stable_offset, -1, size)
+    parts.append(header)
+    parts += batches
+
+
+def _encode_partition(writer: Writer, version: int, result: FetchPartitionResponse) -> None:
+    """A partition field by field, with its error and aborted transactions."""
+    topic, number = result.topic_partition
+    writer.int32(number)
+    writer.int16(known_error(topic, result.error, version))
+    writer.int64(result.high_watermark)
+    writer.int64(result.last_stable_offset)
+    if version >= 5:
+        writer.int64(result.log_start_offset)
     aborted = result.aborted_transactions
-    if aborted is None:
-        writer.array(-1)
-    else:
-        writer.array(len(aborted))
-        for transaction in aborted:
-            writer.pack(_ABORTED, transaction.producer_id, transaction.first_offset)
-            writer.tags()
+    writer.array(-1 if aborted is None else len(aborted))
+    for transaction in aborted or ():
+        writer.pack(_ABORTED, transaction.producer_id, transaction.first_offset)
+        writer.tags()
     if version >= 11:
         writer.int32(result.preferred_read_replica)
     batches = [batch.data for batch in result.records]
     writer.bytes_size(sum(map(len, batches)))
     writer.parts += batches
     if version >= 12:
-        if result.diverging_epoch is None and result.current_leader is None:
-            writer.raw(NO_TAGS)
-        else:
-            writer.tags(*_tagged_fields(result))
+        writer.tags(*_tagged_fields(result))
 
 
 def _tagged_fields(result: FetchPartitionResponse) -> list[tuple[int, bytes]]:

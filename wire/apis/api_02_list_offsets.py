@@ -48,7 +48,7 @@ def encode(
 ) -> None:
     if version >= 2:
         writer.int32(0)  # throttle time
-    topics = by_topic(response.partitions, lambda result: result.topic_partition.topic)
+    topics = by_topic(response.partitions)
     writer.array(len(topics))
     for topic, results in topics:
         writer.string(topic)

@@ -20,7 +20,7 @@ from ...protocol.data import (
 from ...protocol.errors import ErrorCode
 from ..api import Api
 from ..endpoints import write_address
-from ..primitives import Reader, Writer
+from ..primitives import CompactWriter, Reader, Writer
 from ..topic_names import ZERO_UUID, uuid_bytes, uuid_text
 
 NOT_ASKED = -2147483648
@@ -118,8 +118,8 @@ def _encode_topic(writer: Writer, version: int, topic: MetadataTopic, asked: boo
 def _flexible_partition(partition: MetadataPartition) -> bytes:
     replicas, isr, offline = partition.replicas, partition.isr, partition.offline_replicas
     replica_count, isr_count, offline_count = len(replicas), len(isr), len(offline)
-    if replica_count > _COUNT_IN_ONE_BYTE_MAX:
-        raise ValueError(f"a partition with {replica_count} replicas")
+    if max(replica_count, isr_count, offline_count) > _COUNT_IN_ONE_BYTE_MAX:
+        return _many_replicas_partition(partition)
     return pack(
         f">hiiiB{replica_count}iB{isr_count}iB{offline_count}iB",
         partition.error,
@@ -136,6 +136,19 @@ def _flexible_partition(partition: MetadataPartition) -> bytes:
     )
 
 
+def _many_replicas_partition(partition: MetadataPartition) -> bytes:
+    writer = CompactWriter()
+    writer.int16(partition.error)
+    writer.int32(partition.partition)
+    writer.int32(partition.leader)
+    writer.int32(partition.leader_epoch)
+    writer.int32s(partition.replicas)
+    writer.int32s(partition.isr)
+    writer.int32s(partition.offline_replicas)
+    writer.tags()
+    return b"".join(writer.parts)
+
+
 def _classic_partition(partition: MetadataPartition, version: int) -> bytes:
     replicas, isr, offline = partition.replicas, partition.isr, partition.offline_replicas
     error = partition.error
@@ -149,9 +162,7 @@ def _classic_partition(partition: MetadataPartition, version: int) -> bytes:
     encoded = pack(">hii", error, partition.partition, partition.leader)
     if version >= 7:
         encoded += pack(">i", partition.leader_epoch)
-    encoded += pack(
-        f">i{len(replicas)}ii{len(isr)}i", len(replicas), *replicas, len(isr), *isr
-    )
+    encoded += pack(f">i{len(replicas)}ii{len(isr)}i", len(replicas), *replicas, len(isr), *isr)
     if version >= 5:
         encoded += pack(f">i{len(offline)}i", len(offline), *offline)
     return encoded

@@ -1,0 +1,91 @@
+# The verbs of the project. Each sets up what it needs: a machine with Python 3.11+ and make will do.
+#
+#   make install    .venv with the package, its extras and the tools, pinned by constraints.txt
+#   make lint       ruff: rules and format
+#   make check      lint, then strict mypy, then the tests
+#   make test       all tests: in parallel, then those that need the machine to themselves
+#   make docs       generated pages, then the site in out/docs
+#   make bench      a batch of simulated failovers; SUITE=name RUNS=n OUT=folder
+#   make demo       a minute's tour
+#
+# PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help install lint format typecheck check test docs bench demo constraints clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+ARGS ?=
+SUITE ?= failover
+RUNS ?= 20
+OUT ?= out/bench
+
+export FAKEKAFKA_FROZEN_MESSAGES := 1
+bench demo: export FAKEKAFKA_FROZEN_MESSAGES := 0
+
+help:
+	@sed -n 's/^#  *make \([a-z]*\)  */\1\t/p' Makefile | expand -t 12
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "fakekafka needs Python 3.11 or newer: none found" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+		echo "no virtual environment: on Debian install the package python3-venv" >&2; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		setuptools wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		--no-build-isolation --editable '.[dev]'
+	@touch $@
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+typecheck: $(STAMP)
+	$(BIN)/mypy
+
+check: lint typecheck test
+
+# pytest ends with 5 where no test is marked serial (or ARGS selects none): not a failure.
+test: $(STAMP)
+	$(BIN)/pytest -n auto --dist loadgroup -m 'not serial' $(ARGS)
+	$(BIN)/pytest -m serial $(ARGS) || test $$? -eq 5
+
+PAGES := out/docs/.built
+PAGE_SOURCES := mkdocs.yml $(shell find docs protocol statemachines testing tests \
+	-name '*.md' -o -name '*.py' -o -name '*.toml' -o -name '*.svg')
+
+docs: $(PAGES)
+
+$(PAGES): $(STAMP) $(PAGE_SOURCES)
+	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@touch $@
+
+bench: $(STAMP)
+	$(BIN)/fakekafka bench run $(SUITE) --runs $(RUNS) --engine process --out $(OUT)
+	$(BIN)/fakekafka bench report $(OUT)
+
+demo: $(STAMP)
+	$(BIN)/fakekafka demo
+
+# After a change of dependencies: what is installed now becomes what everyone installs.
+constraints:
+	@{ echo "# Exact versions of everything the dev extra installs; written by make constraints."; \
+		$(BIN)/python -m pip freeze --all --exclude-editable | grep -vE '^(#|-e|pip==|fakekafka)'; \
+	} > constraints.tmp
+	@mv constraints.tmp constraints.txt
+	@touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) build dist out .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,85 @@
+"""Handlers of what a consumer without group membership asks: coordinator and offsets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..coordinators.offset_records import OFFSETS_TOPIC
+from ..protocol.admin import CreateTopicsRequest, NewTopic
+from ..protocol.data import (
+    INTERNAL_CONTEXT,
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    RequestContext,
+)
+from ..protocol.errors import ErrorCode
+from ..protocol.values import TopicPartition
+
+if TYPE_CHECKING:
+    from .broker import Broker
+    from .node import Delivery
+
+GROUP = 0
+
+
+class GroupHandlers:
+    """FindCoordinator, OffsetCommit, OffsetFetch."""
+
+    def on_find_coordinator_request(
+        self: Broker, request: FindCoordinatorRequest, delivery: Delivery
+    ) -> FindCoordinatorResponse:
+        """A missing internal topic is created; meanwhile COORDINATOR_NOT_AVAILABLE."""
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        answers = []
+        for key in request.keys:
+            if request.key_type != GROUP:
+                answers.append(
+                    Coordinator(
+                        key, ErrorCode.INVALID_REQUEST, error_message="only groups are coordinated"
+                    )
+                )
+            else:
+                answers.append(self._group_coordinator(key, context.listener))
+        return FindCoordinatorResponse(tuple(answers))
+
+    def _group_coordinator(self: Broker, group_id: str, listener: str) -> Coordinator:
+        cache = self.metadata_cache
+        if not cache.has_topic(OFFSETS_TOPIC):
+            self._create_offsets_topic()
+            return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        where = TopicPartition(OFFSETS_TOPIC, self.offsets.partition_for(group_id))
+        state = cache.partition_state(where)
+        leader = None if state is None else cache.alive_broker(state.leader)
+        endpoint = None if leader is None else leader.endpoint(listener)
+        if leader is None or endpoint is None:
+            return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return Coordinator(group_id, ErrorCode.NONE, leader.id, endpoint.host, endpoint.port)
+
+    def _create_offsets_topic(self: Broker) -> None:
+        config = self.config
+        topic = NewTopic(
+            OFFSETS_TOPIC,
+            config["offsets.topic.num.partitions"],
+            config["offsets.topic.replication.factor"],
+            (),
+            (
+                ("cleanup.policy", "compact"),
+                ("compression.type", "producer"),
+                ("segment.bytes", str(config["offsets.topic.segment.bytes"])),
+            ),
+        )
+        self.start_task(self.create_at_controller(CreateTopicsRequest((topic,), 30000)))
+
+    def on_offset_commit_request(
+        self: Broker, request: OffsetCommitRequest, delivery: Delivery
+    ) -> None:
+        self.offsets.commit(request, lambda response: self.reply(delivery, response))
+
+    def on_offset_fetch_request(
+        self: Broker, request: OffsetFetchRequest, _delivery: Delivery
+    ) -> OffsetFetchResponse:
+        return self.offsets.fetch(request)

@@ -1,0 +1,131 @@
+"""``fakekafka bench``: list and run batches of simulated clusters."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+console = Console()
+
+
+def _parse(settings: list[str]) -> dict[str, Any]:
+    from ..protocol.errors import UsageError
+
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, separator, text = setting.partition("=")
+        if not separator:
+            raise UsageError(f"--set takes name=value, not {setting!r}")
+        for kind in (int, float, str):
+            try:
+                values[name] = kind(text)
+                break
+            except ValueError:
+                continue
+    if "kafka_version" in values:
+        values["kafka_version"] = str(values["kafka_version"])
+    return values
+
+
+@app.command("list")
+def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-readable")) -> None:
+    """The suites there are."""
+    from ..spark_bench.suite import SUITES
+
+    if as_json:
+        console.print_json(json.dumps({name: about for name, (_, _, about) in SUITES.items()}))
+        return
+    for name, (_, _, about) in SUITES.items():
+        console.print(f"{name:12} {about}")
+
+
+@app.command("run")
+def run(
+    suite: str,
+    runs: int = typer.Option(100, help="how many simulated clusters"),
+    engine: str = typer.Option("spark", help="spark, process or serial"),
+    out: Path | None = typer.Option(None, help="write the tables there as Parquet"),
+    seed: int = typer.Option(0, help="seed of the first run; they count up"),
+    workers: int | None = typer.Option(None, help="worker processes (default: all cores)"),
+    settings: list[str] = typer.Option([], "--set", help="parameter=value, repeatable"),
+    as_json: bool = typer.Option(False, "--json", help="machine-readable"),
+) -> None:
+    """Run a batch and print its percentiles."""
+    from ..protocol.errors import UsageError
+    from ..spark_bench.report import percentile_rows
+    from ..spark_bench.suite import run_suite
+
+    try:
+        with _Progress(suite, quiet=as_json) as progress:
+            batch = run_suite(
+                suite,
+                runs=runs,
+                engine=engine,
+                out=out,
+                seed=seed,
+                workers=workers,
+                progress=progress.update,
+                **_parse(settings),
+            )
+    except (UsageError, ValueError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        rows = [list(row) for row in percentile_rows(batch)]
+        typer.echo(json.dumps({"runs": batch.runs, "ok": batch.ok, "percentiles": rows}))
+    else:
+        table = Table("metric", "p50", "p90", "p99", "max", title=f"{suite}, {batch.runs} runs")
+        for row in percentile_rows(batch):
+            table.add_row(*row)
+        console.print(table)
+        console.print(
+            f"{batch.ok} of {batch.runs} runs kept every promise; {batch.wall_s:.1f} s on "
+            f"{engine}, {batch.setup_s:.1f} s to start it"
+            + (f"; tables in {out}" if out is not None else "")
+        )
+        for bad in [row for row in batch.rows if row["status"] != "ok"][:5]:
+            console.print(f"seed {bad['seed']}: {bad['problems']}\n    {bad['reproduce']}")
+    raise typer.Exit(0 if batch.ok == batch.runs else 1)
+
+
+class _Progress:
+    """A bar on a terminal, a line every tenth elsewhere."""
+
+    def __init__(self, title: str, *, quiet: bool) -> None:
+        self._title = title
+        self._quiet = quiet
+        self._last = 0
+        self._bar: Progress | None = None
+        self._task: Any = None
+
+    def __enter__(self) -> _Progress:
+        if not self._quiet and console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                console=console,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(self._title, total=None)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: int, total: int) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total)
+        elif not self._quiet and done * 10 // total > self._last:
+            self._last = done * 10 // total
+            sys.stderr.write(f"{self._title}: {done} of {total} runs\n")

@@ -1,0 +1,173 @@
+"""``fakekafka demo``: a real client, a killed leader, nothing lost; then a hundred simulations."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+app = typer.Typer(add_completion=False)
+console = Console()
+
+TOPIC = "orders"
+RECORDS = 20_000
+SIMULATIONS = 100
+
+
+class _Producing:
+    """confluent-kafka producing in a thread of its own, at its default settings but acks=all."""
+
+    def __init__(self, bootstrap_servers: str, records: int) -> None:
+        from confluent_kafka import Producer
+
+        self.acknowledged: list[bytes] = []
+        self.failed = 0
+        self.sent = 0
+        self._records = records
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "message.timeout.ms": 60000,
+            }
+        )
+        self._thread = threading.Thread(target=self._run, name="demo-producer")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        for number in range(self._records):
+            value = b"order-%06d" % number
+            self._producer.produce(
+                TOPIC, value, partition=number % 3, on_delivery=self._delivered
+            )
+            self.sent += 1
+            self._producer.poll(0)
+            if number % 100 == 99:
+                time.sleep(0.01)  # spread over about two seconds: the kill falls in between
+        self._producer.flush()
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is None:
+            self.acknowledged.append(message.value())
+        else:
+            self.failed += 1
+
+
+def _read_back(bootstrap_servers: str, expected: int) -> list[bytes | None]:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "demo",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(3)])
+    read: list[bytes | None] = []
+    ended: set[int] = set()
+    deadline = time.monotonic() + 30
+    while len(ended) < 3 and time.monotonic() < deadline:
+        for message in consumer.consume(5000, timeout=0.5):
+            if message.error() is None:
+                read.append(message.value())
+            elif message.error().name() == "_PARTITION_EOF":
+                ended.add(message.partition())
+    consumer.close()
+    return read
+
+
+def _real_clients() -> bool:
+    from ..testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
+    from ..testing.cluster import Cluster
+    from ..tracing.recorder import Recorder
+    from ..tracing.timeline import timeline
+
+    recorder = Recorder()
+    with Cluster(brokers=3) as cluster:
+        console.print(f"three brokers at {cluster.bootstrap_servers}")
+        cluster.create_topic(
+            TOPIC, partitions=3, replication_factor=3, config={"min.insync.replicas": "2"}
+        )
+        cluster.runtime.recorder = recorder
+        producing = _Producing(cluster.bootstrap_servers, RECORDS)
+        producing.start()
+        cluster.wait_until(lambda: len(producing.acknowledged) > RECORDS // 10, 30)
+        victim = cluster.partition(TOPIC, 0).leader
+        assert victim is not None
+        console.print(
+            f"{len(producing.acknowledged)} records acknowledged; "
+            f"killing broker {victim}, the leader of {TOPIC}-0"
+        )
+        cluster.broker(victim).kill()
+        cluster.wait_until(lambda: cluster.partition(TOPIC, 0).leader not in (None, victim), 30)
+        producing.join()
+        cluster.broker(victim).start()
+        cluster.wait_until(lambda: fully_replicated(cluster, [TOPIC]), 30)
+        cluster.runtime.recorder = None
+        read = _read_back(cluster.bootstrap_servers, len(producing.acknowledged))
+        once = acknowledged_exactly_once(producing.acknowledged, read)
+        same = replicas_identical(cluster, [TOPIC])
+        failures = list(cluster.failures)
+    console.print("\n[bold]What happened[/bold] (from the recorded messages)")
+    for time_ms, text in timeline(recorder.events):
+        console.print(f"  {time_ms:9.1f} ms  {text}", highlight=False)
+    console.print()
+    console.print(
+        f"acknowledged {len(producing.acknowledged)} of {producing.sent} sent, "
+        f"read back {len(read)}: " + ("each exactly once" if once else "; ".join(once.problems))
+    )
+    console.print(
+        f"{same.checked} replicas compared byte by byte: "
+        + ("identical" if same else "; ".join(same.problems))
+    )
+    for name, error in failures:
+        console.print(f"[red]{name} failed: {error!r}[/red]")
+    return bool(once) and bool(same) and not failures and producing.failed == 0
+
+
+def _simulated_failovers(runs: int) -> bool:
+    from ..spark_bench.engines import choose_engine
+    from ..spark_bench.report import percentile_rows
+    from ..spark_bench.suite import run_suite
+
+    engine, reason = choose_engine()
+    console.print(f"\n[bold]{runs} simulated failovers[/bold] on {engine} ({reason})")
+    with tempfile.TemporaryDirectory() as directory:
+        result = run_suite("failover", runs=runs, engine=engine, out=Path(directory))
+        table = Table("metric", "p50", "p90", "p99", "max")
+        for row in percentile_rows(result):
+            table.add_row(*row)
+    console.print(table)
+    console.print(f"{result.ok} of {result.runs} runs kept every promise")
+    return bool(result.ok == result.runs)
+
+
+@app.command()
+def command(
+    runs: int = typer.Option(SIMULATIONS, help="simulated failovers after the real one"),
+) -> None:
+    """A minute's tour: a real client, a killed leader, nothing lost, a batch of simulations."""
+    try:
+        import confluent_kafka  # noqa: F401
+    except ImportError:
+        console.print("the demo needs a real client: pip install confluent-kafka")
+        raise typer.Exit(2) from None
+    kept = _real_clients()
+    kept = _simulated_failovers(runs) and kept if runs else kept
+    raise typer.Exit(0 if kept else 1)

@@ -1,0 +1,431 @@
+"""Fetch: who may read what, long polling, follower bookkeeping (data_plane 6).
+
+Theory of operation. A fetch is read once when it arrives. That first read accounts the progress
+of a follower: end offset, ISR, high watermark, in this order, after the result was taken, so an
+answer carries the high watermark from before this very fetch. If it brought too little, the fetch
+waits under the names of its partitions; whatever completes it reads everything again.
+
+The loop below is the hottest of the whole data plane: every record passes it once per replica,
+and every idle follower every half second. Hence its shortcut for a follower at the log's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..protocol.data import (
+    READ_COMMITTED,
+    EpochEndOffset,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    RequestContext,
+)
+from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.values import TopicPartition
+from .delayed_operations import DelayedFetch
+from .fetch_session import INITIAL_EPOCH, CachedPartition
+from .hosting import PartitionHost
+from .log import Log
+from .partition import Partition
+from .replica import Replica
+from .replica_selector import ReplicaView
+
+_NONE = ErrorCode.NONE
+
+
+class _Budget:
+    """What is left of a response's size while its partitions are read in turn."""
+
+    __slots__ = ("any_data", "hard", "remaining")
+
+    def __init__(self, remaining: int, hard: bool) -> None:
+        self.remaining = remaining
+        self.any_data = False
+        self.hard = hard
+        """Fetch v0 to v2: no batch is returned beyond the limits, not even the first."""
+
+
+class FetchHandling(PartitionHost):
+    """The fetch side of a ``ReplicaManager``."""
+
+    fetch_expirations = 0
+
+    def fetch_messages(
+        self,
+        request: FetchRequest,
+        context: RequestContext,
+        respond: Callable[[FetchResponse], object],
+    ) -> None:
+        """Answer a follower's or consumer's fetch; ``respond`` is called once, now or later."""
+        now_ms = self.host.now_ms()
+        specs: Sequence[FetchPartition | CachedPartition] = request.partitions
+        session = None
+        if request.session_epoch > INITIAL_EPOCH or request.session_id:
+            resolved = self.fetch_sessions.resolve(request, now_ms)
+            if isinstance(resolved, ErrorCode):
+                respond(FetchResponse(resolved, 0, ()))
+                return
+            session = resolved
+            if session is not None:
+                specs = tuple(session.partitions.values())
+            elif request.session_epoch > INITIAL_EPOCH:
+                specs = ()
+        operation = DelayedFetch(self, request, specs, session, context.api_version, respond)
+        responses, size, is_final = self._read(operation, now_ms, account=True)
+        if is_final or request.max_wait_ms <= 0 or not specs:
+            self._respond(operation, responses, now_ms)
+            return
+        max_bytes = min(request.max_bytes, self.config["fetch.max.bytes"])
+        if size >= min(request.min_bytes, max_bytes):
+            self._respond(operation, responses, now_ms)
+            return
+        self.fetch_purgatory.try_complete_else_watch(
+            operation, [spec.topic_partition for spec in specs]
+        )
+
+    def finish_fetch(self, operation: DelayedFetch) -> None:
+        """Read again and answer what is there (a parked fetch completed or timed out)."""
+        now_ms = self.host.now_ms()
+        responses, _, _ = self._read(operation, now_ms, account=False)
+        self._respond(operation, responses, now_ms)
+
+    def _respond(
+        self, operation: DelayedFetch, responses: list[FetchPartitionResponse], now_ms: int
+    ) -> None:
+        request = operation.request
+        session = operation.session
+        session_id = 0
+        if session is not None:
+            session_id = session.session_id
+            if responses:
+                responses = session.filter_response(responses)
+        elif request.session_epoch == INITIAL_EPOCH:
+            session_id = self.fetch_sessions.create(
+                request.replica_id >= 0, request.partitions, responses, now_ms
+            )
+        operation.respond(FetchResponse(_NONE, session_id, tuple(responses)))
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def _read(
+        self, operation: DelayedFetch, now_ms: int, account: bool
+    ) -> tuple[list[FetchPartitionResponse], int, bool]:
+        """Read all partitions in order: responses, bytes, whether it must be answered now.
+
+        ``account`` updates the follower's state. Of an incremental session, partitions without
+        news may be left out.
+        """
+        request = operation.request
+        replica_id = request.replica_id
+        session = operation.session
+        is_follower = replica_id >= 0
+        hosted = self._partitions
+        responses: list[FetchPartitionResponse] = []
+        moved: list[Partition] | None = None
+        budget: _Budget | None = None
+        size = 0
+        is_final = False
+        for spec in operation.specs:
+            partition = hosted.get(spec.topic_partition)
+            replica: Replica | None = None
+            if is_follower and partition is not None and partition.is_leader:
+                for replica in partition.remote_replicas:
+                    if replica.broker_id == replica_id:
+                        break
+                else:
+                    replica = None
+                log = partition.log
+                if (
+                    replica is not None
+                    and log is not None
+                    and spec.fetch_offset == log.log_end_offset
+                    and spec.current_leader_epoch in (-1, partition.leader_epoch)
+                    and spec.last_fetched_epoch in (-1, log.latest_epoch)
+                ):
+                    # A follower at the end: nothing to read, nothing that can be wrong.
+                    if (
+                        session is None
+                        or log.high_watermark != spec.sent_high_watermark  # type: ignore[union-attr]
+                        or log.log_start_offset != spec.sent_log_start_offset  # type: ignore[union-attr]
+                    ):
+                        responses.append(_empty(spec.topic_partition, log))
+                    if account and partition.update_follower(
+                        replica,
+                        spec.fetch_offset,
+                        spec.log_start_offset,
+                        now_ms,
+                        spec.fetch_offset,
+                    ):
+                        moved = [partition] if moved is None else [*moved, partition]
+                    elif account and self.delete_purgatory.delayed_count:
+                        moved = [partition] if moved is None else [*moved, partition]
+                    continue
+            if budget is None:
+                budget = _Budget(
+                    min(request.max_bytes, self.config["fetch.max.bytes"]),
+                    0 <= operation.api_version <= 2,
+                )
+            response, read_size = self._read_partition(operation, spec, partition, replica, budget)
+            size += read_size
+            if response.error is not _NONE or response.diverging_epoch is not None:
+                is_final = True
+            elif response.preferred_read_replica >= 0:
+                is_final = is_final or self.behaviour.preferred_replica_answers_at_once
+            elif account and replica is not None and partition is not None:
+                leader_end_offset = partition.log.log_end_offset  # type: ignore[union-attr]
+                if (
+                    partition.update_follower(
+                        replica,
+                        spec.fetch_offset,
+                        spec.log_start_offset,
+                        now_ms,
+                        leader_end_offset,
+                    )
+                    or self.delete_purgatory.delayed_count
+                ):
+                    moved = [partition] if moved is None else [*moved, partition]
+            responses.append(response)
+        if moved is not None:
+            for partition in moved:
+                self.complete_delayed(partition)
+        return responses, size, is_final
+
+    def _read_partition(
+        self,
+        operation: DelayedFetch,
+        spec: FetchPartition | CachedPartition,
+        partition: Partition | None,
+        replica: Replica | None,
+        budget: _Budget,
+    ) -> tuple[FetchPartitionResponse, int]:
+        """Read one partition: its response and the bytes it brought."""
+        topic_partition = spec.topic_partition
+        request = operation.request
+        api_version = operation.api_version
+        if partition is None:
+            error = self.lookup_error(topic_partition)
+            if error is ErrorCode.KAFKA_STORAGE_ERROR and 0 <= api_version <= 5:
+                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return FetchPartitionResponse(topic_partition, error), 0
+        error = partition.access_error(spec.current_leader_epoch, operation.require_leader)
+        if error is _NONE and 0 <= api_version < 10 and partition.settings.compression_is_zstd:
+            error = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        log = partition.log
+        if error is not _NONE or log is None:
+            return FetchPartitionResponse(topic_partition, error), 0
+        if request.replica_id >= 0 and replica is None:
+            return self._read_as_foreigner(operation, topic_partition, log), 0
+        fetch_offset = spec.fetch_offset
+        if request.replica_id < 0 and self.selector is not None and operation.has_client_metadata:
+            preferred = self._preferred_replica(partition, log, fetch_offset, request.rack_id)
+            if preferred >= 0:
+                response = _empty(topic_partition, log)
+                return _with_preferred_replica(response, preferred), 0
+        if spec.last_fetched_epoch >= 0:
+            diverging = _check_divergence(log, fetch_offset, spec.last_fetched_epoch)
+            if isinstance(diverging, ErrorCode):
+                return FetchPartitionResponse(topic_partition, diverging), 0
+            if diverging is not None:
+                return _with_diverging_epoch(_empty(topic_partition, log), diverging), 0
+        if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
+            return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
+        return self._read_log(operation, spec, log, budget)
+
+    def _read_log(
+        self,
+        operation: DelayedFetch,
+        spec: FetchPartition | CachedPartition,
+        log: Log,
+        budget: _Budget,
+    ) -> tuple[FetchPartitionResponse, int]:
+        request = operation.request
+        fetch_offset = spec.fetch_offset
+        bound = _upper_bound(request, log)
+        high_watermark = log.high_watermark
+        last_stable_offset = log.last_stable_offset
+        read_committed = request.replica_id < 0 and request.isolation_level == READ_COMMITTED
+        if fetch_offset >= bound:
+            response = _empty(spec.topic_partition, log)
+            if read_committed:
+                response = _with_no_aborted_transactions(response)
+            return response, 0
+        at_least_one = not budget.any_data and not budget.hard
+        max_bytes = min(spec.max_bytes, budget.remaining)
+        try:
+            read = log.read(fetch_offset, max_bytes, bound, at_least_one)
+        except KafkaError as error:
+            return FetchPartitionResponse(spec.topic_partition, error.code), 0
+        size = read.size
+        if size:
+            budget.any_data = True
+            budget.remaining = max(0, budget.remaining - size)
+        aborted = None
+        if read_committed:
+            end = read.batches[-1].last_offset + 1 if read.batches else bound
+            aborted = tuple(log.aborted_transactions(fetch_offset, end))
+        return (
+            FetchPartitionResponse(
+                spec.topic_partition,
+                _NONE,
+                high_watermark,
+                last_stable_offset,
+                log.log_start_offset,
+                read.batches,
+                aborted,
+            ),
+            size,
+        )
+
+    def _read_as_foreigner(
+        self, operation: DelayedFetch, topic_partition: TopicPartition, log: Log
+    ) -> FetchPartitionResponse:
+        """A follower that is not assigned to the partition (data_plane 6.6)."""
+        if self.behaviour.foreign_follower_is_error:
+            return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+        if operation.foreign is None:
+            operation.foreign = {}
+        operation.foreign[topic_partition] = None
+        return _empty(topic_partition, log)
+
+    def _preferred_replica(
+        self, partition: Partition, log: Log, fetch_offset: int, client_rack: str
+    ) -> int:
+        """The follower a consumer should rather read from (data_plane 6.9), or -1."""
+        if self.selector is None or not partition.is_leader:
+            return -1
+        now_ms = self.host.now_ms()
+        own = self.metadata_cache.broker(self.broker_id)
+        leader = ReplicaView(
+            self.broker_id, (own.rack if own else None) or "", log.log_end_offset, 0
+        )
+        views = [leader]
+        for replica in partition.remote_replicas:
+            broker = self.metadata_cache.broker(replica.broker_id)
+            if (
+                broker is not None
+                and replica.log_end_offset >= fetch_offset
+                and replica.log_start_offset <= fetch_offset
+            ):
+                views.append(
+                    ReplicaView(
+                        replica.broker_id,
+                        broker.rack or "",
+                        replica.log_end_offset,
+                        now_ms - replica.last_caught_up_time_ms,
+                    )
+                )
+        chosen = self.selector.select(client_rack, leader, views)
+        return -1 if chosen.broker_id == self.broker_id else chosen.broker_id
+
+    # -- waiting ----------------------------------------------------------------------------
+
+    def is_fetch_satisfied(self, operation: DelayedFetch) -> bool:
+        """Whether a parked fetch may be answered (data_plane 6.4, cases A to H)."""
+        request = operation.request
+        hosted = self._partitions
+        min_bytes = request.min_bytes
+        accumulated = 0
+        for spec in operation.specs:
+            topic_partition = spec.topic_partition
+            partition = hosted.get(topic_partition)
+            if partition is None:
+                return True
+            log = partition.log
+            if log is None or (operation.require_leader and not partition.is_leader):
+                return True
+            if -1 < spec.current_leader_epoch < partition.leader_epoch:
+                return True
+            if operation.foreign is not None and topic_partition in operation.foreign:
+                continue
+            bound = _upper_bound(request, log)
+            fetch_offset = spec.fetch_offset
+            if fetch_offset < bound:
+                if min_bytes <= 1:
+                    return True
+                accumulated += _bytes_between(log, fetch_offset, spec.max_bytes, bound)
+                if accumulated >= min_bytes:
+                    return True
+            elif fetch_offset > log.log_end_offset:
+                return True  # the log was cut below the position
+            epoch = spec.last_fetched_epoch
+            if epoch >= 0 and epoch != log.latest_epoch:
+                end = log.end_offset_for_epoch(epoch)
+                if end.leader_epoch < epoch or end.end_offset < fetch_offset:
+                    return True
+        return False
+
+
+def _upper_bound(request: FetchRequest, log: Log) -> int:
+    """End (exclusive) of what the reader may see (data_plane 6.1)."""
+    if request.replica_id >= 0:
+        return log.log_end_offset
+    if request.isolation_level == READ_COMMITTED:
+        return log.last_stable_offset
+    return log.high_watermark
+
+
+def _bytes_between(log: Log, fetch_offset: int, max_bytes: int, bound: int) -> int:
+    if fetch_offset < log.log_start_offset:
+        return max_bytes  # the read will fail: answer now
+    return log.read(fetch_offset, max_bytes, bound, True).size
+
+
+def _check_divergence(
+    log: Log, fetch_offset: int, last_fetched_epoch: int
+) -> EpochEndOffset | ErrorCode | None:
+    """Compare a fetcher's last epoch with this log's history (data_plane 6.8)."""
+    end = log.end_offset_for_epoch(last_fetched_epoch)
+    if end.end_offset < 0 or fetch_offset < log.log_start_offset:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    if end.leader_epoch < last_fetched_epoch or end.end_offset < fetch_offset:
+        return end
+    return None
+
+
+def _empty(topic_partition: TopicPartition, log: Log) -> FetchPartitionResponse:
+    return FetchPartitionResponse(
+        topic_partition,
+        _NONE,
+        log.high_watermark,
+        log.last_stable_offset,
+        log.log_start_offset,
+    )
+
+
+def _with_preferred_replica(
+    response: FetchPartitionResponse, broker_id: int
+) -> FetchPartitionResponse:
+    return FetchPartitionResponse(
+        response.topic_partition,
+        _NONE,
+        response.high_watermark,
+        response.last_stable_offset,
+        response.log_start_offset,
+        preferred_read_replica=broker_id,
+    )
+
+
+def _with_diverging_epoch(
+    response: FetchPartitionResponse, diverging_epoch: EpochEndOffset
+) -> FetchPartitionResponse:
+    return FetchPartitionResponse(
+        response.topic_partition,
+        _NONE,
+        response.high_watermark,
+        response.last_stable_offset,
+        response.log_start_offset,
+        diverging_epoch=diverging_epoch,
+    )
+
+
+def _with_no_aborted_transactions(response: FetchPartitionResponse) -> FetchPartitionResponse:
+    return FetchPartitionResponse(
+        response.topic_partition,
+        _NONE,
+        response.high_watermark,
+        response.last_stable_offset,
+        response.log_start_offset,
+        aborted_transactions=(),
+    )

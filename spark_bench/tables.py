@@ -1,0 +1,61 @@
+"""Tables of a batch as Parquet: ``runs`` (a row a run), ``histograms``, ``cost``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.errors import UsageError
+
+if TYPE_CHECKING:
+    from .suite import BatchResult
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'") from None
+    return pyarrow
+
+
+def _write(table: Any, path: Path) -> None:
+    """Write under another name first: a broken batch leaves no half file."""
+    import pyarrow.parquet as parquet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    parquet.write_table(table, temporary)
+    os.replace(temporary, path)
+
+
+def write_tables(out: Path, batch: BatchResult, results: list[dict[str, Any]]) -> None:
+    """Write the three tables under ``out``; the first two depend on nothing but the specs."""
+    arrow = _arrow()
+    names = list(dict.fromkeys(name for row in batch.rows for name in row))
+    columns = {name: [row.get(name) for row in batch.rows] for name in names}
+    _write(arrow.table(columns), out / "runs" / "runs.parquet")
+    counts = [
+        (result["row"]["run_id"], metric, bucket, count)
+        for result in results
+        for metric, rows in result["histograms"].items()
+        for bucket, count in rows
+    ]
+    schema = arrow.schema(
+        [
+            ("run_id", arrow.int64()),
+            ("metric", arrow.string()),
+            ("bucket", arrow.int32()),
+            ("n", arrow.int64()),
+        ]
+    )
+    parts = [list(part) for part in zip(*counts, strict=True)] or [[], [], [], []]
+    _write(arrow.table(parts, schema=schema), out / "histograms" / "histograms.parquet")
+    cost = {
+        "run_id": [result["row"]["run_id"] for result in results],
+        "engine": [batch.engine] * len(results),
+        "wall_ms": [result["wall_ms"] for result in results],
+    }
+    _write(arrow.table(cost), out / "cost" / "cost.parquet")

@@ -1,0 +1,76 @@
+"""Validations at the end of a run: nothing lost, nothing doubled, replicas identical."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .base import ClusterBase
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was compared, and every way in which it failed; true when it holds."""
+
+    checked: int
+    problems: tuple[str, ...] = field(default=())
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+
+def acknowledged_exactly_once(
+    acknowledged: Iterable[bytes], read: Iterable[bytes | None]
+) -> Verdict:
+    """Every acknowledged value was read back, and none was read twice."""
+    counts: dict[bytes | None, int] = {}
+    for value in read:
+        counts[value] = counts.get(value, 0) + 1
+    wanted = list(acknowledged)
+    lost = [value for value in wanted if value not in counts]
+    doubled = [value for value, count in counts.items() if count > 1]
+    problems = []
+    if lost:
+        problems.append(f"{len(lost)} acknowledged records are lost, the first is {lost[0]!r}")
+    if doubled:
+        problems.append(f"{len(doubled)} records were read twice, the first is {doubled[0]!r}")
+    return Verdict(len(wanted), tuple(problems))
+
+
+def replicas_identical(cluster: ClusterBase, topics: Iterable[str]) -> Verdict:
+    """All replicas of every partition hold the same bytes."""
+    problems = []
+    checked = 0
+    for topic in topics:
+        for number in range(partition_count(cluster, topic)):
+            view = cluster.partition(topic, number)
+            logs = {
+                broker: cluster.log_bytes(topic, number, broker) for broker in view.replicas
+            }
+            checked += len(logs)
+            if len(set(logs.values())) > 1:
+                sizes = ", ".join(f"broker {b}: {len(log)} bytes" for b, log in logs.items())
+                problems.append(f"{topic}-{number}: replicas differ ({sizes})")
+    return Verdict(checked, tuple(problems))
+
+
+def partition_count(cluster: ClusterBase, topic: str) -> int:
+    """How many partitions the active controller knows of a topic."""
+    context = cluster.controller._require().context
+    return len(context.partitions_for_topic(topic))
+
+
+def fully_replicated(cluster: ClusterBase, topics: Iterable[str]) -> bool:
+    """Whether every partition has all its replicas in the ISR, and all at the leader's end."""
+    for topic in topics:
+        for number in range(partition_count(cluster, topic)):
+            view = cluster.partition(topic, number)
+            if view.leader is None or set(view.isr) != set(view.replicas):
+                return False
+            ends = {view.replica(broker).log_end_offset for broker in view.replicas}
+            marks = {view.replica(broker).high_watermark for broker in view.replicas}
+            if len(ends) > 1 or marks != ends:
+                return False
+    return True

@@ -1,0 +1,127 @@
+"""The pytest plugin: fixtures ``kafka_cluster``, ``shared_kafka_cluster``, ``kafka_simulation``.
+
+``@pytest.mark.kafka(brokers=3, topics={"orders": 3}, config={...})`` gives the arguments of
+``Cluster`` or ``Simulation`` for one test. When a test with a simulation fails, its trace is kept
+and the command that opens it is printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+    from .simulation import Simulation
+
+_TRACES = Path(".fakekafka-traces")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("fakekafka")
+    group.addoption(
+        "--fk-trace",
+        choices=("failed", "always", "never"),
+        default="failed",
+        help="when to keep the traces of simulations (default: of failed tests)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "kafka(**arguments): arguments of the test's Cluster or Simulation"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call":
+        item.stash[_FAILED] = report.failed
+        simulation = item.stash.get(_SIMULATION, None)
+        mode = item.config.getoption("--fk-trace")
+        if simulation is not None and mode != "never" and (report.failed or mode == "always"):
+            path = _keep_trace(item, simulation)
+            report.sections.append(
+                (
+                    "fakekafka",
+                    f"seed {simulation.seed}; trace kept, open it with\n"
+                    f"    fakekafka trace show {path}",
+                )
+            )
+    return report
+
+
+_FAILED: pytest.StashKey[bool] = pytest.StashKey()
+_SIMULATION: pytest.StashKey[Any] = pytest.StashKey()
+
+
+def _keep_trace(item: pytest.Item, simulation: Simulation) -> Path:
+    _TRACES.mkdir(exist_ok=True)
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
+    path = _TRACES / f"{name}.fktrace"
+    simulation.save(path)
+    return path
+
+
+def _arguments(request: pytest.FixtureRequest) -> dict[str, Any]:
+    marker = request.node.get_closest_marker("kafka")
+    if marker is None:
+        return {}
+    if marker.args:
+        raise pytest.UsageError("the kafka mark takes keyword arguments only, as Cluster does")
+    return dict(marker.kwargs)
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest) -> Generator[Cluster, None, None]:
+    """A fresh cluster for this test alone."""
+    from .cluster import Cluster
+
+    with Cluster(**_arguments(request)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def _shared_cluster() -> Generator[Cluster, None, None]:
+    from .cluster import Cluster
+
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def shared_kafka_cluster(
+    request: pytest.FixtureRequest, _shared_cluster: Cluster
+) -> Generator[Cluster, None, None]:
+    """One cluster of three brokers per session, emptied after every test.
+
+    The ``kafka`` mark may give ``topics`` only: everything else is the same for all tests.
+    """
+    arguments = _arguments(request)
+    topics = arguments.pop("topics", {})
+    if arguments:
+        raise pytest.UsageError(
+            f"shared_kafka_cluster takes only topics, not {', '.join(sorted(arguments))}; "
+            "use kafka_cluster for a cluster of its own"
+        )
+    for name, partitions in topics.items():
+        _shared_cluster.create_topic(name, partitions=partitions, replication_factor=3)
+    yield _shared_cluster
+    _shared_cluster.reset()
+
+
+@pytest.fixture
+def kafka_simulation(request: pytest.FixtureRequest) -> Generator[Simulation, None, None]:
+    """A simulated cluster; its trace is kept when the test fails."""
+    from .simulation import Simulation
+
+    with Simulation(**_arguments(request)) as simulation:
+        request.node.stash[_SIMULATION] = simulation
+        yield simulation

@@ -1,0 +1,48 @@
+"""Every actor test runs on every runtime it makes sense on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fakekafka.actors.live import LiveRuntime
+from fakekafka.actors.runtime import Runtime
+from fakekafka.actors.threaded import ThreadedRuntime
+from fakekafka.actors.virtual import VirtualRuntime
+
+
+@pytest.fixture(params=["virtual", "live", "threaded"])
+def runtime(request: pytest.FixtureRequest) -> Iterator[Runtime]:
+    """A runtime, stopped afterwards; no handler may have failed unless the test clears it."""
+    made: Runtime
+    if request.param == "virtual":
+        made = VirtualRuntime(seed=1)
+    elif request.param == "live":
+        made = LiveRuntime(seed=1)
+    else:
+        made = ThreadedRuntime(seed=1)
+    yield made
+    made.stop()
+    assert made.failures == []
+
+
+@pytest.fixture
+def settle(runtime: Runtime) -> Callable[[Callable[[], object]], None]:
+    """Run until a condition holds: virtual time at once, the others by the wall clock."""
+
+    def until(condition: Callable[[], object], timeout_s: float = 5) -> None:
+        if isinstance(runtime, VirtualRuntime):
+            limit = runtime.now_us() + int(timeout_s * 1e6)
+            while not condition():
+                if not runtime.run(limit, max_events=1):
+                    break
+            assert condition(), "the condition did not come true in virtual time"
+            return
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, "the condition did not come true"
+            time.sleep(0.0005)
+
+    return until

@@ -1,0 +1,150 @@
+"""The network: order, delay, loss, partitions, holding back; and determinism of virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakekafka.actors.latency import Constant, Lognormal, Uniform
+from fakekafka.actors.node import Node
+from fakekafka.actors.virtual import VirtualRuntime
+from fakekafka.protocol.errors import UsageError
+from fakekafka.protocol.values import message
+
+
+@message
+class Number:
+    value: int
+
+
+class Sink(Node):
+    """Keeps what arrives, with its time."""
+
+    def __init__(self, runtime, name, process):
+        super().__init__(runtime, name, process)
+        self.received = []
+
+    def on_number(self, number, delivery):
+        self.received.append((self.runtime.now_us(), delivery.sender.name, number.value))
+
+
+def _world(seed=1, machines=("a", "b", "c")):
+    runtime = VirtualRuntime(seed)
+    return runtime, [runtime.spawn(Sink, name, runtime.process(name)) for name in machines]
+
+
+def _values(sink):
+    return [value for _, _, value in sink.received]
+
+
+@pytest.mark.parametrize(
+    "model", [Constant(1), Uniform(0, 5), Lognormal(1, 1.5)], ids=["constant", "uniform", "log"]
+)
+def test_a_link_keeps_its_order_whatever_its_delay(model):
+    runtime, (a, b, _) = _world()
+    runtime.network.set_latency(model)
+    for value in range(200):
+        runtime.call_later(a, value * 100, lambda value=value: a.send("b", Number(value)))
+    runtime.run(None)
+    assert _values(b) == list(range(200))
+
+
+def test_a_constant_delay_is_exact():
+    runtime, (a, b, _) = _world()
+    runtime.network.set_latency(Constant(1.5))
+    a.send("b", Number(1))
+    runtime.run(None)
+    assert b.received == [(1500, "a", 1)]
+
+
+def test_nothing_overtakes_when_the_delay_shrinks():
+    runtime, (a, b, _) = _world()
+    runtime.network.set_latency(Constant(10))
+    a.send("b", Number(1))
+    runtime.network.set_latency(Constant(1))
+    a.send("b", Number(2))
+    runtime.run(None)
+    assert _values(b) == [1, 2]
+
+
+def test_a_one_way_cut_stops_one_direction_only():
+    runtime, (a, b, _) = _world()
+    runtime.network.cut("a", "b")
+    a.send("b", Number(1))
+    b.send("a", Number(2))
+    runtime.run(None)
+    assert (_values(a), _values(b)) == ([2], [])
+    runtime.network.heal()
+    a.send("b", Number(3))
+    runtime.run(None)
+    assert _values(b) == [3]
+
+
+def test_loss_is_drawn_from_the_seed():
+    def received(seed):
+        runtime, (a, b, _) = _world(seed)
+        runtime.network.set_loss(0.5)
+        for value in range(100):
+            a.send("b", Number(value))
+        runtime.run(None)
+        return _values(b)
+
+    assert received(3) == received(3)
+    assert received(3) != received(4)
+    assert 30 < len(received(3)) < 70
+
+
+def test_held_messages_arrive_in_order_after_release():
+    runtime, (a, b, c) = _world()
+    runtime.network.hold(lambda delivery: delivery.target is b)
+    for value in range(3):
+        a.send("b", Number(value))
+        a.send("c", Number(value))
+    runtime.run(None)
+    assert (_values(b), _values(c)) == ([], [0, 1, 2])
+    assert runtime.network.release() == 3
+    runtime.run(None)
+    assert _values(b) == [0, 1, 2]
+
+
+def test_nodes_of_one_process_are_not_touched_by_the_network():
+    runtime = VirtualRuntime(1)
+    process = runtime.process("machine")
+    a, b = (runtime.spawn(Sink, name, process) for name in ("a", "b"))
+    runtime.network.set_latency(Constant(5))
+    runtime.network.set_loss(1.0)
+    a.send("b", Number(1))
+    runtime.run(None)
+    assert b.received == [(0, "a", 1)]
+
+
+def test_latency_models_refuse_nonsense():
+    with pytest.raises(UsageError, match="delay_ms must be a number of milliseconds >= 0"):
+        Constant(-1)
+    with pytest.raises(UsageError, match="below low_ms"):
+        Uniform(2, 1)
+    with pytest.raises(UsageError, match="sigma"):
+        Lognormal(1, -1)
+
+
+def test_events_at_the_same_time_happen_in_the_order_they_were_scheduled():
+    runtime, (a, _, _) = _world()
+    order = []
+    runtime.call_later(a, 10, lambda: order.append(1))
+    runtime.call_later(a, 10, lambda: (order.append(2), runtime.call_later(a, 0, later)))
+
+    def later():
+        order.append(4)
+
+    runtime.call_later(a, 10, lambda: order.append(3))
+    runtime.run(None)
+    assert order == [1, 2, 3, 4]
+
+
+def test_the_clock_moves_to_the_limit_and_no_further():
+    runtime, (a, _, _) = _world()
+    fired = []
+    runtime.call_later(a, 1000, lambda: fired.append(runtime.now_us()))
+    assert runtime.run(999) == 0
+    assert (runtime.now_us(), fired) == (999, [])
+    assert runtime.run(2000) == 1
+    assert (runtime.now_us(), fired) == (2000, [1000])

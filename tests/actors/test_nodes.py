@@ -1,0 +1,261 @@
+"""Nodes: handlers, replies, timeouts, death; the same on every runtime."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+from fakekafka.actors.node import Node, handler_name
+from fakekafka.protocol.awaiting import Disconnected, RequestTimeout
+from fakekafka.protocol.control import LeaderAndIsrRequest
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.values import message
+
+
+@message
+class AddRequest:
+    left: int
+    right: int
+
+
+@message
+class SlowRequest:
+    number: int
+
+
+@message
+class SilentRequest:
+    number: int
+
+
+@message
+class RefusedRequest:
+    number: int
+
+
+@message
+class RelayRequest:
+    number: int
+
+
+class Server(Node):
+    """Answers at once, later, never, or with a refusal."""
+
+    def __init__(self, runtime, name, process):
+        super().__init__(runtime, name, process)
+        self.order = []
+
+    def on_add_request(self, request, _delivery):
+        return request.left + request.right
+
+    async def on_slow_request(self, request, _delivery):
+        self.order.append(("begin", request.number))
+        await self.ask("other", AddRequest(request.number, 1), 1000)
+        self.order.append(("end", request.number))
+        return request.number
+
+    def on_silent_request(self, _request, _delivery):
+        return None
+
+    def on_refused_request(self, _request, _delivery):
+        raise KafkaError(ErrorCode.NOT_CONTROLLER, "ask somebody else")
+
+
+class OneAtATime(Server):
+    handles_one_at_a_time = True
+
+
+class Client(Node):
+    """Keeps the outcomes of what it asked, in the order they came."""
+
+    def __init__(self, runtime, name, process):
+        super().__init__(runtime, name, process)
+        self.outcomes = []
+
+    def go(self, destination, request, timeout_ms=1000):
+        pending = self.ask(destination, request, timeout_ms)
+        pending.add_done_callback(
+            lambda done: self.outcomes.append(done.exception or done.result())
+        )
+
+
+def _spawn(runtime, server_class=Server):
+    server = runtime.spawn(server_class, "server", runtime.process("server"))
+    runtime.spawn(Server, "other", runtime.process("other"))
+    client = runtime.spawn(Client, "client", runtime.process("client"))
+    return server, client
+
+
+def _ask(runtime, client, *requests, **options):
+    def ask():
+        for request in requests:
+            client.go("server", request, **options)
+
+    runtime.run_in(client.process, ask)
+
+
+def test_handler_names_follow_the_message_types():
+    assert handler_name(LeaderAndIsrRequest) == "on_leader_and_isr_request"
+    assert handler_name(AddRequest) == "on_add_request"
+
+
+def test_a_request_is_answered_with_what_the_handler_returns(runtime, settle):
+    _, client = _spawn(runtime)
+    _ask(runtime, client, AddRequest(2, 3))
+    settle(lambda: client.outcomes)
+    assert client.outcomes == [5]
+
+
+def test_a_coroutine_handler_parks_and_is_resumed_by_the_reply(runtime, settle):
+    _, client = _spawn(runtime)
+    _ask(runtime, client, SlowRequest(7))
+    settle(lambda: client.outcomes)
+    assert client.outcomes == [7]
+
+
+def test_coroutine_handlers_of_an_ordinary_node_overlap(runtime, settle):
+    server, client = _spawn(runtime)
+    runtime.network.hold(lambda delivery: delivery.target.name == "other")
+    _ask(runtime, client, SlowRequest(1), SlowRequest(2))
+    settle(lambda: len(server.order) == 2)
+    runtime.run_in(server.process, runtime.network.release)
+    settle(lambda: len(client.outcomes) == 2)
+    assert server.order[:2] == [("begin", 1), ("begin", 2)]
+
+
+def test_a_node_that_takes_one_event_at_a_time_finishes_it_first(runtime, settle):
+    server, client = _spawn(runtime, OneAtATime)
+    _ask(runtime, client, SlowRequest(1), SlowRequest(2))
+    settle(lambda: len(client.outcomes) == 2)
+    assert server.order == [("begin", 1), ("end", 1), ("begin", 2), ("end", 2)]
+    assert client.outcomes == [1, 2]
+
+
+def test_a_refusal_reaches_the_asker_and_is_no_failure(runtime, settle):
+    _, client = _spawn(runtime)
+    _ask(runtime, client, RefusedRequest(1))
+    settle(lambda: client.outcomes)
+    assert isinstance(client.outcomes[0], KafkaError)
+    assert client.outcomes[0].code is ErrorCode.NOT_CONTROLLER
+
+
+def test_a_request_without_an_answer_times_out(runtime, settle):
+    _, client = _spawn(runtime)
+    _ask(runtime, client, SilentRequest(1), timeout_ms=20)
+    settle(lambda: client.outcomes)
+    assert isinstance(client.outcomes[0], RequestTimeout)
+    assert "server did not answer client in 20 ms" in str(client.outcomes[0])
+
+
+def test_timeouts_of_one_length_expire_each_in_its_time(runtime, settle):
+    _, client = _spawn(runtime)
+    for number in range(3):
+        _ask(runtime, client, SilentRequest(number), timeout_ms=20)
+    settle(lambda: len(client.outcomes) == 3)
+    assert all(isinstance(outcome, RequestTimeout) for outcome in client.outcomes)
+
+
+def test_asking_a_node_that_is_not_there_is_refused(runtime, settle):
+    client = runtime.spawn(Client, "client", runtime.process("client"))
+    runtime.run_in(client.process, lambda: client.go("nobody", AddRequest(1, 1)))
+    settle(lambda: client.outcomes)
+    assert isinstance(client.outcomes[0], Disconnected)
+    assert "nobody is not running" in str(client.outcomes[0])
+
+
+def test_requests_to_a_killed_process_fail_at_once(runtime, settle):
+    server, client = _spawn(runtime)
+    _ask(runtime, client, SilentRequest(1), timeout_ms=60000)
+    runtime.run_in(server.process, lambda: runtime.kill_process(server.process))
+    settle(lambda: client.outcomes)
+    assert isinstance(client.outcomes[0], Disconnected)
+
+
+def test_a_process_that_loses_power_leaves_its_askers_waiting(runtime, settle):
+    server, client = _spawn(runtime)
+    _ask(runtime, client, SilentRequest(1), timeout_ms=30)
+    _ask(runtime, client, AddRequest(1, 1))
+    settle(lambda: client.outcomes)
+    runtime.run_in(
+        server.process, lambda: runtime.kill_process(server.process, silently=True)
+    )
+    settle(lambda: len(client.outcomes) == 2)
+    assert isinstance(client.outcomes[1], RequestTimeout)
+
+
+def test_a_parked_handler_ends_with_its_node(runtime, settle):
+    server, client = _spawn(runtime)
+    runtime.network.hold(lambda delivery: delivery.target.name == "other")
+    _ask(runtime, client, SlowRequest(1))
+    settle(lambda: server.order)
+    runtime.run_in(server.process, lambda: runtime.kill_process(server.process))
+    settle(lambda: client.outcomes)
+    assert server.order == [("begin", 1)]
+    assert server._tasks == {}
+
+
+def test_messages_to_an_old_incarnation_do_not_reach_the_new_one(runtime, settle):
+    server, client = _spawn(runtime)
+    runtime.network.hold(lambda delivery: delivery.target.name == "server")
+    _ask(runtime, client, AddRequest(1, 2))
+    settle(lambda: runtime.network.held_count == 1)
+
+    def restart():
+        runtime.kill_process(server.process)
+        return runtime.spawn(Server, "server", runtime.process("server"))
+
+    runtime.run_in(server.process, restart)
+    runtime.run_in(server.process, runtime.network.release)
+    settle(lambda: client.outcomes)
+    assert isinstance(client.outcomes[0], Disconnected)
+
+
+def test_a_paused_process_handles_everything_after_it_resumes(runtime, settle):
+    server, client = _spawn(runtime)
+    runtime.run_in(server.process, lambda: runtime.pause(server.process))
+    _ask(runtime, client, AddRequest(1, 1), AddRequest(2, 2))
+    settle(lambda: len(server.process.held) == 2)
+    assert client.outcomes == []
+    runtime.run_in(server.process, lambda: runtime.resume(server.process))
+    settle(lambda: len(client.outcomes) == 2)
+    assert client.outcomes == [2, 4]
+
+
+def test_timers_fire_in_order_and_die_with_their_node(runtime, settle):
+    server, client = _spawn(runtime)
+    fired = []
+
+    def schedule():
+        client.call_later_ms(20, lambda: fired.append("late"))
+        client.call_later_ms(5, lambda: fired.append("early"))
+        client.call_later_ms(10, lambda: fired.append("cancelled")).cancel()
+        server.call_later_ms(1, lambda: fired.append("dead"))
+        runtime.kill_process(server.process)
+
+    runtime.run_in(client.process, schedule)
+    settle(lambda: len(fired) == 2)
+    assert fired == ["early", "late"]
+
+
+def test_a_message_nobody_handles_is_reported(runtime, settle):
+    server, client = _spawn(runtime)
+    _ask(runtime, client, RelayRequest(1))
+    settle(lambda: client.outcomes)
+    assert "no handler on_relay_request" in str(client.outcomes[0])
+    assert [name for name, _ in runtime.failures] == ["server"]
+    runtime.failures.clear()
+
+
+def test_stopping_a_runtime_leaves_no_thread_and_no_node(runtime, settle):
+    before = {thread for thread in threading.enumerate() if not thread.name.startswith("fake")}
+    server, client = _spawn(runtime)
+    _ask(runtime, client, AddRequest(1, 1))
+    settle(lambda: client.outcomes)
+    reference = weakref.ref(server)
+    runtime.stop()
+    del server, client
+    gc.collect()
+    assert reference() is None
+    left = {thread for thread in threading.enumerate() if thread.is_alive()} - before
+    assert not [thread for thread in left if thread.name in ("server", "client", "other")]

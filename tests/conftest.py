@@ -1,0 +1,102 @@
+"""Conditions under which every test runs: frozen messages, Hypothesis profiles, no silent skips.
+
+Nothing here may depend on ``PYTHONHASHSEED``: the package promises the same trace whatever it is,
+so the suite leaves it random on purpose. Never parametrise over a set: the workers of pytest-xdist
+would then collect different orders.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Generator
+
+# Read once, when protocol/values.py is imported: must be set before anything of the package is.
+os.environ["FAKEKAFKA_FROZEN_MESSAGES"] = "1"
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_VALUES_MODULE = "fakekafka.protocol.values"
+_PLUGIN_MODULE = "fakekafka.testing.pytest_plugin"
+
+pytest_plugins = ["pytester"]
+if importlib.util.find_spec(_PLUGIN_MODULE) is not None:
+    pytest_plugins.append(_PLUGIN_MODULE)  # pyproject.toml switches its entry point off
+
+_SLOW_IS_FINE = [HealthCheck.too_slow]
+settings.register_profile(
+    "dev",
+    max_examples=25,
+    stateful_step_count=20,
+    deadline=None,
+    suppress_health_check=_SLOW_IS_FINE,
+)
+settings.register_profile(
+    "ci",
+    max_examples=100,
+    stateful_step_count=50,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=_SLOW_IS_FINE,
+)
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
+settings.load_profile(_PROFILE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    values = sys.modules.get(_VALUES_MODULE)
+    if values is not None and not values._FREEZE_MESSAGES:
+        raise pytest.UsageError(
+            f"{_VALUES_MODULE} was imported before tests/conftest.py could set "
+            "FAKEKAFKA_FROZEN_MESSAGES=1, so messages would not be immutable in this run. "
+            "Find the plugin or -p option that imports fakekafka early, or set the variable in "
+            "the environment as `make test` does."
+        )
+
+
+def pytest_report_header() -> str:
+    hash_seed = os.environ.get("PYTHONHASHSEED", "random")
+    skips = "fail" if _skips_fail() else "allowed"
+    return (
+        f"fakekafka: messages frozen, hypothesis {_PROFILE}, hash seed {hash_seed}, skips {skips}"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all Spark tests in one worker: a second JVM would cost more than it saves."""
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def _skips_fail() -> bool:
+    return os.environ.get("FAKEKAFKA_NO_SKIP") == "1"
+
+
+def _fail_instead_of_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not _skips_fail() or not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    report.outcome = "failed"
+    report.longrepr = (
+        f"{report.nodeid}: nothing may be skipped here (FAKEKAFKA_NO_SKIP=1): {reason}"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _fail_instead_of_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _fail_instead_of_skip(report)
+    return report

@@ -1,0 +1,189 @@
+"""House rules about size and wording, each with a test of its own on a bad example.
+
+A rule is a function from a path and its text to findings. Exceptions stand in ``EXCEPTIONS`` with a
+reason; an exception that is no longer needed fails too, so the table cannot grow stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+import pytest
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+LINE_COLUMNS_MAX = 100
+
+Rule = Callable[[str, str], list[str]]
+
+CODE_SUFFIXES = (".py", ".js", ".css", ".sh")
+NO_PRINT_EXEMPT = ("cli/", "docs/", "examples/", "tests/")  # output is their purpose
+GENERATED = ("constraints.txt", "docs/reference/coverage.md", "docs/reference/configuration.md")
+
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("unfinished_words", "tests/house/test_tidy.py"): "names the words it looks for",
+    ("foreign_words", "tests/house/test_tidy.py"): "names the words it looks for",
+}
+"""(rule, path) to the reason why the rule does not hold there."""
+
+
+def file_size(path: str, text: str) -> list[str]:
+    """A file that needs more than 400 lines holds more than one idea."""
+    lines = text.count("\n")
+    if not path.endswith(CODE_SUFFIXES) or "/golden/" in path or lines <= FILE_LINES_MAX:
+        return []
+    return [f"{path}: {lines} lines, at most {FILE_LINES_MAX}; split it by idea"]
+
+
+def function_size(path: str, text: str) -> list[str]:
+    """A function fits on a screen."""
+    if not path.endswith(".py"):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > FUNCTION_LINES_MAX:
+                where = f"{path}:{node.lineno}: {node.name}"
+                found.append(f"{where} has {lines} lines, at most {FUNCTION_LINES_MAX}")
+    return found
+
+
+def line_width(path: str, text: str) -> list[str]:
+    """Two files fit side by side. (ruff checks Python; this covers the rest as well.)"""
+    if not path.endswith((*CODE_SUFFIXES, ".toml", "Makefile", ".ci/run")):
+        return []
+    return [
+        f"{path}:{number}: {len(line)} columns, at most {LINE_COLUMNS_MAX}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if len(line) > LINE_COLUMNS_MAX
+    ]
+
+
+def unfinished_words(path: str, text: str) -> list[str]:
+    """Work left over belongs in an issue, not in the text."""
+    if path in GENERATED or path == "LICENSE":
+        return []
+    pattern = re.compile(r"\b(TODO|FIXME|XXX)\b")
+    return _grep(path, text, pattern, "left over")
+
+
+_FOREIGN = re.compile(
+    r"helper session|claude|anthropic|language model|/work/(main|shared)|/opt/wheels|/tmp/brief"
+    r"|pypi\.org|pythonhosted\.org|debian\.org|npmjs\.(com|org)|maven\.org|crates\.io"
+    r"|proxy\.golang\.org",
+    re.IGNORECASE,
+)
+
+
+def foreign_words(path: str, text: str) -> list[str]:
+    """The text is about the project, not about the place or the means of its making."""
+    return _grep(path, text, _FOREIGN, "does not belong here")
+
+
+def leftover_print(path: str, text: str) -> list[str]:
+    """Library code reports through values, errors and logging."""
+    if not path.endswith(".py") or path.startswith(NO_PRINT_EXEMPT):
+        return []
+    return [
+        f"{path}:{node.lineno}: {node.func.id}() in library code"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("print", "breakpoint")
+    ]
+
+
+def package_inits_hold_no_code(path: str, text: str) -> list[str]:
+    """A folder's ``__init__.py`` is its one-paragraph description; importing it costs nothing."""
+    if not path.endswith("/__init__.py") or path.startswith("tests/"):
+        return []
+    body = ast.parse(text).body
+    described = body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    if not described:
+        return [f"{path}: needs a docstring that says what the folder holds"]
+    return [f"{path}:{node.lineno}: code in a folder's __init__.py" for node in body[1:]]
+
+
+def _grep(path: str, text: str, pattern: re.Pattern[str], complaint: str) -> list[str]:
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = pattern.search(line)
+        if match:
+            found.append(f"{path}:{number}: {match.group()!r} {complaint}")
+    return found
+
+
+RULES: tuple[Rule, ...] = (
+    file_size,
+    function_size,
+    line_width,
+    unfinished_words,
+    foreign_words,
+    leftover_print,
+    package_inits_hold_no_code,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_project_keeps_the_rule(rule: Rule, texts: dict[str, str]) -> None:
+    """Every file keeps the rule, or is named in the table of exceptions."""
+    found = [
+        finding
+        for path, text in texts.items()
+        if (rule.__name__, path) not in EXCEPTIONS
+        for finding in rule(path, text)
+    ]
+    assert found == [], "\n" + "\n".join(found)
+
+
+def test_every_exception_is_still_needed(texts: dict[str, str]) -> None:
+    """An exception for a file that is gone or keeps the rule by now is removed."""
+    rules = {rule.__name__: rule for rule in RULES}
+    idle = [
+        (name, path)
+        for name, path in EXCEPTIONS
+        if path not in texts or not rules[name](path, texts[path])
+    ]
+    assert idle == []
+
+
+LONG_FUNCTION = "def long():\n" + "    pass\n" * FUNCTION_LINES_MAX
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "bad", "good"),
+    [
+        (file_size, "a/b.py", "x = 1\n" * 401, "x = 1\n" * 400),
+        (file_size, "a/b.js", "x\n" * 401, "x\n" * 400),
+        (function_size, "a/b.py", LONG_FUNCTION, LONG_FUNCTION.replace("    pass\n", "", 1)),
+        (
+            function_size,
+            "a/b.py",
+            "class A:\n    async " + LONG_FUNCTION.replace("\n", "\n    "),
+            "",
+        ),
+        (line_width, "a/b.py", "#" * 101, "#" * 100),
+        (line_width, "Makefile", "#" * 101, "#" * 100),
+        (unfinished_words, "a/b.md", "# TODO: more", "# to do, or TODOS"),
+        (unfinished_words, "a/b.py", "x = 1  # FIXME", "x = 1"),
+        (foreign_words, "a.md", "See https://pypi.org/x", "See the package index"),
+        (foreign_words, "a.py", "# written by Claude", "# written in clauses"),
+        (leftover_print, "actors/b.py", "print(1)", "log.info(1)"),
+        (leftover_print, "actors/b.py", "breakpoint()", "self.breakpoint()"),
+        (package_inits_hold_no_code, "wire/__init__.py", '"""Doc."""\nimport os', '"""Doc."""'),
+        (package_inits_hold_no_code, "wire/__init__.py", "", '"""Doc."""'),
+    ],
+)
+def test_the_rule_tells_bad_from_good(rule: Rule, path: str, bad: str, good: str) -> None:
+    """Each rule finds exactly the bad example."""
+    assert len(rule(path, bad)) == 1
+    assert rule(path, good) == []
+
+
+@pytest.mark.parametrize("path", ["cli/b.py", "docs/generate.py", "examples/a.py"])
+def test_programs_may_print(path: str) -> None:
+    """Printing is what a command, a generator or an example is for."""
+    assert leftover_print(path, "print(1)") == []

@@ -1,0 +1,152 @@
+"""House rules of the documents: one title each, links that lead somewhere, named fragments."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+FENCE = re.compile(r"^\s*(```|~~~)")
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+FRAGMENTS = "changelog.d/"
+
+
+def prose_lines(text: str) -> list[str]:
+    """The lines outside fenced code, inline code blanked; fenced lines become empty."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        if FENCE.match(line):
+            inside = not inside
+            lines.append("")
+        else:
+            lines.append("" if inside else re.sub(r"`[^`]*`", "``", line))
+    return lines
+
+
+def title_findings(path: str, text: str) -> list[str]:
+    """A document has exactly one H1."""
+    titles = [line for line in prose_lines(text) if line.startswith("# ")]
+    return [] if len(titles) == 1 else [f"{path}: {len(titles)} titles (lines with one #), not 1"]
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a document's headings, as GitHub and MkDocs make them."""
+    found: set[str] = set()
+    inside = False
+    for line in text.splitlines():
+        if FENCE.match(line):
+            inside = not inside
+        elif not inside and line.startswith("#"):
+            heading = re.sub(r"[^\w\s-]", "", line.lstrip("#").strip().lower())
+            found.add(re.sub(r"\s+", "-", heading.strip()))
+    return found
+
+
+def link_findings(path: str, text: str, files: dict[str, str], others: set[str]) -> list[str]:
+    """Relative links lead to a file of the project, and to a heading in it."""
+    found = []
+    for number, line in enumerate(prose_lines(text), 1):
+        for target in LINK.findall(line):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            here = posixpath.dirname(path)
+            resolved = posixpath.normpath(posixpath.join(here, file)) if file else path
+            is_folder = any(name.startswith(resolved.rstrip("/") + "/") for name in files)
+            if resolved not in files and resolved not in others and not is_folder:
+                found.append(f"{path}:{number}: {target} leads nowhere")
+            elif anchor and anchor not in anchors(files.get(resolved, "")):
+                found.append(f"{path}:{number}: {target}: no such heading")
+    return found
+
+
+def fragment_findings(path: str, types: set[str]) -> list[str]:
+    """A changelog fragment is named ``<short-name>.<type>.md``."""
+    name = path.removeprefix(FRAGMENTS)
+    if name == "README.md" or re.fullmatch(
+        rf"\+?[a-z0-9-]+\.({'|'.join(sorted(types))})\.md", name
+    ):
+        return []
+    return [f"{path}: name it <short-name>.<type>.md with a type of {', '.join(sorted(types))}"]
+
+
+def _documents(texts: dict[str, str]) -> dict[str, str]:
+    return {
+        path: text
+        for path, text in texts.items()
+        if path.endswith(".md") and (not path.startswith(FRAGMENTS) or path.endswith("/README.md"))
+    }
+
+
+def test_every_document_has_one_title(texts: dict[str, str]) -> None:
+    """One H1 per document; sections start at H2."""
+    found = [finding for item in _documents(texts).items() for finding in title_findings(*item)]
+    assert found == [], "\n" + "\n".join(found)
+
+
+def test_relative_links_resolve(texts: dict[str, str], root: Path) -> None:
+    """No link inside the repository is dead."""
+    binaries = {p.relative_to(root).as_posix() for p in (root / "docs").rglob("*") if p.is_file()}
+    found = [
+        finding
+        for path, text in _documents(texts).items()
+        for finding in link_findings(path, text, texts, binaries)
+    ]
+    assert found == [], "\n" + "\n".join(found)
+
+
+def test_changelog_fragments_have_a_known_type(texts: dict[str, str]) -> None:
+    """Towncrier ignores a fragment whose type it does not know; here it fails."""
+    config = tomllib.loads(texts["pyproject.toml"])["tool"]["towncrier"]
+    types = {entry["directory"] for entry in config["type"]}
+    paths = [path for path in texts if path.startswith(FRAGMENTS)]
+    assert [finding for path in paths for finding in fragment_findings(path, types)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("# A\n## B\n```\n# no title\n```\n", 0), ("## A\n", 1), ("# A\n# B\n", 1)],
+)
+def test_titles_are_counted_outside_code(text: str, count: int) -> None:
+    """A shell comment in a code block is no title."""
+    assert len(title_findings("a.md", text)) == count
+
+
+@pytest.mark.parametrize(
+    ("link", "count"),
+    [
+        ("[x](b.md)", 0),
+        ("[x](../README.md)", 0),
+        ("[x](b.md#a-heading)", 0),
+        ("[x](#own)", 0),
+        ("![x](img/p.svg)", 0),
+        ("[x](https://example.org/b.md)", 0),
+        ("`[x](nowhere.md)`", 0),
+        ("[x](sub)", 0),
+        ("[x](nowhere.md)", 1),
+        ("[x](b.md#no-heading)", 1),
+        ("![x](img/q.svg)", 1),
+    ],
+)
+def test_dead_links_are_found(link: str, count: int) -> None:
+    """Files, folders, pictures and headings are all looked up."""
+    text = f"# T\n## Own\n{link}\n"
+    files = {
+        "docs/a.md": text,
+        "docs/b.md": "# A `heading`\n",
+        "README.md": "",
+        "docs/sub/c.md": "",
+    }
+    assert len(link_findings("docs/a.md", text, files, {"docs/img/p.svg"})) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("README.md", 0), ("serve.feature.md", 0), ("12.fix.md", 0), ("a.md", 1), ("a.news.md", 1)],
+)
+def test_fragment_names_are_checked(name: str, count: int) -> None:
+    """The name carries the type."""
+    assert len(fragment_findings(FRAGMENTS + name, {"feature", "fix"})) == count

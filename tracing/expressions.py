@@ -1,0 +1,303 @@
+"""The expression language of filters, breakpoints and conditions: a small part of Python's.
+
+Only comparisons, ``and or not``, ``in``, arithmetic, constants, names, attributes, indexing and a
+few functions exist; an expression is parsed by ``ast``, checked node by node and turned into a
+closure. Nothing else can be reached from it. A comparison with a missing value is false, not an
+error, so ``payload.leader > 2`` simply holds for no message without a leader.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ..protocol.errors import UsageError
+
+Scope = Any
+Evaluate = Callable[[Scope], Any]
+Lookup = Callable[[Scope, str], Any]
+
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "len": len,
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "contains": lambda whole, part: part in whole,
+    "startswith": lambda text, start: str(text).startswith(start),
+    "endswith": lambda text, end: str(text).endswith(end),
+    "matches": lambda text, pattern: re.search(pattern, str(text)) is not None,
+}
+_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000}
+_MAX_LENGTH = 4000
+
+
+class Expression:
+    """A compiled expression; ``holds(scope)`` tells whether it is true there."""
+
+    __slots__ = ("evaluate", "required", "text")
+
+    def __init__(self, text: str, evaluate: Evaluate, required: dict[str, Any]) -> None:
+        self.text = text
+        self.evaluate = evaluate
+        self.required = required
+        """Name to constant for every ``name == constant`` that must hold."""
+
+    def holds(self, scope: Scope) -> bool:
+        return bool(self.evaluate(scope))
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+def compile_expression(
+    text: str,
+    lookup: Lookup,
+    names: Collection[str],
+    *,
+    words: Collection[str] = (),
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Expression:
+    """Compile an expression.
+
+    ``names`` may be looked up in the scope; ``words`` stand for themselves as strings, so that
+    ``type == LeaderAndIsrRequest`` needs no quotes. ``functions`` marked by
+    ``takes_scope`` get the scope first. Raises ``UsageError`` naming what is not
+    understood, where, and what would be right.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise UsageError(f"the expression is longer than {_MAX_LENGTH} characters")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError) as error:
+        column = getattr(error, "offset", None) or 1
+        reason = getattr(error, "msg", str(error))
+        hint = "; write == to compare" if re.search(r"[^=!<>]=[^=]", text) else ""
+        raise UsageError(f"expression {text!r}: {reason} at column {column}{hint}") from None
+    compiler = _Compiler(text, lookup, names, words, {**FUNCTIONS, **(functions or {})})
+    return Expression(text, compiler.compile(tree.body), _required(tree.body, words))
+
+
+def _required(node: ast.expr, words: Collection[str]) -> dict[str, Any]:
+    """Equalities that hold whenever the whole does: those joined by ``and`` at the top."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        found: dict[str, Any] = {}
+        for part in node.values:
+            for name, value in _required(part, words).items():
+                found.setdefault(name, value)
+        return found
+    if (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], ast.Eq)
+        and isinstance(node.left, ast.Name)
+    ):
+        right = node.comparators[0]
+        if isinstance(right, ast.Constant):
+            return {node.left.id: right.value}
+        if isinstance(right, ast.Name) and right.id in words:
+            return {node.left.id: right.id}
+    return {}
+
+
+def attribute(value: Any, name: str) -> Any:
+    """``value.name`` of the language: a key of a mapping, a field of a value, else None."""
+    if isinstance(value, Mapping):
+        return value.get(name)
+    if isinstance(value, list):  # over a list: the values of all items
+        return [attribute(item, name) for item in value]
+    return None if name.startswith("_") else _data_attribute(value, name)
+
+
+def _data_attribute(value: Any, name: str) -> Any:
+    found = getattr(value, name, None)
+    return None if callable(found) else found
+
+
+class _Compiler:
+    def __init__(
+        self,
+        text: str,
+        lookup: Lookup,
+        names: Collection[str],
+        words: Collection[str],
+        functions: Mapping[str, Callable[..., Any]],
+    ) -> None:
+        self._text = text
+        self._lookup = lookup
+        self._names = names
+        self._words = words
+        self._functions = functions
+
+    def _refuse(self, node: ast.expr, what: str) -> UsageError:
+        return UsageError(f"expression {self._text!r}: {what} at column {node.col_offset + 1}")
+
+    def compile(self, node: ast.expr) -> Evaluate:
+        method = getattr(self, "_" + type(node).__name__.lower(), None)
+        if method is None:
+            source = ast.unparse(node)
+            raise self._refuse(node, f"{source!r} is not part of the expression language")
+        return method(node)  # type: ignore[no-any-return]
+
+    def _constant(self, node: ast.Constant) -> Evaluate:
+        value = node.value
+        if not (value is None or isinstance(value, (str, int, float, bool, bytes))):
+            raise self._refuse(node, f"the constant {value!r} is not allowed")
+        return lambda scope: value
+
+    def _name(self, node: ast.Name) -> Evaluate:
+        name, lookup = node.id, self._lookup
+        if name in self._names:
+            return lambda scope: lookup(scope, name)
+        if name in self._words:
+            return lambda scope: name
+        if name in ("true", "false"):
+            return lambda scope: name == "true"
+        known = [*self._names, *self._words, *self._functions]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(self._names)}"
+        raise self._refuse(node, f"unknown name {name!r}{hint}")
+
+    def _attribute(self, node: ast.Attribute) -> Evaluate:
+        value, name = self.compile(node.value), node.attr
+        if name.startswith("_"):
+            raise self._refuse(node, f"names beginning with _ are not allowed ({name!r})")
+        return lambda scope: attribute(value(scope), name)
+
+    def _subscript(self, node: ast.Subscript) -> Evaluate:
+        if isinstance(node.slice, ast.Slice):
+            raise self._refuse(node, "slices are not allowed")
+        value, index = self.compile(node.value), self.compile(node.slice)
+
+        def item(scope: Scope) -> Any:
+            try:
+                return value(scope)[index(scope)]
+            except (LookupError, TypeError):
+                return None
+
+        return item
+
+    def _boolop(self, node: ast.BoolOp) -> Evaluate:
+        parts = [self.compile(part) for part in node.values]
+        if isinstance(node.op, ast.And):
+            return lambda scope: all(part(scope) for part in parts)
+        return lambda scope: any(part(scope) for part in parts)
+
+    def _unaryop(self, node: ast.UnaryOp) -> Evaluate:
+        value = self.compile(node.operand)
+        if isinstance(node.op, ast.Not):
+            return lambda scope: not value(scope)
+        if isinstance(node.op, ast.USub):
+            return lambda scope: _tolerant(operator.neg, value(scope))
+        raise self._refuse(node, "this operator is not allowed")
+
+    def _binop(self, node: ast.BinOp) -> Evaluate:
+        function = _BINARY.get(type(node.op))
+        if function is None:
+            raise self._refuse(node, f"the operator of {ast.unparse(node)!r} is not allowed")
+        left, right = self.compile(node.left), self.compile(node.right)
+
+        def compute(scope: Scope) -> Any:
+            a, b = left(scope), right(scope)
+            if function is operator.mul and not (_is_number(a) and _is_number(b)):
+                return None  # no building of huge strings
+            return _tolerant(function, a, b)
+
+        return compute
+
+    def _compare(self, node: ast.Compare) -> Evaluate:
+        first = self.compile(node.left)
+        rest = [
+            (_COMPARE[type(op)], self.compile(right))
+            for op, right in zip(node.ops, node.comparators, strict=True)
+        ]
+        if len(rest) == 1:
+            compare, only = rest[0]
+            return lambda scope: _tolerant(compare, first(scope), only(scope), missing=False)
+
+        def chain(scope: Scope) -> bool:
+            left = first(scope)
+            for compare, right in rest:
+                value = right(scope)
+                if not _tolerant(compare, left, value, missing=False):
+                    return False
+                left = value
+            return True
+
+        return chain
+
+    def _ifexp(self, node: ast.IfExp) -> Evaluate:
+        test, yes, no = (self.compile(part) for part in (node.test, node.body, node.orelse))
+        return lambda scope: yes(scope) if test(scope) else no(scope)
+
+    def _list(self, node: ast.List | ast.Tuple) -> Evaluate:
+        items = [self.compile(item) for item in node.elts]
+        return lambda scope: [item(scope) for item in items]
+
+    _tuple = _list
+
+    def _call(self, node: ast.Call) -> Evaluate:
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            raise self._refuse(node, "only plain calls of the known functions are allowed")
+        name = node.func.id
+        function = self._functions.get(name)
+        if function is None:
+            near = difflib.get_close_matches(name, self._functions, n=1)
+            hint = f"; did you mean {near[0]}()?" if near else ""
+            known = ", ".join(sorted(self._functions))
+            raise self._refuse(node, f"unknown function {name}(){hint} (known: {known})")
+        arguments = [self.compile(argument) for argument in node.args]
+        if getattr(function, "takes_scope", False):
+            return lambda scope: function(scope, *(part(scope) for part in arguments))
+        return lambda scope: _tolerant(function, *(part(scope) for part in arguments))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _tolerant(function: Callable[..., Any], *values: Any, missing: Any = None) -> Any:
+    try:
+        return function(*values)
+    except (TypeError, ValueError, ZeroDivisionError, re.error):
+        return missing
+
+
+def takes_scope(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function of the language that needs the scope as its first argument."""
+    function.takes_scope = True  # type: ignore[attr-defined]
+    return function
+
+
+def parse_duration_us(text: str) -> int:
+    """``5s``, ``200ms``, ``3us``, ``1m`` in microseconds; a bare number is seconds.
+
+    Raises ``UsageError`` for anything else.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)\s*", text)
+    if match is None or (match[2] and match[2] not in _UNITS_US):
+        raise UsageError(f"{text!r} is no duration; write it like 5s, 200ms, 30us or 1m")
+    return round(float(match[1]) * _UNITS_US[match[2] or "s"])

@@ -1,0 +1,228 @@
+"""From messages to bytes: one cached extractor per message type, msgpack does the rest.
+
+The packer meets a message as an object it does not know and asks ``PayloadPacker.extract`` for
+its fields; nested messages come the same way, so a payload costs one call per message in it.
+Nothing that differs between two equal runs may get in: no ids, no hash order, no default repr.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import msgpack
+
+from .events import Truncated
+from .schema import (
+    BYTES,
+    RECORD_BATCH,
+    RECORD_BATCH_FIELDS,
+    FieldShapes,
+    Shape,
+    contains_bytes,
+    field_shapes,
+    is_message_type,
+)
+
+TRUNCATED_CODE = 1
+"""msgpack extension type of cut bytes: full length as u64 LE, then the head."""
+_LENGTH = struct.Struct("<Q")
+ZNODE_BYTES_LIMIT = 1024
+"""Fields named ``data`` hold znodes, which tell the story: more of them is kept."""
+
+Extract = Callable[[Any], Any]
+
+
+def _unpack_extension(code: int, data: bytes) -> Any:
+    if code == TRUNCATED_CODE:
+        return Truncated(_LENGTH.unpack_from(data)[0], data[_LENGTH.size :])
+    return msgpack.ExtType(code, data)
+
+
+def unpack(data: bytes | memoryview) -> Any:
+    """Decode what a packer of this module wrote."""
+    return msgpack.unpackb(
+        data, ext_hook=_unpack_extension, strict_map_key=False, use_list=True
+    )
+
+
+def cut_bytes(length: int, head: bytes) -> msgpack.ExtType:
+    """Bytes of which only the head is kept."""
+    return msgpack.ExtType(TRUNCATED_CODE, _LENGTH.pack(length) + head)
+
+
+class _Extractors(dict[type, Extract]):
+    """Message class to extractor, made at first use."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[type], Extract]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, cls: type) -> Extract:
+        extractor = self[cls] = self._make(cls)
+        return extractor
+
+
+class PayloadPacker:
+    """Packs values with messages in them; collects the schema of the types it meets."""
+
+    def __init__(self, record_bytes_limit: int) -> None:
+        self.record_bytes_limit = record_bytes_limit
+        self.schema: dict[str, FieldShapes] = {}
+        """Fields per type in order of first use."""
+        self.unwritten: list[str] = []
+        """Names added to ``schema`` since the last chunk."""
+        extractors = _Extractors(self._new_extractor)
+
+        def extract(value: Any) -> Any:
+            return extractors[value.__class__](value)
+
+        self.extract: Extract = extract
+        """The fields of a message, ready for msgpack (its ``default`` hook)."""
+        self.pack: Callable[[Any], bytes] = msgpack.Packer(default=extract).pack
+
+    def declare(self, cls: type) -> None:
+        """Enter a message type, and those its fields mention, into the schema."""
+        if cls.__name__ in self.schema or cls.__name__ == RECORD_BATCH:
+            return
+        nested: list[type] = []
+        shapes = field_shapes(cls, nested)
+        if not shapes and not is_message_type(cls):
+            return
+        self.schema[cls.__name__] = tuple((name, _stored(shape)) for name, shape in shapes)
+        self.unwritten.append(cls.__name__)
+        for other in nested:
+            self.declare(other)
+
+    # -- extractors ----------------------------------------------------------------------------
+
+    def _new_extractor(self, cls: type) -> Extract:
+        if cls.__name__ == RECORD_BATCH:
+            return attrgetter(*(name for name, _ in RECORD_BATCH_FIELDS))
+        if hasattr(cls, "__dataclass_fields__"):
+            self.declare(cls)
+            return self._message_extractor(field_shapes(cls, []))
+        if issubclass(cls, BaseException):
+            self.declare(cls)
+            return lambda error: (str(error),)
+        if issubclass(cls, enum.Enum):
+            return lambda member: member.value if isinstance(member.value, str) else member.name
+        if issubclass(cls, (set, frozenset)):
+            return lambda items: sorted(items, key=repr)
+        name = f"<{cls.__name__}>"  # an object without a value of its own: never its id
+        return lambda _: name
+
+    def _message_extractor(self, shapes: FieldShapes) -> Extract:
+        names = [name for name, _ in shapes]
+        converters = [self._converter(name, shape) for name, shape in shapes]
+        if not any(converters):
+            getter = attrgetter(*names) if names else lambda _: ()
+            if len(names) == 1:
+                return lambda message: (getter(message),)
+            return getter
+        pairs = list(zip(names, converters, strict=True))
+
+        def extract(message: Any) -> list[Any]:
+            return [
+                getattr(message, name) if convert is None else convert(getattr(message, name))
+                for name, convert in pairs
+            ]
+
+        return extract
+
+    def _converter(self, name: str, shape: Shape) -> Extract | None:
+        """How to prepare a field's value; None when msgpack takes it as it is."""
+        if shape == "?":
+            return self.tagged
+        if not contains_bytes(shape):
+            return None
+        limit = self.record_bytes_limit
+        if name == "data":
+            limit = max(limit, ZNODE_BYTES_LIMIT)
+        return lambda value: _limit_bytes(value, limit)
+
+    def tagged(self, value: Any) -> Any:
+        """A value of unknown shape: messages inside carry their type name."""
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return _limit_bytes(value, self.record_bytes_limit)
+        cls = value.__class__
+        if cls.__name__ == RECORD_BATCH or hasattr(cls, "__dataclass_fields__"):
+            return ["@" + cls.__name__, *self.extract(value)]
+        if isinstance(value, BaseException):
+            return ["@" + cls.__name__, *self.extract(value)]
+        if isinstance(value, tuple) and hasattr(cls, "_fields"):
+            self.declare(cls)
+            return ["@" + cls.__name__, *(self.tagged(item) for item in value)]
+        if isinstance(value, dict):
+            return {str(key): self.tagged(item) for key, item in value.items()}
+        if isinstance(value, (set, frozenset)):
+            return [self.tagged(item) for item in sorted(value, key=repr)]
+        if isinstance(value, (list, tuple)):
+            return [self.tagged(item) for item in value]
+        return value  # an enum or a stranger: the packer asks ``extract``
+
+
+def _stored(shape: Shape) -> Shape:
+    """The shape as the file has it: bytes are plain values there."""
+    if isinstance(shape, list):
+        return [shape[0], *(_stored(item) for item in shape[1:])]
+    return None if shape == BYTES else shape
+
+
+def _limit_bytes(value: Any, limit: int) -> Any:
+    if value.__class__ is bytes:
+        return value if len(value) <= limit else cut_bytes(len(value), value[:limit])
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return [_limit_bytes(item, limit) for item in value]
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        return value
+    length = value.nbytes if isinstance(value, memoryview) else len(value)
+    if length <= limit:
+        return bytes(value)
+    return cut_bytes(length, bytes(value[:limit]))
+
+
+def repack(value: Any) -> Any:
+    """A decoded value ready to be packed again."""
+    if isinstance(value, Truncated):
+        return cut_bytes(*value)
+    if isinstance(value, (list, tuple)):
+        return [repack(item) for item in value]
+    if isinstance(value, dict):
+        return {key: repack(item) for key, item in value.items()}
+    return value
+
+
+def epochs_getter(cls: type) -> Callable[[Any], list[int | None] | None] | None:
+    """How to read [controller epoch, leader epoch, znode version] of a type; None: it has none.
+
+    Of a request about many partitions the first one speaks.
+    """
+    fields = getattr(cls, "__dataclass_fields__", {})
+    entries = next((n for n in ("partition_states", "partitions") if n in fields), None)
+    if "controller_epoch" not in fields and "leader_epoch" not in fields:
+        if entries != "partition_states" and cls.__name__ != "AlterIsrRequest":
+            return None
+
+    def read(message: Any) -> list[int | None]:
+        items = getattr(message, entries) if entries else ()
+        first = items[0] if items else message
+        controller_epoch = getattr(message, "controller_epoch", None)
+        if controller_epoch is None:
+            controller_epoch = getattr(first, "controller_epoch", None)
+        return [
+            controller_epoch,
+            getattr(first, "leader_epoch", None),
+            getattr(first, "zk_version", None),
+        ]
+
+    return read

@@ -1,0 +1,322 @@
+"""Reading traces: from a file, with or without its index, or from a recorder's memory."""
+
+from __future__ import annotations
+
+import mmap
+from bisect import bisect_right
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from .chunks import Chunk, ChunkInfo, describe, in_bitmap
+from .events import INTERESTING_KINDS, KIND_CODES, KINDS, Event, TraceError
+from .format import (
+    CHUNK_FRAME,
+    FRAME_HEAD,
+    HEADER_FRAME,
+    INDEX_FRAME,
+    MAGIC,
+    SNAPSHOT_FRAME,
+    TRAILER,
+    Frame,
+    decode_frame,
+    unpack_frame_body,
+)
+from .packing import repack, unpack
+from .schema import Schema
+
+_CACHED_CHUNKS = 32
+
+
+class Trace:
+    """A sequence of events with a header; events are decoded chunk by chunk, when asked for."""
+
+    header: dict[str, Any]
+    fingerprint: str | None
+    """Digest of all events of the run; None when the run did not end in order."""
+    outline: str | None
+    problem: str | None = None
+    """Why the trace ends early, None when it is whole."""
+
+    def __init__(self) -> None:
+        self.chunks: list[ChunkInfo] = []
+        self.strings: list[str] = []
+        self.schema = Schema()
+        self._cache: OrderedDict[int, list[Event]] = OrderedDict()
+        self._first_seqs: list[int] | None = None
+
+    def _body(self, index: int) -> Any:
+        """The unpacked body of a chunk."""
+        raise NotImplementedError
+
+    def chunk_events(self, index: int) -> list[Event]:
+        """All events of one chunk."""
+        cached = self._cache.get(index)
+        if cached is not None:
+            self._cache.move_to_end(index)
+            return cached
+        strings, schema = self.strings, self.schema
+        events = [Event(raw, strings, schema) for raw in self._body(index)[3]]
+        self._cache[index] = events
+        if len(self._cache) > _CACHED_CHUNKS:
+            self._cache.popitem(last=False)
+        return events
+
+    def __len__(self) -> int:
+        return sum(info.events for info in self.chunks)
+
+    @property
+    def first_seq(self) -> int:
+        return self.chunks[0].first_seq if self.chunks else 0
+
+    @property
+    def last_seq(self) -> int:
+        return self.chunks[-1].last_seq if self.chunks else -1
+
+    def chunk_of(self, seq: int) -> int:
+        """Index of the chunk that holds or would hold an event; -1 before the first."""
+        if self._first_seqs is None:
+            self._first_seqs = [info.first_seq for info in self.chunks]
+        return bisect_right(self._first_seqs, seq) - 1
+
+    def event(self, seq: int) -> Event:
+        """The event with that seq; ``TraceError`` when the trace does not hold it."""
+        index = self.chunk_of(seq)
+        if index >= 0 and seq <= self.chunks[index].last_seq:
+            for event in self.chunk_events(index):
+                if event.seq == seq:
+                    return event
+        if not self.chunks:
+            raise TraceError(f"there is no event #{seq}: the trace is empty")
+        raise TraceError(
+            f"there is no event #{seq}: the trace holds {len(self)} events, "
+            f"#{self.first_seq} to #{self.last_seq}"
+        )
+
+    def events(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        chunk_filter: Callable[[ChunkInfo], bool] | None = None,
+    ) -> Iterator[Event]:
+        """Events with start <= seq < stop; chunks refused by the filter are never decoded."""
+        for index in range(max(self.chunk_of(start), 0), len(self.chunks)):
+            info = self.chunks[index]
+            if stop is not None and info.first_seq >= stop:
+                return
+            if chunk_filter is not None and not chunk_filter(info):
+                continue
+            events = self.chunk_events(index)
+            if info.first_seq >= start and (stop is None or info.last_seq < stop):
+                yield from events
+            else:
+                for event in events:
+                    if event.seq >= start and (stop is None or event.seq < stop):
+                        yield event
+
+    def backwards(self, start: int) -> Iterator[Event]:
+        """Events with seq <= start, last first."""
+        for index in range(self.chunk_of(start), -1, -1):
+            for event in reversed(self.chunk_events(index)):
+                if event.seq <= start:
+                    yield event
+
+    def chunk_filter(self, wanted: dict[str, str]) -> Callable[[ChunkInfo], bool] | None:
+        """A filter for ``events`` from columns that must have a value (actor, type, kind)."""
+        tests: list[tuple[int, int]] = []
+        for column, position in (("actor", 6), ("peer", 6), ("type", 7)):
+            if column in wanted:
+                if wanted[column] not in self.strings:
+                    return lambda info: False
+                tests.append((position, self.strings.index(wanted[column])))
+        if "kind" in wanted:
+            if wanted["kind"] not in KINDS:
+                return lambda info: False
+            tests.append((8, KIND_CODES[wanted["kind"]]))
+        if not tests:
+            return None
+        return lambda info: all(in_bitmap(info[place], number) for place, number in tests)
+
+    def actors(self) -> list[str]:
+        """Lanes of the trace in order of appearance."""
+        return [
+            text
+            for number, text in enumerate(self.strings)
+            if any(in_bitmap(info.actors, number) for info in self.chunks)
+        ]
+
+    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Number of events by kind and by type."""
+        kinds: Counter[str] = Counter()
+        types: Counter[str] = Counter()
+        for event in self.events():
+            kinds[event.kind] += 1
+            if event.type is not None:
+                types[event.type] += 1
+        return (
+            {kind: kinds[kind] for kind in KINDS if kind in kinds},
+            {name: types[name] for name in self.strings if name in types},
+        )
+
+    def interesting(self) -> list[int]:
+        """Seqs of faults, crashes, restarts, violated invariants, failed client operations."""
+        return [event.seq for event in self.events() if event.kind in INTERESTING_KINDS]
+
+    @property
+    def duration_us(self) -> int:
+        return self.chunks[-1].time_last_us - self.chunks[0].time_first_us if self.chunks else 0
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class MemoryTrace(Trace):
+    """What a recorder holds in memory."""
+
+    def __init__(
+        self,
+        chunks: list[Chunk],
+        strings: list[str],
+        schema: list[Any],
+        header: dict[str, Any],
+        fingerprint: str,
+        outline: str,
+    ) -> None:
+        super().__init__()
+        self.stored = chunks
+        self.chunks = [chunk.info for chunk in chunks]
+        self.strings = strings
+        self.schema = Schema(schema)
+        self.header = header
+        self.fingerprint = fingerprint
+        self.outline = outline
+
+    def _body(self, index: int) -> Any:
+        return unpack(self.stored[index].body)
+
+    def with_tables(self, chunk: Chunk, strings: list[str], schema: list[Any]) -> Chunk:
+        """The chunk as if these strings and types were the ones it adds."""
+        first_seq, _, _, events = unpack(chunk.body)
+        packed = msgpack.packb(repack(events))
+        body = b"\x94" + b"".join(map(msgpack.packb, (first_seq, strings, schema))) + packed
+        return describe(events, body, -1, len(body))
+
+
+class TraceReader(Trace):
+    """Reads a trace file; one whose writer died is read up to its last whole frame.
+
+    Raises ``TraceError`` when the file is no trace at all.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__()
+        self.path = Path(path)
+        self._counts: tuple[dict[str, int], dict[str, int]] | None = None
+        self._interesting: list[int] | None = None
+        self.snapshots: list[tuple[int, int, int]] = []
+        """(seq, offset, length) of each snapshot frame."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(0, 2)
+                empty = file.tell() < len(MAGIC)
+                self._data: Any = b"" if empty else mmap.mmap(
+                    file.fileno(), 0, access=mmap.ACCESS_READ
+                )
+        except OSError as error:
+            raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from None
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        place = str(self.path)
+        if self._data[: len(MAGIC)] != MAGIC:
+            raise TraceError(f"{place}: not a trace file (it must begin with {MAGIC.decode()})")
+        frame = decode_frame(self._data, len(MAGIC), place)
+        if frame.kind != HEADER_FRAME:
+            raise TraceError(f"{place}: the first frame is no header")
+        self.header = unpack_frame_body(frame, place)
+        self.fingerprint = None
+        self.outline = None
+        if not self._read_index():
+            self._rebuild_index(frame.offset + frame.length)
+
+    def _read_index(self) -> bool:
+        data = self._data
+        if len(data) < len(MAGIC) + TRAILER.size:
+            return False
+        offset, digest, magic = TRAILER.unpack_from(data, len(data) - TRAILER.size)
+        if magic != MAGIC:
+            return False
+        try:
+            frame = decode_frame(data, offset, str(self.path))
+        except TraceError:
+            return False
+        if frame.kind != INDEX_FRAME:
+            return False
+        index = unpack_frame_body(frame, str(self.path))
+        self.chunks = [ChunkInfo(*info) for info in index["chunks"]]
+        self.snapshots = [tuple(entry) for entry in index["snapshots"]]
+        self.strings = index["strings"]
+        self.schema = Schema(index["schema"])
+        self._interesting = index["interesting"]
+        self._counts = (index["kinds"], index["types"])
+        self.fingerprint = digest.hex()
+        self.outline = index["outline"]
+        return True
+
+    def _rebuild_index(self, offset: int) -> None:
+        """Walk the frames up to the first that is not whole."""
+        self.problem = "the file has no end: the run was cut off"
+        while offset + FRAME_HEAD.size <= len(self._data):
+            try:
+                frame = decode_frame(self._data, offset, str(self.path))
+                if frame.kind == CHUNK_FRAME:
+                    self._index_chunk(frame)
+                elif frame.kind == SNAPSHOT_FRAME:
+                    seq = unpack_frame_body(frame, str(self.path))[0]
+                    self.snapshots.append((seq, frame.offset, frame.length))
+                elif frame.kind == INDEX_FRAME:
+                    return
+            except TraceError as error:
+                self.problem = str(error)
+                return
+            offset += frame.length
+
+    def _index_chunk(self, frame: Frame) -> None:
+        _, strings, schema, events = unpack_frame_body(frame, str(self.path))
+        self.strings += strings
+        self.schema.add(schema)
+        self.chunks.append(describe(events, frame.body, frame.offset, frame.length).info)
+
+    def _body(self, index: int) -> Any:
+        frame = decode_frame(self._data, self.chunks[index].offset, str(self.path))
+        return unpack_frame_body(frame, str(self.path))
+
+    def snapshot(self, number: int) -> tuple[int, dict[str, Any]]:
+        """(seq, path to value) of a snapshot frame."""
+        frame = decode_frame(self._data, self.snapshots[number][1], str(self.path))
+        seq, states = unpack_frame_body(frame, str(self.path))
+        return seq, states
+
+    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        return super().counts() if self._counts is None else self._counts
+
+    def interesting(self) -> list[int]:
+        return super().interesting() if self._interesting is None else self._interesting
+
+    def close(self) -> None:
+        if isinstance(self._data, mmap.mmap):
+            self._data.close()
+            self._data = b""

@@ -1,0 +1,100 @@
+"""Writes a trace file, frame by frame; what is written stays readable if the run dies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from ..protocol.errors import UsageError
+from .chunks import Chunk, ChunkInfo
+from .events import KINDS
+from .format import (
+    CHUNK_FRAME,
+    CODECS,
+    HEADER_FRAME,
+    INDEX_FRAME,
+    MAGIC,
+    SNAPSHOT_FRAME,
+    TRAILER,
+    encode_frame,
+    pack_header,
+)
+
+
+class TraceWriter:
+    """Appends frames to a file. ``header`` is what ``format.build_header`` gives.
+
+    Raises ``UsageError`` for an unknown codec and ``OSError`` when the file cannot be written.
+    """
+
+    def __init__(
+        self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd"
+    ) -> None:
+        if codec not in CODECS:
+            raise UsageError(f"unknown codec {codec!r}; use one of {', '.join(CODECS)}")
+        self.path = Path(path)
+        self._codec = CODECS[codec]
+        self._chunks: list[ChunkInfo] = []
+        self._snapshots: list[tuple[int, int, int]] = []
+        self._interesting: list[int] = []
+        self._kinds: Counter[int] = Counter()
+        self._types: Counter[int | None] = Counter()
+        body = pack_header(header)
+        self._file = self.path.open("wb")
+        self._file.write(MAGIC)
+        self._offset = len(MAGIC)
+        self._write(HEADER_FRAME, body)
+
+    def _write(self, kind: int, body: bytes) -> tuple[int, int]:
+        frame = encode_frame(kind, body, self._codec)
+        offset = self._offset
+        self._file.write(frame)
+        self._file.flush()
+        self._offset += len(frame)
+        return offset, len(frame)
+
+    def write_chunk(self, chunk: Chunk) -> None:
+        offset, length = self._write(CHUNK_FRAME, chunk.body)
+        self._chunks.append(chunk.info._replace(offset=offset, length=length))
+        self._interesting += chunk.interesting
+        self._kinds.update(chunk.kind_counts)
+        self._types.update(chunk.type_counts)
+
+    def write_snapshot(self, seq: int, states: Mapping[str, Any]) -> None:
+        """State of every actor after event ``seq``: path to value."""
+        offset, length = self._write(SNAPSHOT_FRAME, msgpack.packb([seq, dict(states)]))
+        self._snapshots.append((seq, offset, length))
+
+    def close(
+        self, strings: list[str], schema: list[Any], digest: bytes, outline: str
+    ) -> None:
+        """Write index and trailer; idempotent."""
+        if self._file.closed:
+            return
+        index = {
+            "chunks": [list(info) for info in self._chunks],
+            "snapshots": self._snapshots,
+            "strings": strings,
+            "schema": schema,
+            "interesting": self._interesting,
+            "events": sum(info.events for info in self._chunks),
+            "kinds": {KINDS[kind]: n for kind, n in sorted(self._kinds.items())},
+            "types": {
+                strings[number]: n
+                for number, n in sorted(
+                    (number, n) for number, n in self._types.items() if number is not None
+                )
+            },
+            "outline": outline,
+        }
+        offset, _ = self._write(INDEX_FRAME, msgpack.packb(index))
+        self._file.write(TRAILER.pack(offset, digest, MAGIC))
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as a crash would leave it."""
+        self._file.close()

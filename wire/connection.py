@@ -1,0 +1,405 @@
+"""One client connection: frames in, one request in processing at a time, responses in order.
+
+Kafka mutes a channel while one of its requests is processed; here later frames wait in a queue,
+and reading stops when the queue is long. Small frames are cut out of a receive buffer; a frame of
+which only a part has come gets a buffer of exactly its size that the socket then fills directly,
+so that large produce requests are never copied.
+
+A client that sends nonsense is disconnected with one line in the log, whatever else goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.awaiting import Disconnected
+from ..protocol.data import ProduceRequest, RequestContext
+from ..protocol.errors import ClientError, ErrorCode, KafkaError
+from .api import Answer, Batch
+from .codec import RequestHeader
+
+if TYPE_CHECKING:
+    from .listener import BrokerListener
+
+logger = logging.getLogger("fakekafka.wire")
+
+_SIZE = Struct(">i")
+_RECEIVE_BUFFER_BYTES = 65536
+_OWN_BUFFER_BYTES_MIN = 4096
+"""An incomplete frame from this size on gets a buffer of its own."""
+_WAITING_FRAMES_MAX = 64
+_WAITING_BYTES_MAX = 4 * 1024 * 1024
+_CONTEXTS_MAX = 64
+
+
+class Exchange:
+    """One request on its way: what is needed to answer it."""
+
+    __slots__ = ("connection", "header", "request")
+
+    def __init__(self, connection: Connection, header: RequestHeader, request: Any) -> None:
+        self.connection = connection
+        self.header = header
+        self.request = request
+
+    def respond(self, response: Any) -> None:
+        """Answer with a response message, or close the connection with an exception."""
+        self.connection.on_response(self, response)
+
+
+class BatchExchange:
+    """Gathers the responses of the requests that one client request stands for."""
+
+    __slots__ = ("_exchange", "_missing", "_responses")
+
+    def __init__(self, exchange: Exchange, count: int) -> None:
+        self._exchange = exchange
+        self._responses: list[Any] = [None] * count
+        self._missing = count
+
+    def respond_to(self, index: int) -> Callable[[Any], None]:
+        """What answers the request with this index."""
+        answered = False
+
+        def respond(response: Any) -> None:
+            nonlocal answered
+            if answered:
+                return
+            answered = True
+            if isinstance(response, BaseException):
+                self._exchange.respond(response)
+                return
+            self._responses[index] = response
+            self._missing -= 1
+            if not self._missing:
+                self._exchange.respond(tuple(self._responses))
+
+        return respond
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The broker's end of one client connection."""
+
+    __slots__ = (
+        "_closed",
+        "_contexts",
+        "_exchange",
+        "_filled",
+        "_frame",
+        "_frame_view",
+        "_idle_timer",
+        "_last_active_s",
+        "_listener",
+        "_peer",
+        "_processing",
+        "_reading_paused",
+        "_receive",
+        "_requests",
+        "_transport",
+        "_waiting",
+        "_waiting_bytes",
+        "_writing_paused",
+        "name",
+    )
+
+    def __init__(self, listener: BrokerListener) -> None:
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self.name = ""
+        """As Kafka names connections: ``local:port-peer:port-index``."""
+        self._peer = "?"
+        self._receive = memoryview(b"")
+        self._filled = 0
+        """Bytes at the start of the receive buffer that belong to no complete frame yet."""
+        self._frame: bytearray | None = None
+        """The incomplete frame that the socket fills directly; None while there is none."""
+        self._frame_view = memoryview(b"")
+        """What is still missing of it."""
+        self._waiting: deque[memoryview] = deque()
+        self._waiting_bytes = 0
+        self._exchange: Exchange | None = None
+        """The one request in processing."""
+        self._processing = False
+        self._reading_paused = False
+        self._writing_paused = False
+        self._closed = False
+        self._requests = 0
+        self._contexts: dict[tuple[int, str], RequestContext] = {}
+        self._last_active_s = 0.0
+        self._idle_timer: asyncio.TimerHandle | None = None
+
+    # Called by the transport.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        local = _address_text(transport.get_extra_info("sockname"))
+        self._peer = _address_text(transport.get_extra_info("peername"))
+        self.name = f"{local}-{self._peer}-{self._listener.next_connection_index()}"
+        transport_socket = transport.get_extra_info("socket")
+        if transport_socket is not None:
+            transport_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._receive = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
+        self._last_active_s = self._listener.loop.time()
+        if not self._listener.on_connection_made(self):
+            self.close()
+            return
+        self._watch_idleness()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        missing = len(self._frame_view) if self._frame is not None else 0
+        if not self._closed and (missing or self._filled):
+            have = self._filled if self._frame is None else len(self._frame) - missing
+            self._log_nonsense(f"the connection ended inside a frame, after {have} bytes of it")
+        self._forget()
+        self._listener.on_connection_lost(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._frame is not None:
+            return self._frame_view
+        return self._receive[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._closed:
+            return
+        self._last_active_s = self._listener.loop.time()
+        frame = self._frame
+        if frame is not None:
+            self._frame_view = self._frame_view[nbytes:]
+            if len(self._frame_view):
+                return
+            self._frame = None
+            self._enqueue(memoryview(frame))
+        else:
+            self._cut_frames(self._filled + nbytes)
+        self._process()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._process()
+
+    # Frames.
+
+    def _cut_frames(self, end: int) -> None:
+        """Take the complete frames out of the first ``end`` bytes of the receive buffer."""
+        receive = self._receive
+        start = 0
+        while end - start >= 4:
+            (size,) = _SIZE.unpack_from(receive, start)
+            if not 0 <= size <= self._listener.max_request_bytes:
+                self._refuse(
+                    f"a frame of {size} bytes; socket.request.max.bytes is "
+                    f"{self._listener.max_request_bytes}"
+                )
+                return
+            frame_end = start + 4 + size
+            if frame_end <= end:
+                self._enqueue(memoryview(bytearray(receive[start + 4 : frame_end])))
+                start = frame_end
+                continue
+            if size >= _OWN_BUFFER_BYTES_MIN:
+                received = end - start - 4
+                self._frame = frame = bytearray(size)
+                self._frame_view = memoryview(frame)[received:]
+                frame[:received] = receive[start + 4 : end]
+                start = end
+            break
+        self._filled = end - start
+        if start and self._filled:
+            receive[: self._filled] = receive[start:end]
+
+    def _enqueue(self, frame: memoryview) -> None:
+        self._waiting.append(frame)
+        self._waiting_bytes += len(frame)
+
+    def _process(self) -> None:
+        """Work off waiting frames while no request is in processing."""
+        if self._processing:
+            return  # an answer came at once: the loop below goes on with the next frame
+        self._processing = True
+        try:
+            while self._waiting and self._exchange is None and not self._writing_paused:
+                frame = self._waiting.popleft()
+                self._waiting_bytes -= len(frame)
+                self._handle(frame)
+        finally:
+            self._processing = False
+        if self._transport is None or self._closed:
+            return
+        if (
+            len(self._waiting) > _WAITING_FRAMES_MAX or self._waiting_bytes > _WAITING_BYTES_MAX
+        ) != self._reading_paused:
+            self._reading_paused = not self._reading_paused
+            if self._reading_paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    # Requests and responses.
+
+    def _handle(self, frame: memoryview) -> None:
+        listener = self._listener
+        codec = listener.codec
+        try:
+            header = codec.parse_header(frame)
+            request = codec.decode(header.api_key, header.api_version, frame[header.body_at :])
+        except ClientError as error:
+            self._refuse(str(error))
+            return
+        self._requests += 1
+        exchange = self._exchange = Exchange(self, header, request)
+        if isinstance(request, Answer):
+            exchange.respond(request.response)
+            return
+        context = self._context(header)
+        try:
+            if isinstance(request, Batch):
+                self._submit_batch(request, context, exchange)
+            else:
+                listener.backend.submit(
+                    listener.broker_id, self.name, request, context, exchange.respond
+                )
+        except Exception as error:
+            exchange.respond(error)
+
+    def _submit_batch(self, batch: Batch, context: RequestContext, exchange: Exchange) -> None:
+        listener = self._listener
+        if not batch.requests:
+            exchange.respond(())
+            return
+        gathered = BatchExchange(exchange, len(batch.requests))
+        for index, request in enumerate(batch.requests):
+            listener.backend.submit(
+                listener.broker_id, self.name, request, context, gathered.respond_to(index)
+            )
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Send the answer to the request in processing; any other one comes too late."""
+        if self._exchange is not exchange:
+            return
+        self._exchange = None
+        if isinstance(response, BaseException):
+            self._close_for(response)
+            return
+        request = exchange.request
+        if isinstance(request, ProduceRequest) and request.acks == 0:
+            if any(result.error is not ErrorCode.NONE for result in response.partitions):
+                # The only way to make a client without acknowledgements refresh its metadata.
+                logger.debug("%s: a produce request with acks=0 failed", self.name)
+                self.close()
+                return
+        else:
+            self._send(exchange, response)
+        self._process()
+
+    def _send(self, exchange: Exchange, response: Any) -> None:
+        header = exchange.header
+        try:
+            parts = self._listener.codec.encode_frame(
+                header.api_key,
+                header.api_version,
+                header.correlation_id,
+                response,
+                exchange.request,
+            )
+        except Exception as error:
+            self._close_for(error)
+            return
+        transport = self._transport
+        assert transport is not None
+        self._last_active_s = self._listener.loop.time()
+        if len(parts) == 1:
+            transport.write(parts[0])
+        else:
+            transport.writelines(parts)
+
+    def _context(self, header: RequestHeader) -> RequestContext:
+        key = (header.api_version, header.client_id)
+        context = self._contexts.get(key)
+        if context is None:
+            if len(self._contexts) >= _CONTEXTS_MAX:
+                self._contexts.clear()
+            context = self._contexts[key] = RequestContext(
+                client_id=header.client_id,
+                api_version=header.api_version,
+                listener=self._listener.listener_name,
+                client_host=self._peer.rpartition(":")[0],
+            )
+        return context
+
+    # The end.
+
+    def close(self) -> None:
+        """Close at once, without a word; a request in processing stays unanswered."""
+        if self._closed:
+            return
+        self._closed = True
+        self._forget()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _refuse(self, reason: str) -> None:
+        if not self._closed:
+            self._log_nonsense(reason)
+            self.close()
+
+    def _log_nonsense(self, reason: str) -> None:
+        logger.warning(
+            "broker %d closed the connection from %s: %s",
+            self._listener.broker_id,
+            self._peer,
+            reason,
+        )
+
+    def _close_for(self, error: BaseException) -> None:
+        if isinstance(error, KafkaError | Disconnected):
+            logger.debug("%s: closed instead of an answer: %s", self.name, error)
+        else:
+            logger.error("%s: the request failed", self.name, exc_info=error)
+        self.close()
+
+    def _forget(self) -> None:
+        """Drop what the connection holds: frames, the request in processing, the timer."""
+        self._exchange = None
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        self._frame = None
+        self._filled = 0
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def _watch_idleness(self) -> None:
+        """Close after ``connections.max.idle.ms`` without traffic; one timer, not one a frame."""
+        loop = self._listener.loop
+        idle_max_s = self._listener.idle_ms / 1000
+        if idle_max_s <= 0:
+            return
+        idle_s = loop.time() - self._last_active_s
+        if idle_s >= idle_max_s and self._exchange is None:
+            if self._filled or self._frame is not None or not self._requests:
+                self._refuse(f"no complete request within {self._listener.idle_ms} ms")
+            else:
+                logger.debug("%s: idle for %d ms, closed", self.name, self._listener.idle_ms)
+                self.close()
+            return
+        left_s = idle_max_s - idle_s if idle_s < idle_max_s else idle_max_s
+        self._idle_timer = loop.call_later(left_s, self._watch_idleness)
+
+
+def _address_text(address: Any) -> str:
+    if isinstance(address, tuple) and len(address) >= 2:
+        return f"{address[0]}:{address[1]}"
+    return str(address or "?")
