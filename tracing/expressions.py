@@ -2,8 +2,8 @@
 
 Only comparisons, ``and or not``, ``in``, arithmetic, constants, names, attributes, indexing and a
 few functions exist; an expression is parsed by ``ast``, checked node by node and turned into a
-closure. Nothing else can be reached from it. A comparison with a missing value is false, not an
-error, so ``payload.leader > 2`` simply holds for no message without a leader.
+closure. Nothing else can be reached from it. Ordering a missing value is false, not an error: so
+``payload.leader > 2`` simply holds for no message without a leader.
 """
 
 from __future__ import annotations
@@ -21,9 +21,18 @@ Scope = Any
 Evaluate = Callable[[Scope], Any]
 Lookup = Callable[[Scope, str], Any]
 
+def _equal(left: Any, right: Any) -> bool:
+    """Sequences are equal by their items, whether list or tuple."""
+    if isinstance(left, tuple):
+        left = list(left)
+    if isinstance(right, tuple):
+        right = list(right)
+    return bool(left == right)
+
+
 _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    ast.Eq: _equal,
+    ast.NotEq: lambda a, b: not _equal(a, b),
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -84,9 +93,9 @@ def compile_expression(
     """Compile an expression.
 
     ``names`` may be looked up in the scope; ``words`` stand for themselves as strings, so that
-    ``type == LeaderAndIsrRequest`` needs no quotes. ``functions`` marked by
-    ``takes_scope`` get the scope first. Raises ``UsageError`` naming what is not
-    understood, where, and what would be right.
+    ``type == LeaderAndIsrRequest`` needs no quotes. ``functions`` marked by ``takes_scope`` get
+    the scope first. Raises ``UsageError`` naming what is not understood, where, and what would
+    be right.
     """
     if len(text) > _MAX_LENGTH:
         raise UsageError(f"the expression is longer than {_MAX_LENGTH} characters")
@@ -98,7 +107,10 @@ def compile_expression(
         hint = "; write == to compare" if re.search(r"[^=!<>]=[^=]", text) else ""
         raise UsageError(f"expression {text!r}: {reason} at column {column}{hint}") from None
     compiler = _Compiler(text, lookup, names, words, {**FUNCTIONS, **(functions or {})})
-    return Expression(text, compiler.compile(tree.body), _required(tree.body, words))
+    try:
+        return Expression(text, compiler.compile(tree.body), _required(tree.body, words))
+    except RecursionError:
+        raise UsageError("the expression is nested too deeply") from None
 
 
 def _required(node: ast.expr, words: Collection[str]) -> dict[str, Any]:

@@ -98,6 +98,9 @@ class Reader:
         if byte < 0x80:
             self.at = at + 1
             return byte
+        if at + 1 < self.end and data[at + 1] < 0x80:
+            self.at = at + 2
+            return byte & 0x7F | data[at + 1] << 7
         value = byte & 0x7F
         for index in range(1, _UNSIGNED_VARINT_BYTES_MAX):
             if at + index >= self.end:
@@ -153,7 +156,14 @@ class Reader:
 
     def nullable_bytes(self) -> memoryview | None:
         size = self.bytes_size()
-        return None if size < 0 else self.slice(size)
+        if size < 0:
+            return None
+        at = self.at
+        after = at + size
+        if after > self.end:
+            raise ClientError(f"a field of {size} bytes where {self.end - at} are left")
+        self.at = after
+        return self.data[at:after]
 
     def int32s(self) -> tuple[int, ...]:
         """An array of int32."""
@@ -204,9 +214,9 @@ class CompactReader(Reader):
         data = self.data
         if at < self.end and 0 < data[at] < 0x80:
             after = at + data[at]
-            if after < self.end:
-                self.at = after + 1
-                return str(data[at + 1 : after + 1], "utf-8")
+            if after <= self.end:
+                self.at = after
+                return str(data[at + 1 : after], "utf-8")
         return super().string()
 
     def tagged(self) -> dict[int, memoryview]:

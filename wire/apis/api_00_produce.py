@@ -36,13 +36,14 @@ def decode(reader: Reader, version: int) -> ProduceRequest:
     transactional_id = reader.nullable_string()
     acks, timeout_ms = reader.unpack(_ACKS_AND_TIMEOUT)
     partitions: list[ProducePartition] = []
+    flexible = reader.flexible
     for _ in range(reader.array()):
         topic = reader.string()
         for _ in range(reader.array()):
-            number = reader.int32()
-            records = reader.nullable_bytes()
-            reader.tags()
-            partitions.append(ProducePartition(TopicPartition(topic, number), records))
+            partition = TopicPartition(topic, reader.int32())
+            partitions.append(ProducePartition(partition, reader.nullable_bytes()))
+            if flexible:
+                reader.tags()
         reader.tags()
     return ProduceRequest(acks, timeout_ms, tuple(partitions), transactional_id)
 

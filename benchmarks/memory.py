@@ -1,0 +1,26 @@
+"""Memory of a three-broker cluster with 1,000 partitions of three replicas."""
+
+from __future__ import annotations
+
+from benchmarks.common import in_child, line
+
+CODE = """
+import gc, json, os
+import fakekafka
+from fakekafka import Cluster
+import confluent_kafka
+def rss():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+before = rss()
+with Cluster(brokers=3) as cluster:
+    cluster.create_topic("many", partitions=1000, replication_factor=3)
+    after = rss()
+print(json.dumps({"mb": (after - before) / 1e6}))
+"""
+
+
+def measure() -> None:
+    """Resident size above the interpreter with the package imported."""
+    used = in_child(CODE)["mb"]
+    line("3 brokers, 1,000 partitions x RF 3", f"{used:.1f} MB", "<= 30 MB", used <= 30)

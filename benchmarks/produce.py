@@ -1,0 +1,130 @@
+"""Produce throughput and latency of confluent-kafka in another process, RF 3, acks=all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.common import in_child, line, mock_cluster, served_cluster
+
+TOPIC = "bench"
+
+THROUGHPUT = """
+import json, sys, time
+from confluent_kafka import Producer
+servers, size, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+partitions = int(sys.argv[4])
+p = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 5,
+              "batch.size": 1000000, "queue.buffering.max.messages": 10000000,
+              "queue.buffering.max.kbytes": 2000000})
+acked = [0]
+def delivered(error, message):
+    if error is None:
+        acked[0] += 1
+value = b"x" * size
+p.produce("bench", value, partition=0); p.flush()
+started = time.perf_counter()
+for i in range(count):
+    while True:
+        try:
+            p.produce("bench", value, partition=i % partitions, on_delivery=delivered)
+            break
+        except BufferError:
+            p.poll(0.01)
+    if i % 1000 == 0:
+        p.poll(0)
+p.flush()
+elapsed = time.perf_counter() - started
+print(json.dumps({"elapsed": elapsed, "acked": acked[0]}))
+"""
+
+LATENCY = """
+import json, sys, time
+from confluent_kafka import Producer
+p = Producer({"bootstrap.servers": sys.argv[1], "acks": "all", "linger.ms": 0})
+value = b"x" * 100
+times = []
+for i in range(int(sys.argv[2])):
+    done = []
+    started = time.perf_counter()
+    p.produce("bench", value, partition=0, on_delivery=lambda e, m: done.append(e))
+    while not done:
+        p.poll(1)
+    times.append(time.perf_counter() - started)
+times = sorted(times[len(times) // 5:])
+print(json.dumps({"median_us": times[len(times) // 2] * 1e6,
+                  "p99_us": times[len(times) * 99 // 100] * 1e6}))
+"""
+
+COUNT = """
+import json, sys
+from confluent_kafka import Consumer, TopicPartition
+c = Consumer({"bootstrap.servers": sys.argv[1], "group.id": "g", "enable.partition.eof": True,
+              "auto.offset.reset": "earliest", "enable.auto.commit": False})
+partitions = int(sys.argv[2])
+import time
+started = time.perf_counter()
+c.assign([TopicPartition("bench", n, 0) for n in range(partitions)])
+read, ended = 0, set()
+while len(ended) < partitions:
+    for m in c.consume(10000, 1.0):
+        if m.error() is None:
+            read += 1
+        else:
+            ended.add(m.partition())
+print(json.dumps({"read": read, "elapsed": time.perf_counter() - started}))
+"""
+
+
+def throughput(servers: str, size: int, count: int, partitions: int = 3) -> dict[str, Any]:
+    """Produce ``count`` records and read them back, each in a process of its own."""
+    produced = in_child(THROUGHPUT, servers, size, count, partitions)
+    read = in_child(COUNT, servers, partitions)
+    kept = min(1.0, read["read"] / (produced["acked"] + 1))
+    return {
+        "records_per_s": count / produced["elapsed"],
+        "mb_per_s": count * size / produced["elapsed"] / 1e6,
+        "kept": kept,
+        "acked": produced["acked"],
+        "fetch_per_s": read["read"] / read["elapsed"],
+    }
+
+
+def measure_throughput() -> None:
+    """100 B and 1 kB records, ours and librdkafka's mock."""
+    for size, count in ((100, 500_000), (1000, 200_000)):
+        with mock_cluster() as servers:
+            mock = throughput(servers, size, count)
+        with served_cluster(brokers=3) as cluster:
+            cluster.create_topic(TOPIC, partitions=3, replication_factor=3)
+            ours = throughput(cluster.bootstrap_servers, size, count)
+            assert not cluster.failures, cluster.failures
+        ratio = ours["records_per_s"] / mock["records_per_s"]
+        line(
+            f"{size} B, RF 3, acks=all: ours",
+            f"{ours['records_per_s'] / 1e3:,.0f} k/s {ours['mb_per_s']:,.0f} MB/s",
+        )
+        line("  librdkafka's mock", f"{mock['records_per_s'] / 1e3:,.0f} k/s")
+        line("  ratio", f"{ratio:.2f}", ">= 0.5", ratio >= 0.5)
+        line(
+            "  kept and readable: ours, mock",
+            f"{ours['kept']:.1%}, {mock['kept']:.1%}",
+            "ours 100 %",
+            ours["kept"] == 1.0,
+        )
+
+
+def measure_latency() -> None:
+    """One record at a time, acks=all, RF 3."""
+    with mock_cluster() as servers:
+        mock = in_child(LATENCY, servers, 3000)
+    with served_cluster(brokers=3) as cluster:
+        cluster.create_topic(TOPIC, partitions=1, replication_factor=3)
+        ours = in_child(LATENCY, cluster.bootstrap_servers, 3000)
+    line(
+        "one record at a time, RF 3, acks=all: median",
+        f"{ours['median_us']:.0f} us",
+        "<= 350 us",
+        ours["median_us"] <= 350,
+    )
+    line("  99th percentile", f"{ours['p99_us']:.0f} us")
+    line("  librdkafka's mock: median", f"{mock['median_us']:.0f} us")

@@ -1,0 +1,43 @@
+"""``make bench``: the figures that matter, each beside a baseline measured in the same run.
+
+    python benchmarks/run.py [NAME ...]     run all, or some, of the measurements
+    python benchmarks/run.py --list         say which there are
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from benchmarks import batches, memory, produce, replication, scale, start, storage, virtual
+
+MEASUREMENTS: dict[str, Callable[[], None]] = {
+    "start": start.measure,
+    "throughput": produce.measure_throughput,
+    "latency": produce.measure_latency,
+    "virtual": virtual.measure,
+    "memory": memory.measure,
+    "replication": replication.measure,
+    "storage": storage.measure,
+    "scale": scale.measure,
+    "batches": batches.measure,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the measurements named; 2 for an unknown name."""
+    if names == ["--list"]:
+        print("\n".join(MEASUREMENTS))
+        return 0
+    unknown = [name for name in names if name not in MEASUREMENTS]
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}")
+        return 2
+    for name in names or MEASUREMENTS:
+        print(f"\n== {name}", flush=True)
+        MEASUREMENTS[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,65 @@
+"""The root of the command line: a group that knows its commands by name and loads the one used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from .. import __version__
+from .commands import COMMANDS, available_commands, load_command
+
+
+class LazyGroup(TyperGroup):
+    """Lists stand-ins made from the table of commands; swaps in the real one to run it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return available_commands()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A stand-in that has a name and a line of help, for listings and name matching."""
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(name=cmd_name, help=COMMANDS[cmd_name])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command to run, with its module imported; ``UsageError`` when that cannot be."""
+        name, stand_in, rest = super().resolve_command(ctx, args)
+        if name is None or stand_in is None:
+            return name, stand_in, rest
+        return name, load_command(name), rest
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fakekafka {__version__}")
+        raise typer.Exit
+
+
+def build_root(help_text: str) -> Any:
+    """The root command, ready to be called with ``args`` and ``prog_name``."""
+    app = typer.Typer(
+        cls=LazyGroup,
+        help=help_text,
+        no_args_is_help=True,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def root(
+        version: bool = typer.Option(
+            False,
+            "--version",
+            "-V",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and leave.",
+        ),
+    ) -> None:
+        """Options of the root; the work is done by the commands."""
+
+    root.__doc__ = help_text
+    return get_command(app)

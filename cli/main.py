@@ -1,0 +1,35 @@
+"""The ``fakekafka`` command: answers ``--version`` at once, loads everything else when used.
+
+Importing this module must stay cheap: it is what the console script does before the first
+character appears. Typer, Rich and the sub-commands are imported inside functions for that reason.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from .. import __version__
+from ..protocol.errors import UsageError
+from .exits import end_with_error
+
+HELP = "An Apache Kafka cluster of the ZooKeeper era inside one Python process."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; always ends with ``SystemExit`` (0, 1 or 2, see ``exits``)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given == ["--version"] or given == ["-V"]:
+        print(f"fakekafka {__version__}")
+        raise SystemExit(0)
+    from .group import build_root
+
+    try:
+        result = build_root(HELP)(args=given, prog_name="fakekafka")
+    except UsageError as error:
+        end_with_error(str(error))
+    raise SystemExit(result if isinstance(result, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""Real client libraries against a cluster on 127.0.0.1."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = [pytest.mark.clients]
+
+
+@pytest.fixture(params=["live", "threaded"])
+def runtime_name(request: pytest.FixtureRequest) -> str:
+    """Both real-time runtimes."""
+    return str(request.param)

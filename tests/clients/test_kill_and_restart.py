@@ -1,0 +1,63 @@
+"""The leader dies in mid-stream and comes back: nothing acknowledged is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from fakekafka import Cluster
+from fakekafka.testing.checks import (
+    acknowledged_exactly_once,
+    fully_replicated,
+    replicas_identical,
+)
+
+_path = Path(__file__).with_name("drivers.py")
+_spec = importlib.util.spec_from_file_location("client_drivers", _path)
+assert _spec is not None and _spec.loader is not None
+drivers = importlib.util.module_from_spec(_spec)
+sys.modules["client_drivers"] = drivers
+_spec.loader.exec_module(drivers)
+
+TOPIC = "orders"
+PARTITIONS = 3
+RECORDS = int(os.environ.get("FAKEKAFKA_KILL_RECORDS", "10000"))
+ROUNDS = int(os.environ.get("FAKEKAFKA_KILL_ROUNDS", "1"))
+
+
+@pytest.mark.slow
+@pytest.mark.clients
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("round_number", range(ROUNDS))
+@pytest.mark.parametrize("client", list(drivers.DRIVERS))
+def test_nothing_acknowledged_is_lost_when_the_leader_dies(client, runtime_name, round_number):
+    """``FAKEKAFKA_KILL_ROUNDS=20`` repeats it as often as the promise was given."""
+    with Cluster(brokers=3, runtime=runtime_name) as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS, 3, {"min.insync.replicas": "2"})
+        driver = drivers.DRIVERS[client](cluster.bootstrap_servers, TOPIC, PARTITIONS)
+        values = [b"%06d" % number for number in range(RECORDS)]
+        go_on = threading.Event()
+        thread = threading.Thread(target=driver.produce, args=(values, go_on))
+        thread.start()
+        cluster.wait_until(lambda: cluster.partition(TOPIC, 0).log_end_offset > 0, 30)
+        victim = cluster.partition(TOPIC, 0).leader
+        cluster.broker(victim).kill()
+        go_on.set()
+        cluster.wait_until(lambda: cluster.partition(TOPIC, 0).leader not in (None, victim), 30)
+        cluster.broker(victim).start()
+        thread.join(120)
+        assert not thread.is_alive(), "the producer did not finish"
+        cluster.wait_until(lambda: fully_replicated(cluster, [TOPIC]), 30)
+        read = driver.read(len(driver.acknowledged))
+        assert driver.failed == []
+        assert len(driver.acknowledged) == RECORDS
+        verdict = acknowledged_exactly_once(driver.acknowledged, read)
+        assert verdict, verdict.problems
+        verdict = replicas_identical(cluster, [TOPIC])
+        assert verdict, verdict.problems
+        assert cluster.failures == []
