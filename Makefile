@@ -41,6 +41,7 @@ $(STAMP): pyproject.toml constraints.txt
 		setuptools wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		--no-build-isolation --editable '.[dev]'
+	mkdir -p $(VENV)/src && ln -sfn ../.. $(VENV)/src/fakekafka # for mypy, see pyproject.toml
 	@touch $@
 
 lint: $(STAMP)

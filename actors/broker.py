@@ -68,7 +68,6 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         self.zk = controller_node.zk
         self.info = BrokerInfo(self.broker_id, (endpoint,), spec.rack)
         controller_node.broker_info = self.info
-        self.cluster_id = spec.cluster_id
         self.metadata_cache = MetadataCache(self.broker_id)
         self.waiters = MetadataWaiters(self)
         self.producer_ids = ProducerIds(self.broker_id, self.zk)
@@ -134,7 +133,9 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
             self.controller_node.zk_client.start()
             await self.controller_node.zk_client.wait_until_connected()
             await self.zk.create_top_level_paths()
-            self.cluster_id = await self.zk.create_or_get_cluster_id(self.spec.cluster_id)
+            self.metadata_cache.cluster_id = await self.zk.create_or_get_cluster_id(
+                self.spec.cluster_id
+            )
             await self.dynamic_config.load()
             self.replica_manager.startup()
             registration = BrokerRegistration(self.controller)

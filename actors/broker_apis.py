@@ -83,7 +83,7 @@ class DataHandlers:
         self: Broker, request: MetadataRequest, delivery: Delivery
     ) -> MetadataResponse:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        response = self.metadata_cache.metadata(request, context.listener, self.cluster_id)
+        response = self.metadata_cache.metadata(request, context.listener, context.api_version)
         if (
             request.topics
             and request.allow_auto_topic_creation
@@ -142,5 +142,3 @@ class DataHandlers:
             raise
         except FakeKafkaError as error:
             self.runtime.log(self.name, "info", f"topic auto-creation: {error}")
-
-

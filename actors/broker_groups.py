@@ -48,12 +48,12 @@ class GroupHandlers:
 
     def _group_coordinator(self: Broker, group_id: str, listener: str) -> Coordinator:
         cache = self.metadata_cache
-        if not cache.has_topic(OFFSETS_TOPIC):
+        if not cache.contains_topic(OFFSETS_TOPIC):
             self._create_offsets_topic()
             return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         where = TopicPartition(OFFSETS_TOPIC, self.offsets.partition_for(group_id))
         state = cache.partition_state(where)
-        leader = None if state is None else cache.alive_broker(state.leader)
+        leader = None if state is None else cache.broker(state.leader)
         endpoint = None if leader is None else leader.endpoint(listener)
         if leader is None or endpoint is None:
             return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -57,9 +57,7 @@ class _Channel:
             self.sent += 1
             while not self._closed:
                 try:
-                    response = await node.ask(
-                        destination, request, self._owner.request_timeout_ms
-                    )
+                    response = await node.ask(destination, request, self._owner.request_timeout_ms)
                 except Cancelled:
                     raise
                 except FakeKafkaError:

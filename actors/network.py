@@ -247,9 +247,7 @@ class Network:
         self, model: LatencyModel, source: str | None = None, target: str | None = None
     ) -> None:
         """Delay of all links, or of one link in one direction."""
-        self._free_at_least = max(
-            self._free_at_least, self._runtime.now_us() + self.latency_us
-        )
+        self._free_at_least = max(self._free_at_least, self._runtime.now_us() + self.latency_us)
         if source is None or target is None:
             self._model = model
             self.latency_us = model.constant_us if model.constant_us is not None else 0

@@ -152,9 +152,7 @@ class Runtime(abc.ABC):
             node.blocked = True
         self.network.add(node)
         if self.recorder is not None:
-            self.recorder.event(
-                self.now_us(), "spawn", name, process.name, None, None, self.cause
-            )
+            self.recorder.event(self.now_us(), "spawn", name, process.name, None, None, self.cause)
         node._start_actor_loop()
         return node
 

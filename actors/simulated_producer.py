@@ -112,9 +112,7 @@ class SimulatedProducer(SimulatedClient):
             batch = queue.open_batch = _Batch(self.now_ms())
             queue.batches.append(batch)
             if self.settings.linger_ms:
-                self.call_later_ms(
-                    self.settings.linger_ms, lambda: self._drain(topic_partition)
-                )
+                self.call_later_ms(self.settings.linger_ms, lambda: self._drain(topic_partition))
         batch.records.append((key, value, self.now_ms(), callback))
         if len(batch.records) >= self.settings.batch_records:
             queue.open_batch = None
@@ -212,9 +210,7 @@ class SimulatedProducer(SimulatedClient):
             return
         queue.in_flight += 1
         pending = self.ask(broker_name(leader), request, self.settings.request_timeout_ms)
-        pending.add_done_callback(
-            lambda done: self._answered(topic_partition, queue, batch, done)
-        )
+        pending.add_done_callback(lambda done: self._answered(topic_partition, queue, batch, done))
 
     def _answered(
         self,

@@ -215,4 +215,3 @@ class _Wake:
 
     message = _Nothing()
     reply_to = None
-

@@ -45,5 +45,3 @@ class ZooKeeperActor(Node):
 
     def on_halt(self) -> None:
         self.server.crash()
-
-

@@ -1,7 +1,7 @@
 """``make bench``: the figures that matter, each beside a baseline measured in the same run.
 
-    python benchmarks/run.py [NAME ...]     run all, or some, of the measurements
-    python benchmarks/run.py --list         say which there are
+python benchmarks/run.py [NAME ...]     run all, or some, of the measurements
+python benchmarks/run.py --list         say which there are
 """
 
 from __future__ import annotations

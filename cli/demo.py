@@ -50,9 +50,7 @@ class _Producing:
     def _run(self) -> None:
         for number in range(self._records):
             value = b"order-%06d" % number
-            self._producer.produce(
-                TOPIC, value, partition=number % 3, on_delivery=self._delivered
-            )
+            self._producer.produce(TOPIC, value, partition=number % 3, on_delivery=self._delivered)
             self.sent += 1
             self._producer.poll(0)
             if number % 100 == 99:
@@ -95,10 +93,10 @@ def _read_back(bootstrap_servers: str, expected: int) -> list[bytes | None]:
 def _real_clients() -> bool:
     from ..testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
     from ..testing.cluster import Cluster
-    from ..tracing.recorder import Recorder
+    from ..tracing.recorder import LockedRecorder
     from ..tracing.timeline import timeline
 
-    recorder = Recorder()
+    recorder = LockedRecorder()
     with Cluster(brokers=3) as cluster:
         console.print(f"three brokers at {cluster.bootstrap_servers}")
         cluster.create_topic(
@@ -125,7 +123,7 @@ def _real_clients() -> bool:
         same = replicas_identical(cluster, [TOPIC])
         failures = list(cluster.failures)
     console.print("\n[bold]What happened[/bold] (from the recorded messages)")
-    for time_ms, text in timeline(recorder.events):
+    for time_ms, text in timeline(recorder.events()):
         console.print(f"  {time_ms:9.1f} ms  {text}", highlight=False)
     console.print()
     console.print(

@@ -68,8 +68,8 @@ class OffsetManager:
 
     def partition_for(self, group_id: str) -> int:
         """Partition of ``__consumer_offsets`` whose leader coordinates the group."""
-        partitions = self._replicas.metadata_cache.partitions_of(OFFSETS_TOPIC)
-        count = len(partitions) or self._config["offsets.topic.num.partitions"]
+        known = self._replicas.metadata_cache.partition_count(OFFSETS_TOPIC)
+        count = known or self._config["offsets.topic.num.partitions"]
         return partition_of(group_id, count)
 
     # -- leadership ----------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class Pending(Generic[T]):
 class Task(Pending[T]):
     """Drives a coroutine; done when the coroutine returns or raises. Itself awaitable."""
 
-    __slots__ = ("_coroutine", "_cancelled", "_resumed")
+    __slots__ = ("_cancelled", "_coroutine", "_resumed")
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         super().__init__()

@@ -346,6 +346,10 @@ class TopicConfig:
             if name in DEFINITIONS and value is not None
         }
 
+    @property
+    def kafka_version(self) -> str:
+        return self._broker.kafka_version
+
     def __getitem__(self, name: str) -> Any:
         if name in self._values:
             return self._values[name]

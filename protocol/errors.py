@@ -197,10 +197,17 @@ class InvariantError(FakeKafkaError, AssertionError):
 class KafkaError(FakeKafkaError):
     """An operation the emulated cluster refused, with the code a client would see."""
 
-    def __init__(self, code: ErrorCode, message: str = "") -> None:
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str = "",
+        record_errors: tuple[tuple[int, str], ...] = (),
+    ) -> None:
         super().__init__(f"{code.name}({int(code)}){': ' + message if message else ''}")
         self.code = code
         self.message = message
+        self.record_errors = record_errors
+        """(index in the batch, why) of each record that a produce request had refused."""
 
 
 def invariant(condition: object, text: str) -> None:

@@ -185,7 +185,7 @@ class ProduceHandling(PartitionHost):
             -1,
             -1,
             response.log_start_offset,
-            tuple(getattr(error, "record_errors", ())),
+            error.record_errors,
             error.message or None,
         )
 

@@ -19,9 +19,7 @@ ENGINES = ("spark", "process", "serial")
 class Engine(Protocol):
     """Carries out runs; results may come in any order."""
 
-    def run(
-        self, specs: list[RunSpec], progress: Progress | None
-    ) -> Iterator[dict[str, Any]]: ...
+    def run(self, specs: list[RunSpec], progress: Progress | None) -> Iterator[dict[str, Any]]: ...
 
 
 class SerialEngine:

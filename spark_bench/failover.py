@@ -62,7 +62,9 @@ class FailoverParameters:
                 f"there are {parameters.brokers}"
             )
         if parameters.replication_factor < 2:
-            raise UsageError("failover needs replication_factor >= 2: with one replica none is left")
+            raise UsageError(
+                "failover needs replication_factor >= 2: with one replica none is left"
+            )
         return parameters
 
 

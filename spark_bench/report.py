@@ -29,7 +29,9 @@ def percentile_rows(batch: BatchResult) -> Iterator[tuple[str, ...]]:
     for name, title in _RUN_METRICS:
         values = sorted(batch.column(name))
         if values:
-            ranks = [values[min(len(values) - 1, -(-p * len(values) // 100) - 1)] for p in PERCENTILES]
+            ranks = [
+                values[min(len(values) - 1, -(-p * len(values) // 100) - 1)] for p in PERCENTILES
+            ]
             yield (title, *(f"{value:,.1f}" for value in (*ranks, values[-1])))
     for name, title in _SAMPLE_METRICS:
         histogram = batch.histograms.get(name, Histogram())

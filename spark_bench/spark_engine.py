@@ -57,9 +57,7 @@ class SparkEngine:
             warnings.simplefilter("ignore")
             from pyspark.sql import SparkSession
 
-            builder = SparkSession.builder.master(f"local[{workers or '*'},4]").appName(
-                "fakekafka"
-            )
+            builder = SparkSession.builder.master(f"local[{workers or '*'},4]").appName("fakekafka")
             settings = {
                 "spark.python.unix.domain.socket.enabled": "true",
                 "spark.python.worker.reuse": "true",

@@ -157,9 +157,7 @@ def run_suite(
             for name, counts in result["histograms"].items():
                 histograms.setdefault(name, Histogram()).merge(counts)
         finished = time.perf_counter()
-    batch = BatchResult(
-        suite, engine, rows, histograms, finished - started, started - opened_at
-    )
+    batch = BatchResult(suite, engine, rows, histograms, finished - started, started - opened_at)
     if out is not None:
         write_tables(out, batch, per_run)
     return batch

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _arrow() -> Any:
     try:
         import pyarrow
-        import pyarrow.parquet  # noqa: F401
+        import pyarrow.parquet
     except ImportError:
         raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'") from None
     return pyarrow

@@ -106,12 +106,12 @@ class AdminOperations:
             topic = NewTopic(name, partitions, factor, (), overrides)
         response = self._ask(CreateTopicsRequest((topic,), _TIMEOUT_MS))
         _check_topics(response)
-        self._wait_everywhere(lambda broker: broker.metadata_cache.has_topic(name))
+        self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(name))
 
     def delete_topic(self: ClusterBase, name: str) -> None:
         """Delete a topic and wait until no living broker knows it."""
         _check_topics(self._ask(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
-        self._wait_everywhere(lambda broker: not broker.metadata_cache.has_topic(name))
+        self._wait_everywhere(lambda broker: not broker.metadata_cache.contains_topic(name))
 
     def create_partitions(
         self: ClusterBase,
@@ -123,9 +123,7 @@ class AdminOperations:
         lists = tuple(tuple(replicas) for replicas in assignment)
         request = CreatePartitionsRequest((NewPartitions(topic, count, lists),), _TIMEOUT_MS)
         _check_topics(self._ask(request))
-        self._wait_everywhere(
-            lambda broker: len(broker.metadata_cache.partitions_of(topic)) >= count
-        )
+        self._wait_everywhere(lambda broker: broker.metadata_cache.partition_count(topic) >= count)
 
     def alter_config(self: ClusterBase, topic: str, config: Mapping[str, Any]) -> None:
         """Set configurations of a topic, leaving its others as they are."""

@@ -130,7 +130,7 @@ class ClusterBase(AdminOperations, Inspection, abc.ABC):
         ids = {broker.broker_id for broker in alive}
         return all(
             broker.metadata_cache.controller_id in ids
-            and ids <= set(broker.metadata_cache.alive_broker_ids)
+            and ids <= {info.id for info in broker.metadata_cache.alive_brokers()}
             for broker in alive
         )
 
@@ -147,9 +147,7 @@ class ClusterBase(AdminOperations, Inspection, abc.ABC):
     def broker(self, broker_id: int) -> BrokerHandle:
         """Handle of a broker; ids run from 1."""
         if broker_id not in self.processes:
-            raise UsageError(
-                f"there is no broker {broker_id!r}; ids are {list(self.broker_ids)}"
-            )
+            raise UsageError(f"there is no broker {broker_id!r}; ids are {list(self.broker_ids)}")
         handle = self._handles.get(broker_id)
         if handle is None:
             handle = self._handles[broker_id] = BrokerHandle(self, self.processes[broker_id])

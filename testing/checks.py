@@ -46,9 +46,7 @@ def replicas_identical(cluster: ClusterBase, topics: Iterable[str]) -> Verdict:
     for topic in topics:
         for number in range(partition_count(cluster, topic)):
             view = cluster.partition(topic, number)
-            logs = {
-                broker: cluster.log_bytes(topic, number, broker) for broker in view.replicas
-            }
+            logs = {broker: cluster.log_bytes(topic, number, broker) for broker in view.replicas}
             checked += len(logs)
             if len(set(logs.values())) > 1:
                 sizes = ", ".join(f"broker {b}: {len(log)} bytes" for b, log in logs.items())

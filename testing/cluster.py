@@ -93,6 +93,7 @@ class Cluster(ClusterBase):
                 assert isinstance(listener, TcpListener)
                 listener.gateway = gateway
                 listener.max_request_bytes = process.spec.config["socket.request.max.bytes"]
+                listener.idle_ms = process.spec.config["connections.max.idle.ms"]
             self.runtime.run_in(None, self._start_processes)
             self.wait_until(self._is_settled, _START_TIMEOUT_S)
             self._create_initial_topics()
@@ -107,7 +108,9 @@ class Cluster(ClusterBase):
         if runtime is None:
             return
         for process in self.processes.values():
-            process.spec.listener.close()
+            listener = process.spec.listener
+            assert isinstance(listener, TcpListener)
+            listener.release()
         runtime.stop()
         for process in self.processes.values():
             process.broker = None
@@ -223,9 +226,14 @@ class Cluster(ClusterBase):
     def _start_recording(self) -> None:
         if self._trace is None:
             return
-        from ..tracing.recorder import Recorder, open_recorder
+        from ..tracing.recorder import LockedRecorder
+        from ..tracing.writer import TraceWriter
 
-        self._recorder: Recorder = open_recorder(
-            self._trace, mode=self._runtime_name, kafka_version=self.kafka_version
-        )
+        header = {
+            "mode": self._runtime_name,
+            "kafka_version": self.kafka_version,
+            "config": {key: str(value) for key, value in sorted(self._config.items())},
+            "scenario": "",
+        }
+        self._recorder = LockedRecorder(TraceWriter(self._trace, header))
         self.runtime.recorder = self._recorder

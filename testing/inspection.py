@@ -112,9 +112,7 @@ class Inspection:
         if broker is None:
             raise UsageError(f"broker {broker_id} is not running")
         batches = self._in_process(broker.process, lambda: _stored_batches(broker, key))
-        return [
-            record for batch in batches if not batch.is_control for record in batch.records()
-        ]
+        return [record for batch in batches if not batch.is_control for record in batch.records()]
 
     def log_bytes(self: ClusterBase, topic: str, partition: int, replica: int) -> bytes:
         """A replica's whole log as stored, for comparing replicas byte by byte."""
@@ -130,7 +128,7 @@ class Inspection:
     def produce(
         self: ClusterBase,
         topic: str,
-        value: bytes | str | None | Iterable[bytes | str | None],
+        value: bytes | str | Iterable[bytes | str | None] | None,
         key: bytes | str | None = None,
         partition: int = 0,
         acks: int = ACKS_ALL,
@@ -158,9 +156,7 @@ class Inspection:
 
         return self.call(ask, _TIMEOUT_MS + 5000)
 
-    def consume(
-        self: ClusterBase, topic: str, partition: int = 0, offset: int = 0
-    ) -> list[Record]:
+    def consume(self: ClusterBase, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
         """Records from ``offset`` to the high watermark, as a consumer sees them now."""
         where = TopicPartition(topic, partition)
 

@@ -196,7 +196,7 @@ class Simulation(ClusterBase):
         """What was recorded so far."""
         if self.recorder is None:
             raise UsageError("this simulation runs without recording (trace=False)")
-        return self.recorder.events
+        return self.recorder.events()
 
     @property
     def fingerprint(self) -> str:
@@ -207,9 +207,9 @@ class Simulation(ClusterBase):
 
     def save(self, path: str | Path) -> None:
         """Write the recording as a ``.fktrace`` file."""
-        from ..tracing.recorder import save_events
-
-        save_events(Path(path), self.recorder, self._header())
+        if not hasattr(self.recorder, "save"):
+            raise UsageError("this simulation keeps no events; use the default recorder")
+        self.recorder.save(path, self._header())
 
     def _header(self) -> dict[str, Any]:
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 CLIENTS_MACHINE = "clients"
 """Machine name of everything that came over TCP, for network rules."""
+
+
+def _id_bytes(text: str) -> bytes:
+    """The 16 bytes of a topic id written in URL-safe base64 without padding."""
+    return base64.urlsafe_b64decode(text + "==")
+
+
+def _id_text(topic_id: bytes) -> str:
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 class _TcpRequest:
@@ -68,11 +78,12 @@ class TcpGateway:
 
     def topic_id(self, broker_id: int, topic: str) -> bytes | None:
         broker = self._brokers[broker_id].broker
-        return None if broker is None else broker.metadata_cache.topic_id_bytes(topic)
+        text = "" if broker is None else broker.metadata_cache.topic_id(topic)
+        return _id_bytes(text) if text else None
 
     def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
         broker = self._brokers[broker_id].broker
-        return None if broker is None else broker.metadata_cache.topic_name_of(topic_id)
+        return None if broker is None else broker.metadata_cache.topic_name(_id_text(topic_id))
 
 
 class TcpListener:
@@ -87,6 +98,7 @@ class TcpListener:
         self.port = port
         self.gateway: Any = None
         self.max_request_bytes = 104857600
+        self.idle_ms = 600000
         self._listener: BrokerListener | None = None
 
     def bind(self) -> EndPoint:
@@ -99,6 +111,7 @@ class TcpListener:
                     self._broker_id,
                     self.gateway,
                     max_request_bytes=self.max_request_bytes,
+                    idle_ms=self.idle_ms,
                 )
             self._listener.bind()
             return self._listener.port
@@ -112,6 +125,13 @@ class TcpListener:
             self._runtime.thread.call(listener.serve)
 
     def close(self) -> None:
+        """Refuse clients; the port stays ours, so that a restart finds it free."""
+        listener = self._listener
+        if listener is not None:
+            self._runtime.thread.call(lambda: listener.close(keep_port=True))
+
+    def release(self) -> None:
+        """Give the port back; for a cluster that stops."""
         listener = self._listener
         if listener is not None:
             self._runtime.thread.call(listener.close)

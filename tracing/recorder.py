@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 
+from .. import __version__
 from .chunks import Chunk, ChunkBuilder, ChunkInfo
-from .events import CLIENT_KINDS, KIND_CODES, Event
+from .events import CLIENT_KINDS, KIND_CODES
 from .fingerprint import Fingerprint
-from .format import CHUNK_EVENTS
+from .format import CHUNK_EVENTS, build_header
 from .packing import PayloadPacker, epochs_getter
 from .schema import is_message_type
-from .trace import MemoryTrace
+from .trace import EventList, MemoryTrace
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+RECORD_BYTES_LIMIT = 64
 _NO_DELTA: tuple[()] = ()
 _CLIENT_CODES = frozenset(KIND_CODES[kind] for kind in CLIENT_KINDS)
 _STATE = KIND_CODES["state"]
@@ -72,7 +74,7 @@ class Recorder:
         self,
         writer: TraceWriter | None = None,
         keep: int | None = None,
-        record_bytes_limit: int = 64,
+        record_bytes_limit: int = RECORD_BYTES_LIMIT,
     ) -> None:
         self.writer = writer
         self.record_bytes_limit = record_bytes_limit
@@ -213,9 +215,10 @@ class Recorder:
             self.outline(),
         )
 
-    def events(self, start: int = 0, stop: int | None = None) -> Iterator[Event]:
-        """Events kept in memory, by seq."""
-        return self.trace().events(start, stop)
+    @property
+    def events(self) -> EventList:
+        """Events kept in memory at this moment, as a read-only sequence."""
+        return EventList(self.trace())
 
     # -- ending --------------------------------------------------------------------------------
 
@@ -267,7 +270,7 @@ class LockedRecorder(Recorder):
         self,
         writer: TraceWriter | None = None,
         keep: int | None = None,
-        record_bytes_limit: int = 64,
+        record_bytes_limit: int = RECORD_BYTES_LIMIT,
     ) -> None:
         self._lock = threading.RLock()
         super().__init__(writer, keep, record_bytes_limit)
@@ -298,3 +301,26 @@ class LockedRecorder(Recorder):
             super().close()
 
 
+def save_events(path: str | Path, recorder: Recorder, header: Mapping[str, Any]) -> None:
+    """Write what a recorder keeps to a ``.fktrace`` file.
+
+    ``header`` needs only what is special to the run; ``build_header`` gives the rest.
+    """
+    recorder.save(path, _full_header(header))
+
+
+def open_recorder(path: str | Path, **header: Any) -> Recorder:
+    """A recorder that writes a ``.fktrace`` file; ``close`` it at the end of the run.
+
+    ``header`` is what ``build_header`` takes. Runs in mode ``threaded`` get one that several
+    threads may call.
+    """
+    full = _full_header(header)
+    kind = LockedRecorder if full["mode"] == "threaded" else Recorder
+    full.setdefault("record_bytes_limit", RECORD_BYTES_LIMIT)
+    return kind(TraceWriter(path, full))
+
+
+def _full_header(header: Mapping[str, Any]) -> dict[str, Any]:
+    full = build_header(config=header.get("config"), fakekafka_version=__version__)
+    return {**full, **header, "config_hash": full["config_hash"]}

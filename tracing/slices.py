@@ -59,6 +59,7 @@ def write_slice(
         count += 1
         if len(builder.pending) >= CHUNK_EVENTS:
             builder.cut()
+            outline.absorb()
     builder.cut()
     schema = list(packer.schema.items())
     writer.close(strings.ordered, schema, builder.digest(), outline.fingerprint())

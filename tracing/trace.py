@@ -5,9 +5,9 @@ from __future__ import annotations
 import mmap
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import msgpack
 
@@ -209,6 +209,37 @@ class MemoryTrace(Trace):
         packed = msgpack.packb(repack(events))
         body = b"\x94" + b"".join(map(msgpack.packb, (first_seq, strings, schema))) + packed
         return describe(events, body, -1, len(body))
+
+
+class EventList(Sequence[Event]):
+    """The events of a trace by position; slices give lists."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __len__(self) -> int:
+        return len(self.trace)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.trace.events()
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Event]: ...
+
+    def __getitem__(self, index: int | slice) -> Event | list[Event]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        position = index + len(self) if index < 0 else index
+        if position < 0:
+            raise IndexError(f"there is no event at {index}; there are {len(self)}")
+        for number, info in enumerate(self.trace.chunks):
+            if position < info.events:
+                return self.trace.chunk_events(number)[position]
+            position -= info.events
+        raise IndexError(f"there is no event at {index}; there are {len(self)}")
 
 
 class TraceReader(Trace):

@@ -8,6 +8,7 @@ killed broker must refuse connections from the very moment on, on every loop imp
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
@@ -125,10 +126,10 @@ class BrokerListener:
         self._accepting = False
         if keep_port:
             self._socket = self._bound_socket()
-        for task, accepted in list(self._tasks.items()):
-            task.cancel()
-            accepted.close()
-        self._tasks.clear()
+        for accepted in self._tasks.values():
+            # Its transport is on the way and closes as soon as it is there; the client hears now.
+            with contextlib.suppress(OSError):
+                accepted.shutdown(socket.SHUT_RDWR)
         self.disconnect_all()
 
     def disconnect_all(self) -> None:

@@ -32,8 +32,9 @@ from .messages import (
     ZkResponse,
 )
 
-_VALID_PATH = re.compile(r"(?:/(?!\.\.?(?:/|$))[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]+)+")
-_VALID_PREFIX = re.compile(r"(?:/(?!\.\.?/)[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]+)*/[^/]*")
+_NAME = r"[^/\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]+"
+_VALID_PATH = re.compile(rf"(?:/(?!\.\.?(?:/|$)){_NAME})+")
+_VALID_PREFIX = re.compile(rf"(?:/(?!\.\.?/){_NAME})*/(?:{_NAME})?")
 
 Change = tuple[EventType, str]
 """A data or existence change of the node ``path``; child changes of the parent follow from it."""
@@ -330,9 +331,7 @@ class ZnodeTree:
             return ZkResponse(ZkCode.BADVERSION, request.path, zxid=zxid)
         return ZkResponse(ZkCode.OK, request.path, zxid=zxid)
 
-    def _multi(
-        self, zxid: int, time_ms: int, session_id: int, request: MultiRequest
-    ) -> ZkResponse:
+    def _multi(self, zxid: int, time_ms: int, session_id: int, request: MultiRequest) -> ZkResponse:
         operations = request.operations
         results: list[ZkResponse] = []
         changes_before = len(self.changes)

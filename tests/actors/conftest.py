@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-
 from fakekafka.actors.live import LiveRuntime
 from fakekafka.actors.runtime import Runtime
 from fakekafka.actors.threaded import ThreadedRuntime

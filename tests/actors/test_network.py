@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from fakekafka.actors.latency import Constant, Lognormal, Uniform
 from fakekafka.actors.node import Node
 from fakekafka.actors.virtual import VirtualRuntime

@@ -177,9 +177,7 @@ def test_a_process_that_loses_power_leaves_its_askers_waiting(runtime, settle):
     _ask(runtime, client, SilentRequest(1), timeout_ms=30)
     _ask(runtime, client, AddRequest(1, 1))
     settle(lambda: client.outcomes)
-    runtime.run_in(
-        server.process, lambda: runtime.kill_process(server.process, silently=True)
-    )
+    runtime.run_in(server.process, lambda: runtime.kill_process(server.process, silently=True))
     settle(lambda: len(client.outcomes) == 2)
     assert isinstance(client.outcomes[1], RequestTimeout)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = [pytest.mark.clients]
-
 
 @pytest.fixture(params=["live", "threaded"])
 def runtime_name(request: pytest.FixtureRequest) -> str:

@@ -182,6 +182,4 @@ class AiokafkaDriver(ConfluentDriver):
         return read
 
 
-DRIVERS = {
-    driver.name: driver for driver in (ConfluentDriver, KafkaPythonDriver, AiokafkaDriver)
-}
+DRIVERS = {driver.name: driver for driver in (ConfluentDriver, KafkaPythonDriver, AiokafkaDriver)}

@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from fakekafka import Cluster
 from fakekafka.testing.checks import (
     acknowledged_exactly_once,

@@ -1,0 +1,102 @@
+"""``fakekafka serve``: a cluster for clients in any language."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(add_completion=False)
+console = Console()
+
+
+def _topic(text: str) -> tuple[str, dict[str, int]]:
+    """``orders:3:2`` is a topic of three partitions and two replicas."""
+    from ..protocol.errors import UsageError
+
+    name, *counts = text.split(":")
+    if not name or len(counts) > 2 or not all(count.isdigit() for count in counts):
+        raise UsageError(f"--topic takes NAME[:PARTITIONS[:REPLICAS]], not {text!r}")
+    shape = dict(zip(("partitions", "replication_factor"), map(int, counts), strict=False))
+    return name, shape
+
+
+def _setting(text: str) -> tuple[str, str]:
+    from ..protocol.errors import UsageError
+
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise UsageError(f"--config takes name=value, not {text!r}")
+    return name, value
+
+
+def _ports(first: int | None, brokers: int) -> list[int] | None:
+    return None if not first else [first + number for number in range(brokers)]
+
+
+def _write_ready(path: Path, facts: dict[str, Any]) -> None:
+    """Whole or not at all: a reader that sees the file may trust it."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(json.dumps(facts) + "\n")
+    temporary.replace(path)
+
+
+@app.command()
+def command(
+    brokers: int = typer.Option(3, help="number of brokers"),
+    port: int | None = typer.Option(None, help="port of the first broker; the others follow"),
+    topic: list[str] = typer.Option([], help="NAME[:PARTITIONS[:REPLICAS]], repeatable"),
+    config: list[str] = typer.Option([], help="name=value, Kafka's names, repeatable"),
+    kafka_version: str = typer.Option("3.9", help="0.10, 1.1, 2.8 or 3.9"),
+    zookeepers: int = typer.Option(1, help="number of ZooKeeper servers"),
+    data_dir: Path | None = typer.Option(None, help="keep the logs there"),
+    ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
+    control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
+) -> None:
+    """Serve a cluster on 127.0.0.1 until interrupted."""
+    from ..protocol.errors import FakeKafkaError
+    from ..testing.cluster import Cluster
+    from ..testing.control_api import ControlServer
+
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    with contextlib.ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(
+                Cluster(
+                    brokers,
+                    kafka_version=kafka_version,
+                    config=dict(map(_setting, config)),
+                    topics=dict(map(_topic, topic)),
+                    zookeepers=zookeepers,
+                    ports=_ports(port, brokers),
+                    data_dir=data_dir,
+                )
+            )
+            facts: dict[str, Any] = {
+                "bootstrap_servers": cluster.bootstrap_servers,
+                "control_url": None,
+                "pid": os.getpid(),
+            }
+            if control_port is not None:
+                server = ControlServer(cluster, control_port)
+                stack.callback(server.close)
+                facts["control_url"] = server.url
+        except (FakeKafkaError, OSError) as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(2) from None
+        if ready_file is not None:
+            _write_ready(ready_file, facts)
+            stack.callback(ready_file.unlink, missing_ok=True)
+        console.print(f"bootstrap.servers={facts['bootstrap_servers']}", highlight=False)
+        if facts["control_url"]:
+            console.print(f"control API at {facts['control_url']}", highlight=False)
+        stopping.wait()

@@ -1,0 +1,214 @@
+"""A hierarchical timing wheel, and the timer that drives one from a single host timer.
+
+A wheel of ``wheel_size`` slots of ``tick_ms``; what lies beyond its span goes to an overflow wheel
+whose tick is the span of the one below, and falls down level by level as time passes (data_plane
+9.2, Kafka's ``TimingWheel`` and ``SystemTimer``). Buckets live in a dictionary by level and start
+instead of a ring of slots: the same buckets exist at the same times, the empty ones cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, Protocol
+
+
+class _Bucket(dict["TimerEntry", None]):
+    """Entries whose expiration falls into one slot; in the order they came."""
+
+    __slots__ = ("key", "wheel")
+
+    def __init__(self, key: int, wheel: HierarchicalTimingWheel) -> None:
+        self.key = key
+        self.wheel = wheel
+
+
+class TimerEntry:
+    """Something that runs once its time has come, unless it is cancelled before."""
+
+    __slots__ = ("_bucket", "expiration_ms")
+
+    def __init__(self, expiration_ms: int = 0) -> None:
+        self.expiration_ms = expiration_ms
+        self._bucket: _Bucket | None = None
+        """The bucket it waits in; None while it does not wait."""
+
+    def run(self) -> None:
+        """Called by the wheel when the entry is due."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """Leave the wheel; no effect if not waiting."""
+        bucket = self._bucket
+        if bucket is not None:
+            self._bucket = None
+            del bucket[self]
+            bucket.wheel.size -= 1
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._bucket is not None
+
+
+class TimerTask(TimerEntry):
+    """A timer entry that calls a function."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, expiration_ms: int, function: Callable[[], object]) -> None:
+        super().__init__(expiration_ms)
+        self._function = function
+
+    def run(self) -> None:
+        self._function()
+
+
+class HierarchicalTimingWheel:
+    """Orders timer entries by time; moved by ``advance_clock`` only."""
+
+    __slots__ = ("_buckets", "_due", "_tick_ms", "_wheel_size", "current_ms", "size")
+
+    def __init__(self, tick_ms: int = 1, wheel_size: int = 20, start_ms: int = 0) -> None:
+        self._tick_ms = tick_ms
+        self._wheel_size = wheel_size
+        self.current_ms = start_ms - start_ms % tick_ms
+        """Time of the wheel, a multiple of its tick; never later than the host's."""
+        self.size = 0
+        """Number of waiting entries."""
+        self._buckets: dict[int, _Bucket] = {}
+        self._due: list[tuple[int, int]] = []
+        """Heap of (bucket start, bucket key) of all buckets, some of them emptied since."""
+
+    def add(self, entry: TimerEntry) -> bool:
+        """Take an entry in; False if it is due already and the caller has to run it."""
+        expiration_ms = entry.expiration_ms
+        tick = self._tick_ms
+        now = self.current_ms
+        if expiration_ms < now + tick:
+            return False
+        wheel_size = self._wheel_size
+        interval = tick * wheel_size
+        level = 0
+        while expiration_ms >= now - now % tick + interval:
+            tick = interval
+            interval *= wheel_size
+            level += 1
+        start = expiration_ms - expiration_ms % tick
+        key = start << 5 | level
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(key, self)
+            heappush(self._due, (start, key))
+        bucket[entry] = None
+        entry._bucket = bucket
+        self.size += 1
+        return True
+
+    def next_expiration_ms(self) -> int | None:
+        """Start of the earliest bucket that holds an entry: when the clock must advance next."""
+        due = self._due
+        while due:
+            start, key = due[0]
+            if self._buckets[key]:
+                return start
+            heappop(due)
+            del self._buckets[key]
+        return None
+
+    def advance_clock(self, now_ms: int) -> int:
+        """Run what is due by ``now_ms``; gives the number of entries run."""
+        due = self._due
+        count = 0
+        while due and due[0][0] <= now_ms:
+            start, key = heappop(due)
+            bucket = self._buckets.pop(key)
+            if start > self.current_ms:
+                self.current_ms = start
+            while bucket:
+                entry, _ = bucket.popitem() if len(bucket) == 1 else _pop_first(bucket)
+                entry._bucket = None
+                self.size -= 1
+                if not self.add(entry):
+                    count += 1
+                    entry.run()
+        if now_ms > self.current_ms:
+            self.current_ms = now_ms - now_ms % self._tick_ms
+        return count
+
+    def clear(self) -> None:
+        """Drop every entry unrun."""
+        for bucket in self._buckets.values():
+            for entry in bucket:
+                entry._bucket = None
+        self._buckets.clear()
+        self._due.clear()
+        self.size = 0
+
+
+def _pop_first(bucket: _Bucket) -> tuple[TimerEntry, None]:
+    entry = next(iter(bucket))
+    return entry, bucket.pop(entry)
+
+
+class _HostTimer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class TimerHost(Protocol):
+    """The part of ``protocol.host.Host`` a timer needs."""
+
+    def now_ms(self) -> int: ...
+
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Any: ...
+
+
+class WheelTimer:
+    """A wheel on the host's clock: however many entries wait, the host keeps one timer."""
+
+    __slots__ = ("_host", "_host_timer", "_wakes_at_ms", "wheel")
+
+    def __init__(self, host: TimerHost, tick_ms: int = 1, wheel_size: int = 20) -> None:
+        self._host = host
+        self.wheel = HierarchicalTimingWheel(tick_ms, wheel_size, host.now_ms())
+        self._host_timer: _HostTimer | None = None
+        self._wakes_at_ms = 0
+        """When the host timer fires; meaningful while there is one."""
+
+    def add(self, entry: TimerEntry, delay_ms: int) -> None:
+        """Run ``entry`` after a delay; at once if there is none."""
+        now_ms = self._host.now_ms()
+        entry.expiration_ms = now_ms + delay_ms
+        wheel = self.wheel
+        if not wheel.size:
+            wheel.advance_clock(now_ms)
+        if not wheel.add(entry):
+            entry.run()
+            return
+        bucket = entry._bucket
+        wakes_at_ms = bucket.key >> 5  # type: ignore[union-attr]
+        if self._host_timer is None or wakes_at_ms < self._wakes_at_ms:
+            self._wake_at(wakes_at_ms, now_ms)
+
+    def _wake_at(self, wakes_at_ms: int, now_ms: int) -> None:
+        if self._host_timer is not None:
+            self._host_timer.cancel()
+        self._wakes_at_ms = wakes_at_ms
+        self._host_timer = self._host.call_later_ms(max(0, wakes_at_ms - now_ms), self._advance)
+
+    def _advance(self) -> None:
+        self._host_timer = None
+        now_ms = self._host.now_ms()
+        self.wheel.advance_clock(now_ms)
+        wakes_at_ms = self.wheel.next_expiration_ms()
+        # What ran may have added an entry and with it a host timer.
+        if wakes_at_ms is not None and (
+            self._host_timer is None or wakes_at_ms < self._wakes_at_ms
+        ):
+            self._wake_at(wakes_at_ms, now_ms)
+
+    def close(self) -> None:
+        """Stop the host timer and forget every entry."""
+        if self._host_timer is not None:
+            self._host_timer.cancel()
+            self._host_timer = None
+        self.wheel.clear()

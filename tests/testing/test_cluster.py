@@ -1,0 +1,288 @@
+"""The embedded cluster: what its users rely on, on both real-time runtimes and in simulation."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+
+import pytest
+from fakekafka import Cluster, KafkaError, Simulation, UsageError, WaitTimeout
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.testing.checks import fully_replicated, replicas_identical
+
+
+@pytest.fixture(params=["live", "threaded", "simulation"])
+def cluster(request):
+    """Three brokers on every runtime."""
+    if request.param == "simulation":
+        made = Simulation(3, seed=5)
+    else:
+        made = Cluster(brokers=3, runtime=request.param)
+    with made:
+        yield made
+        assert made.failures == []
+
+
+def test_a_new_topic_has_leaders_and_full_isr(cluster):
+    cluster.create_topic("orders", partitions=3, replication_factor=3)
+    assert cluster.topics() == ["orders"]
+    for number in range(3):
+        view = cluster.partition("orders", number)
+        assert view.state == "OnlinePartition"
+        assert view.leader == view.replicas[0]
+        assert view.leader_epoch == 0
+        assert sorted(view.isr) == [1, 2, 3]
+        assert view.replica(view.leader).role == "leader"
+
+
+def test_what_is_produced_is_replicated_and_can_be_consumed(cluster):
+    cluster.create_topic("orders", replication_factor=3)
+    assert cluster.produce("orders", "first", key="a") == 0
+    assert cluster.produce("orders", ["second", "third"]) == 1
+    cluster.wait_until(lambda: fully_replicated(cluster, ["orders"]))
+    assert [r.value for r in cluster.consume("orders")] == [b"first", b"second", b"third"]
+    assert replicas_identical(cluster, ["orders"])
+    for broker_id in cluster.broker_ids:
+        held = cluster.records("orders", 0, replica=broker_id)
+        assert [(r.offset, r.key, r.value) for r in held[:1]] == [(0, b"a", b"first")]
+
+
+def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster):
+    cluster.create_topic("orders", replication_factor=3)
+    cluster.produce("orders", "kept")
+    victim = cluster.partition("orders", 0).leader
+    cluster.broker(victim).kill()
+    assert not cluster.broker(victim).is_alive
+    cluster.wait_until(lambda: cluster.partition("orders", 0).leader not in (None, victim), 60)
+    view = cluster.partition("orders", 0)
+    assert view.leader_epoch >= 1
+    assert victim not in view.isr
+    assert view.replica(victim).role == "none"
+    cluster.produce("orders", "after")
+    cluster.broker(victim).start()
+    cluster.wait_until(lambda: fully_replicated(cluster, ["orders"]), 60)
+    back = cluster.partition("orders", 0)
+    assert back.replica(victim).role == "follower"
+    assert [r.value for r in cluster.records("orders", 0, victim)] == [b"kept", b"after"]
+
+
+def test_a_controlled_shutdown_moves_leadership_first(cluster):
+    """CP-132: nothing remains on the leaving broker."""
+    cluster.create_topic("orders", partitions=3, replication_factor=3)
+    leaving = cluster.partition("orders", 0).leader
+    assert cluster.broker(leaving).shutdown() is True
+    cluster.wait_until(lambda: cluster.controller.id is not None, 60)
+    for number in range(3):
+        view = cluster.partition("orders", number)
+        assert view.leader not in (None, leaving)
+        assert leaving not in view.isr
+    cluster.broker(leaving).start()
+    cluster.wait_until(lambda: fully_replicated(cluster, ["orders"]), 60)
+
+
+def test_the_controller_can_resign_and_the_epoch_grows(cluster):
+    before = cluster.controller.epoch
+    assert before == 1
+    cluster.controller.resign()
+    assert cluster.controller.epoch > before
+
+
+def test_an_expired_session_makes_the_broker_register_anew(cluster):
+    broker_id = next(b for b in cluster.broker_ids if b != cluster.controller.id)
+    path = f"/brokers/ids/{broker_id}"
+    before = cluster.zookeeper.stat(path).czxid
+    cluster.zookeeper.expire_session(broker_id)
+    cluster.wait_until(
+        lambda: (
+            str(broker_id) in cluster.zookeeper.children("/brokers/ids")
+            and cluster.zookeeper.stat(path).czxid > before
+        ),
+        60,
+    )
+    assert cluster.broker(broker_id).is_alive
+
+
+def test_a_topic_can_grow_change_and_go(cluster):
+    cluster.create_topic("orders", partitions=1, replication_factor=2)
+    cluster.create_partitions("orders", 3)
+    assert cluster.partition("orders", 2).leader is not None
+    cluster.alter_config("orders", {"min.insync.replicas": "2"})
+    cluster.delete_topic("orders")
+    assert cluster.topics() == []
+    with pytest.raises(UsageError, match="there is no partition orders-0"):
+        cluster.partition("orders", 0)
+
+
+def test_refusals_carry_kafkas_error(cluster):
+    cluster.create_topic("orders")
+    with pytest.raises(KafkaError) as refused:
+        cluster.create_topic("orders")
+    assert refused.value.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    with pytest.raises(KafkaError) as refused:
+        cluster.create_topic("wide", replication_factor=9)
+    assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_injected_errors_hit_the_next_requests_only(cluster):
+    cluster.create_topic("orders")
+    injection = cluster.inject("Produce", error="NOT_ENOUGH_REPLICAS", times=2)
+    assert cluster.produce("orders", "value") == 0  # retried past both
+    assert injection.applied == 2
+    cluster.inject("produce", error="MESSAGE_TOO_LARGE")
+    with pytest.raises(KafkaError, match="MESSAGE_TOO_LARGE"):
+        cluster.produce("orders", "value")
+    assert cluster.produce("orders", "value") == 1
+
+
+def test_observers_see_every_message_until_they_end(cluster):
+    seen = []
+    end = cluster.observe(lambda delivery: seen.append(type(delivery.message).__name__))
+    cluster.create_topic("orders")
+    end()
+    count = len(seen)
+    assert "CreateTopicsRequest" in seen
+    assert "LeaderAndIsrRequest" in seen
+    cluster.create_topic("more")
+    assert len(seen) == count
+
+
+def test_a_preferred_election_brings_leadership_back(cluster):
+    """CP-120 by the API: L=o again, epoch +1; CP-124: a second time it is not needed."""
+    cluster.create_topic("orders", assignment={0: [1, 2, 3]})
+    cluster.broker(1).shutdown()
+    cluster.broker(1).start()
+    cluster.wait_until(lambda: fully_replicated(cluster, ["orders"]), 60)
+    assert cluster.partition("orders", 0).leader != 1
+    outcome = cluster.elect_leaders("preferred", [("orders", 0)])
+    assert list(outcome.values()) == [ErrorCode.NONE]
+    assert cluster.partition("orders", 0).leader == 1
+    again = cluster.elect_leaders("preferred", [("orders", 0)])
+    assert list(again.values()) == [ErrorCode.ELECTION_NOT_NEEDED]
+
+
+def test_a_reassigned_partition_moves_with_its_records(cluster):
+    cluster.create_topic("orders", assignment={0: [1]})
+    cluster.produce("orders", "moved")
+    cluster.reassign_partitions({("orders", 0): [2, 3]})
+    cluster.wait_until(lambda: cluster.partition("orders", 0).replicas == (2, 3), 60)
+    cluster.wait_until(lambda: not cluster.reassignments(), 60)
+    cluster.wait_until(lambda: fully_replicated(cluster, ["orders"]), 60)
+    assert [r.value for r in cluster.consume("orders")] == [b"moved"]
+
+
+def test_an_isolated_leader_loses_its_partition_and_heals(cluster):
+    cluster.create_topic("orders", assignment={0: [1, 2, 3]})
+    cluster.network.isolate(1)
+    cluster.wait_until(lambda: cluster.controller.id in (2, 3), 60)
+    cluster.wait_until(lambda: cluster._leader_in_metadata(_key("orders")) in (2, 3), 60)
+    cluster.network.heal()
+    cluster.wait_until(
+        lambda: cluster.controller.id is not None and fully_replicated(cluster, ["orders"]), 120
+    )
+
+
+def _key(topic):
+    from fakekafka.protocol.values import TopicPartition
+
+    return TopicPartition(topic, 0)
+
+
+def test_a_paused_broker_goes_on_where_it_stopped(cluster):
+    cluster.create_topic("orders", assignment={0: [1, 2]}, config={"min.insync.replicas": "1"})
+    other = 3
+    cluster.broker(other).pause()
+    cluster.produce("orders", "meanwhile")
+    cluster.broker(other).resume()
+    assert cluster.broker(other).state == "running"
+
+
+def test_misuse_says_what_would_be_right(cluster):
+    with pytest.raises(UsageError, match=r"there is no broker 9; ids are \[1, 2, 3\]"):
+        cluster.broker(9)
+    with pytest.raises(UsageError, match="did you mean 'Produce'"):
+        cluster.inject("Produec", error="NONE")
+    with pytest.raises(UsageError, match="did you mean 'NOT_CONTROLLER'"):
+        cluster.inject("Produce", error="NOT_CONTROLER")
+    with pytest.raises(UsageError, match="is already running"):
+        cluster.broker(1).start()
+    with pytest.raises(UsageError, match="needs an error, a delay_ms or disconnect"):
+        cluster.inject("Produce")
+    with pytest.raises(UsageError, match="there is no machine 'mars'"):
+        cluster.network.isolate("mars")
+
+
+def test_a_condition_that_never_holds_times_out(cluster):
+    with pytest.raises(WaitTimeout, match="did not hold within"):
+        cluster.wait_until(lambda: False, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"brokers": 0}, "at least one broker"),
+        ({"zookeepers": 0}, "at least one ZooKeeper"),
+        ({"racks": ["a"]}, "racks names 1 racks for 3 brokers"),
+        ({"ports": [1]}, "ports names 1 ports for 3 brokers"),
+        ({"runtime": "quantum"}, "runtime must be 'live' or 'threaded'"),
+        ({"kafka_version": "4.0"}, "is not emulated"),
+        ({"config": {"num.partition": 1}}, "did you mean 'num.partitions'"),
+        ({"config": {"num.partitions": "many"}}, "Not a number"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused_at_once(arguments, text):
+    with pytest.raises(UsageError, match=text):
+        Cluster(**arguments)
+
+
+def test_reset_empties_a_cluster_and_revives_its_brokers():
+    with Cluster(brokers=3) as cluster:
+        cluster.create_topic("a", partitions=2, replication_factor=3)
+        cluster.create_topic("b")
+        cluster.broker(2).kill()
+        cluster.inject("Metadata", error="LEADER_NOT_AVAILABLE", times=5)
+        cluster.reset()
+        assert cluster.topics() == []
+        assert cluster.broker(2).is_alive
+        assert cluster.runtime.network.interceptors == []
+
+
+async def _use_async_cluster():
+    async with Cluster(brokers=1) as cluster:
+        return cluster.bootstrap_servers
+
+
+def test_a_cluster_is_an_async_context_manager_too():
+    import asyncio
+
+    assert asyncio.run(_use_async_cluster()).startswith("127.0.0.1:")
+
+
+def _resident_bytes():
+    gc.collect()
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_two_hundred_clusters_leave_nothing_behind():
+    """Threads and descriptors are where they were, memory within 5 %."""
+
+    def use():
+        with Cluster(brokers=3) as cluster:
+            cluster.create_topic("orders", replication_factor=3)
+            cluster.produce("orders", "x")
+
+    for _ in range(20):
+        use()
+    threads, files, memory = threading.active_count(), _open_files(), _resident_bytes()
+    for _ in range(200):
+        use()
+    assert threading.active_count() == threads
+    assert _open_files() == files
+    assert _resident_bytes() <= memory * 1.05

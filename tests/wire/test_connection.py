@@ -1,0 +1,415 @@
+"""Connections: frames, order, backpressure, acks=0, the end; on asyncio and uvloop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import logging
+import socket
+import struct
+
+import pytest
+from kio.schema.produce.v9.request import PartitionProduceData, TopicProduceData
+
+from fakekafka.protocol.awaiting import Disconnected
+from fakekafka.protocol.data import (
+    MetadataRequest,
+    MetadataResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.wire.connection import Connection
+
+METADATA = MetadataResponse((), "cluster", -1, ())
+
+
+def produce_fields(records=b"batch", acks=-1, partitions=(0,)):
+    return {
+        "acks": acks,
+        "timeout": datetime.timedelta(seconds=1),
+        "topic_data": (
+            TopicProduceData(
+                name="orders",
+                partition_data=tuple(
+                    PartitionProduceData(index=number, records=records) for number in partitions
+                ),
+            ),
+        ),
+    }
+
+
+def produced(error=ErrorCode.NONE):
+    result = ProducePartitionResponse(TopicPartition("orders", 0), error, 41, -1, 0)
+    return ProduceResponse((result,))
+
+
+def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_client(wire):
+    """Client id, version and host travel with the request; the correlation id comes back."""
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: METADATA
+        client.request(3, 9, 77, topics=None, include_cluster_authorized_operations=False,
+                       include_topic_authorized_operations=False)  # fmt: skip
+        correlation_id, response = await client.response(3, 9)
+        assert (77, "cluster", -1) == (
+            correlation_id,
+            response.cluster_id,
+            response.controller_id,
+        )
+        assert MetadataRequest(None) == wire.backend.requests[0]
+        context = wire.backend.contexts[0]
+        assert ("raw", 9, "127.0.0.1") == (
+            context.client_id,
+            context.api_version,
+            context.client_host,
+        )
+
+    wire.run(test())
+
+
+def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(wire):
+    """The second frame waits until the first request is answered, as on a muted channel."""
+
+    async def test():
+        client = await wire.connect()
+        for correlation_id in range(5):
+            client.request(3, 1, correlation_id, topics=())
+        await wire.until(lambda: wire.backend.requests)
+        await asyncio.sleep(0.005)
+        assert 1 == len(wire.backend.requests)
+        for correlation_id in range(5):
+            await wire.until(lambda: wire.backend.responders)
+            wire.backend.responders.pop()(METADATA)
+            assert correlation_id == (await client.response(3, 1))[0]
+        assert 5 == len(wire.backend.requests)
+
+    wire.run(test())
+
+
+def test_a_frame_may_come_byte_by_byte(wire, frames):
+    """A frame is complete when its last byte is there and not before."""
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: METADATA
+        for byte in frames[0](3, 1, 5, topics=()):
+            client.send(bytes([byte]))
+            await asyncio.sleep(0)
+        assert 5 == (await client.response(3, 1))[0]
+
+    wire.run(test())
+
+
+@pytest.mark.parametrize("size", [100, 4000, 5000, 70_000, 3_000_000])
+def test_frames_of_any_size_arrive_whole_between_small_ones(wire, frames, size):
+    """Small frames are cut from the receive buffer, large ones are received in place."""
+    records = bytes(range(256)) * (size // 256 + 1)
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: (
+            produced() if isinstance(request, ProduceRequest) else METADATA
+        )
+        small = frames[0](3, 1, 1, topics=())
+        big = frames[0](0, 9, 2, **produce_fields(records))
+        client.send(small + big + small + big + small)
+        for key, version, correlation_id in [(3, 1, 1), (0, 9, 2), (3, 1, 1), (0, 9, 2), (3, 1, 1)]:
+            assert correlation_id == (await client.response(key, version))[0]
+        for request in wire.backend.requests[1:4:2]:
+            assert records == bytes(request.partitions[0].records)
+
+    wire.run(test())
+
+
+def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire, frames):
+    """Nothing is copied on the way from the socket to the log."""
+
+    async def test():
+        client = await wire.connect()
+        client.send(frames[0](0, 9, 2, **produce_fields(b"x" * 100_000, partitions=(0, 1))))
+        await wire.until(lambda: wire.backend.requests)
+        first, second = wire.backend.requests[0].partitions
+        assert isinstance(first.records, memoryview)
+        assert first.records.obj is second.records.obj
+        assert 100_000 == len(first.records)
+
+    wire.run(test())
+
+
+def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire):
+    """DP: produce with acks=0 gets no response (data_plane 5.2)."""
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: (
+            produced() if isinstance(request, ProduceRequest) else METADATA
+        )
+        client.request(0, 9, 1, **produce_fields(acks=0))
+        client.request(3, 1, 2, topics=())
+        assert 2 == (await client.response(3, 1))[0]
+
+    wire.run(test())
+
+
+def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(wire, caplog):
+    """So the client learns that it must refresh its metadata (data_plane 5.2)."""
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: produced(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        client.request(0, 9, 1, **produce_fields(acks=0))
+        assert await client.ended()
+
+    wire.run(test())
+    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("error", [KafkaError(ErrorCode.NETWORK_EXCEPTION), Disconnected("gone")])
+def test_an_exception_as_the_answer_closes_the_connection_silently(wire, caplog, error):
+    """A stopped broker or an injected disconnect is nothing to log."""
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: error
+        client.request(3, 1, 1, topics=())
+        assert await client.ended()
+
+    wire.run(test())
+    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(wire, caplog):
+    """A bug behind the listener shows up with its traceback; other clients go on."""
+
+    async def test():
+        first, second = await wire.connect(), await wire.connect()
+        wire.backend.answer = lambda request: 1 // 0 if request.topics == () else METADATA
+        first.request(3, 1, 1, topics=())
+        assert await first.ended()
+        second.request(3, 1, 2, topics=None)
+        assert 2 == (await second.response(3, 1))[0]
+
+    wire.run(test())
+    (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert (logging.ERROR, ZeroDivisionError) == (record.levelno, record.exc_info[0])
+
+
+def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(wire):
+    """A backend may answer late or twice without harm."""
+
+    async def test():
+        client = await wire.connect()
+        client.request(3, 1, 1, topics=())
+        client.request(3, 1, 2, topics=())
+        await wire.until(lambda: wire.backend.responders)
+        respond = wire.backend.responders.pop()
+        respond(METADATA)
+        respond(METADATA)
+        assert 1 == (await client.response(3, 1))[0]
+        await wire.until(lambda: wire.backend.responders)
+        await client.close()
+        await wire.until(lambda: not wire.listener.connections)
+        wire.backend.responders.pop()(METADATA)
+
+    wire.run(test())
+
+
+def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire):
+    """Wire 3: OffsetFetch 8 and later is batched; the answers keep the order of the groups."""
+    from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
+
+    async def test():
+        client = await wire.connect()
+        groups = tuple(OffsetFetchRequestGroup(group_id=name, topics=None) for name in "ab")
+        client.request(9, 8, 1, groups=groups)
+        await wire.until(lambda: len(wire.backend.responders) == 2)
+        assert [OffsetFetchRequest(name, None) for name in "ab"] == wire.backend.requests
+        first, second = wire.backend.responders
+        second(OffsetFetchResponse(ErrorCode.NONE, ()))
+        second(OffsetFetchResponse(ErrorCode.NONE, ()))
+        first(OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ()))
+        _, response = await client.response(9, 8)
+        assert [("a", 16), ("b", 0)] == [
+            (group.group_id, group.error_code.value) for group in response.groups
+        ]
+        client.request(9, 8, 2, groups=())
+        _, response = await client.response(9, 8)
+        assert () == response.groups
+
+    wire.run(test())
+
+
+def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire, frames):
+    """A client that sends without reading cannot fill the memory."""
+    many = 20_000
+
+    async def test():
+        client = await wire.connect()
+        frame = frames[0](3, 1, 1, topics=())
+        client.send(frame * many)
+        await wire.until(lambda: wire.backend.responders)
+        (connection,) = wire.listener.connections
+        await asyncio.sleep(0.02)
+        assert len(connection._waiting) < many / 2
+        wire.backend.answer = lambda request: METADATA
+        wire.backend.responders.pop()(METADATA)
+        for _ in range(many):
+            await client.frame()
+        assert many == len(wire.backend.requests)
+
+    wire.run(test())
+
+
+def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire):
+    """Responses pile up to the transport's limit only."""
+    many = 300
+    big = MetadataResponse((), "x" * 30_000, -1, ())
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: big
+        client.writer.transport.pause_reading()
+        for correlation_id in range(many):
+            client.request(3, 2, correlation_id, topics=())
+        await wire.until(lambda: wire.listener.connections[0]._writing_paused)
+        processed = len(wire.backend.requests)
+        await asyncio.sleep(0.01)
+        assert processed == len(wire.backend.requests) < many
+        client.writer.transport.resume_reading()
+        for correlation_id in range(many):
+            assert correlation_id == (await client.response(3, 2))[0]
+
+    wire.run(test())
+
+
+def test_clients_connect_before_the_listener_serves(wire):
+    """The port is known and connections queue from ``bind`` on."""
+    port = wire.listener.bind()
+    early = socket.create_connection(("127.0.0.1", port))
+
+    async def test():
+        await wire.until(lambda: wire.listener.connections)
+
+    wire.run(test())
+    early.close()
+
+
+@pytest.mark.parametrize("keep_port", [False, True])
+def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(wire, keep_port):
+    """A killed broker's sockets are gone the moment it is; a started one has its port again."""
+
+    async def test():
+        client = await wire.connect()
+        await wire.until(lambda: wire.listener.connections)
+        port = wire.listener.port
+        wire.listener.close(keep_port=keep_port)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1)
+        assert await client.ended()
+        assert () == wire.listener.connections
+        wire.listener.serve()
+        assert port == wire.listener.port
+        again = await wire.connect()
+        wire.backend.answer = lambda request: METADATA
+        again.request(3, 1, 1, topics=())
+        assert 1 == (await again.response(3, 1))[0]
+
+    wire.run(test())
+
+
+def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire):
+    """No connection outlives its listener."""
+
+    async def test():
+        client = socket.create_connection(("127.0.0.1", wire.listener.port))
+        wire.listener._accept()
+        wire.listener.close()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert () == wire.listener.connections
+        client.settimeout(2)
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+        client.close()
+
+    wire.run(test())
+
+
+def test_a_kept_port_is_not_given_to_others(wire):
+    """While a broker is down nobody else gets its port."""
+
+    async def test():
+        port = wire.listener.port
+        wire.listener.close(keep_port=True)
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+
+    wire.run(test())
+
+
+def test_nagle_is_off(wire):
+    """Small responses leave at once."""
+
+    async def test():
+        await wire.connect()
+        await wire.until(lambda: wire.listener.connections)
+        connection: Connection = wire.listener.connections[0]
+        sock = connection._transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+    wire.run(test())
+
+
+def test_an_idle_client_that_has_spoken_is_disconnected_silently(make_wire, caplog):
+    """connections.max.idle.ms closes quietly; a request in processing is no idleness."""
+    wire = make_wire(idle_ms=30)
+
+    async def test():
+        client = await wire.connect()
+        client.request(3, 1, 1, topics=())
+        await asyncio.sleep(0.05)
+        wire.backend.responders.pop()(METADATA)
+        assert 1 == (await client.response(3, 1))[0]
+        assert await client.ended()
+
+    wire.run(test())
+    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_a_taken_port_is_named_in_the_error(wire, make_wire):
+    """The message says which broker, which address, and what to do."""
+    from fakekafka.protocol.errors import UsageError
+
+    port = wire.listener.bind()
+    other = make_wire()
+    other.listener.port = port
+    with pytest.raises(UsageError, match=rf"broker 7 cannot listen on 127.0.0.1:{port}: .*in use"):
+        other.listener.bind()
+    other.listener.port = 0
+
+
+def test_large_answers_are_sent_as_stored(wire, frames):
+    """Stored batches reach the transport as the same objects, in few buffers."""
+    from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
+    from fakekafka.protocol.record_batch import RecordBatch
+
+    batches = tuple(RecordBatch(bytes([65 + n]) * 100_000, n, n) for n in range(3))
+    response = FetchResponse(
+        ErrorCode.NONE,
+        0,
+        (FetchPartitionResponse(TopicPartition("t", 0), ErrorCode.NONE, 1, 1, 0, batches),),
+    )
+    parts = wire.listener.codec.encode_frame(1, 12, 9, response)
+    assert [id(batch.data) for batch in batches] == [id(part) for part in parts[1:4]]
+    assert 5 == len(parts)
+    whole = b"".join(parts)
+    assert struct.unpack(">i", whole[:4])[0] == len(whole) - 4
+    _, entity = frames[1](1, 12, whole[4:])
+    assert b"".join(batch.data for batch in batches) == entity.responses[0].partitions[0].records

@@ -1,0 +1,68 @@
+"""Run a trace's scenario again and compare: does the run still give the same events?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .diff import Difference, first_difference
+from .events import TraceError
+from .recorder import Recorder
+from .trace import Trace
+
+RunAgain = Callable[[dict[str, Any], Recorder], object]
+"""Runs what a header describes, from its seed, into a recorder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What running again gave."""
+
+    holds: bool
+    recorded: str
+    """Fingerprint in the file."""
+    replayed: str
+    events: int
+    """Events of the new run."""
+    difference: Difference | None
+    """The first event that came out otherwise."""
+
+
+def refusal(trace: Trace) -> str | None:
+    """Why a trace cannot be run again; None when it can."""
+    mode = trace.header.get("mode")
+    if mode != "sim":
+        return (
+            f"it was recorded in mode {mode!r}: real time and threads do not repeat; only "
+            "simulations (mode 'sim') can be run again"
+        )
+    if trace.header.get("part"):
+        return f"it holds only a part of its run ({trace.header['part']})"
+    if trace.problem is not None or trace.fingerprint is None:
+        return f"it is not whole ({trace.problem}), so there is no fingerprint to compare with"
+    if trace.header.get("seed") is None:
+        return "its header has no seed"
+    if not trace.header.get("scenario"):
+        return "its header has no scenario to run"
+    return None
+
+
+def verify(trace: Trace, run_again: RunAgain) -> Verdict:
+    """Run the scenario in the header again and compare fingerprints.
+
+    Raises ``TraceError`` with the reason when the trace cannot be run again.
+    """
+    reason = refusal(trace)
+    if reason is not None:
+        raise TraceError(f"this trace cannot be verified: {reason}")
+    limit = trace.header.get("record_bytes_limit", 64)
+    recorder = Recorder(record_bytes_limit=limit)
+    run_again(trace.header, recorder)
+    replayed = recorder.fingerprint()
+    recorded = trace.fingerprint
+    assert recorded is not None
+    difference = None
+    if replayed != recorded:
+        difference = first_difference(trace, recorder.trace(trace.header))
+    return Verdict(replayed == recorded, recorded, replayed, len(recorder), difference)
