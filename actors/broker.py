@@ -17,7 +17,7 @@ from ..protocol.control import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
 from ..protocol.values import BrokerInfo, EndPoint
 from ..replication.fetcher_manager import FetcherManager
 from ..replication.metadata_cache import MetadataCache
@@ -55,6 +55,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         controller_node: ControllerActor,
         endpoint: EndPoint,
         exited: Callable[[], object],
+        halted: Callable[[str], object],
     ) -> None:
         super().__init__(runtime, name, process)
         self.spec = spec
@@ -72,6 +73,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         self.waiters = MetadataWaiters(self)
         self.producer_ids = ProducerIds(self.broker_id, self.zk)
         self._exited = exited
+        self._halted = halted
         self._early: deque[Delivery] = deque()
         self._shutdown: Pending[bool] | None = None
         self.dynamic_config = DynamicConfigManager(
@@ -85,8 +87,10 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         )
         self.fetcher_manager = FetcherManager(
             broker_id=self.broker_id,
+            host=self,
             config=self.config,
             behaviour=self.behaviour,
+            broker_epoch=lambda: self.controller.broker_epoch,
             start_fetcher=self._start_fetcher,
             stop_fetcher=self._stop_fetcher,
         )
@@ -104,6 +108,8 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         )
         self.offsets = OffsetManager(self, self.config, self.replica_manager)
         self.replica_manager.on_leadership_change = self.offsets.leadership_changed
+        self.replica_manager.on_log_dir_failure = self._log_dir_failed
+        self.replica_manager.on_halt = self._halt_process
         self.admin = AdminManager(
             host=self,
             config=self.config,
@@ -174,7 +180,6 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
             self.set_state("pending_controlled_shutdown")
             moved = await self._controlled_shutdown()
         self.set_state("shutting_down")
-        self.fetcher_manager.close()
         self.replica_manager.shutdown(checkpoint=True)
         await self.controller.shutdown()
         await self.controller_node.zk_client.close()
@@ -205,9 +210,28 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         return False
 
     def on_halt(self) -> None:
-        self.replica_manager.crash()
+        self.replica_manager.shutdown(checkpoint=False)
         if not self.running.done:
             self.running.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "killed"))
+
+    # -- disks ---------------------------------------------------------------------------------
+
+    def fail_log_dir(self, index: int) -> None:
+        """Let a log directory fail; ``UsageError`` when there is none of that number."""
+        directories = self.spec.disk.directories
+        if not 0 <= index < len(directories):
+            raise UsageError(
+                f"{self.name} has no log directory {index}; there are {len(directories)}"
+            )
+        self.replica_manager.handle_log_dir_failure(directories[index])
+
+    def _log_dir_failed(self, directory: str) -> None:
+        self.runtime.note("fault", self.name, f"log directory {directory} failed")
+        self.start_task(self.zk.propagate_log_dir_event(self.broker_id))
+
+    def _halt_process(self, reason: str) -> None:
+        # Not from within the handler that found out: its node is among those that end.
+        self.runtime.call_later(None, 0, lambda: None if self.stopped else self._halted(reason))
 
     # -- fetchers ------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class BrokerProcess:
         )
         self.controller_node = controller
         self.broker = self.runtime.spawn(
-            Broker, self.name, self.process, spec, controller, endpoint, self._exited
+            Broker, self.name, self.process, spec, controller, endpoint, self._exited, self.halt
         )
 
     def kill(self) -> None:

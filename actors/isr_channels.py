@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ..protocol.awaiting import Pending
 from ..protocol.control import AlterIsrRequest, AlterIsrResponse
-from ..protocol.errors import ErrorCode
 from ..protocol.values import LeaderAndIsr, TopicPartition
 from ..replication.isr import AlterIsrManager, IsrUpdater, ZooKeeperIsrManager
 from .channels import sleep
@@ -32,7 +31,7 @@ def make_isr_updater(broker: Broker) -> IsrUpdater:
         topic_partition: TopicPartition,
         leader_and_isr: LeaderAndIsr,
         controller_epoch: int,
-        callback: Callable[[ErrorCode, LeaderAndIsr | None], object],
+        callback: Callable[[int | None], object],
     ) -> None:
         broker.start_task(
             _write_isr(broker, topic_partition, leader_and_isr, controller_epoch, callback)
@@ -49,15 +48,11 @@ async def _write_isr(
     topic_partition: TopicPartition,
     leader_and_isr: LeaderAndIsr,
     controller_epoch: int,
-    callback: Callable[[ErrorCode, LeaderAndIsr | None], object],
+    callback: Callable[[int | None], object],
 ) -> None:
-    version = await broker.zk.update_partition_isr(
-        topic_partition, leader_and_isr, controller_epoch
+    callback(
+        await broker.zk.update_partition_isr(topic_partition, leader_and_isr, controller_epoch)
     )
-    if version is None:
-        callback(ErrorCode.INVALID_UPDATE_VERSION, None)
-    else:
-        callback(ErrorCode.NONE, leader_and_isr.with_zk_version(version))
 
 
 class _AlterIsrChannel:

@@ -30,7 +30,7 @@ from ..protocol.data import (
 from ..protocol.errors import ErrorCode
 from ..protocol.record_batch import Record, build_batch
 from ..protocol.values import TopicPartition
-from .java_hash import partition_of
+from ..replication.fetcher_manager import java_string_hash
 from .offset_records import (
     OFFSETS_TOPIC,
     OffsetKey,
@@ -43,6 +43,7 @@ from .offset_records import (
 
 if TYPE_CHECKING:
     from ..protocol.host import Host
+    from ..replication.partition import Partition
     from ..replication.replica_manager import ReplicaManager
 
 _APPEND_ERRORS = {
@@ -70,25 +71,25 @@ class OffsetManager:
         """Partition of ``__consumer_offsets`` whose leader coordinates the group."""
         known = self._replicas.metadata_cache.partition_count(OFFSETS_TOPIC)
         count = known or self._config["offsets.topic.num.partitions"]
-        return partition_of(group_id, count)
+        value = java_string_hash(group_id)
+        return (0 if value == -(1 << 31) else abs(value)) % count
 
     # -- leadership ----------------------------------------------------------------------------
 
     def leadership_changed(
-        self, leaders: Iterable[TopicPartition], followers: Iterable[TopicPartition]
+        self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
         """Load partitions of the internal topic that this broker leads now, drop the others."""
         for partition in leaders:
-            if partition.topic == OFFSETS_TOPIC:
-                self._owned[partition.partition] = self._load(partition)
+            if partition.topic_partition.topic == OFFSETS_TOPIC:
+                self._owned[partition.topic_partition.partition] = self._load(partition)
         for partition in followers:
-            if partition.topic == OFFSETS_TOPIC:
-                self._owned.pop(partition.partition, None)
+            if partition.topic_partition.topic == OFFSETS_TOPIC:
+                self._owned.pop(partition.topic_partition.partition, None)
 
-    def _load(self, where: TopicPartition) -> dict[OffsetKey, OffsetValue]:
+    def _load(self, hosted: Partition) -> dict[OffsetKey, OffsetValue]:
         offsets: dict[OffsetKey, OffsetValue] = {}
-        hosted = self._replicas.partition(where)
-        if hosted is None or hosted.log is None:
+        if hosted.log is None:
             return offsets
         for batch in hosted.log.batches():
             if batch.is_control:

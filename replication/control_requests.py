@@ -93,10 +93,7 @@ class ControlRequestHandling(PartitionHost):
             return ErrorCode.KAFKA_STORAGE_ERROR, None
         partition = self._partitions.get(topic_partition)
         if partition is None:
-            partition = Partition(
-                topic_partition, self.context, self._settings_of(topic_partition.topic)
-            )
-            self._partitions[topic_partition] = partition
+            partition = self._register(topic_partition)
         topic_id = topic_ids.get(topic_partition.topic, "")
         if topic_id and partition.topic_id and partition.topic_id != topic_id:
             return ErrorCode.INCONSISTENT_TOPIC_ID, None
@@ -240,9 +237,7 @@ class ControlRequestHandling(PartitionHost):
         return ErrorCode.FENCED_LEADER_EPOCH
 
     def _delete_partition(self, topic_partition: TopicPartition) -> ErrorCode:
-        partition = self._partitions.pop(topic_partition, None)
-        if partition is not None:
-            partition.delete()
+        self._unregister(topic_partition)
         self._high_watermarks.pop(topic_partition, None)
         try:
             self.disk.delete_log(topic_partition)

@@ -84,14 +84,15 @@ class DelayedFetch(DelayedOperation):
 
     __slots__ = (
         "api_version",
-        "foreign",
         "handler",
         "has_client_metadata",
+        "is_fresh",
         "request",
         "require_leader",
         "respond",
         "session",
         "specs",
+        "unread",
     )
 
     def __init__(
@@ -115,10 +116,16 @@ class DelayedFetch(DelayedOperation):
             self.has_client_metadata and handler.behaviour.fetch_from_follower
         )
         self.respond = respond
-        self.foreign: dict[TopicPartition, None] | None = None
-        """Partitions a follower asked for without being assigned to them."""
+        self.unread: dict[TopicPartition, None] | None = None
+        """Partitions whose log was not looked at, so that no growth of it counts: a follower is
+        not assigned to them, or a consumer is sent to another replica."""
+        self.is_fresh = True
+        """Read just now: the first test, before it is watched, has nothing to find."""
 
     def try_complete(self) -> bool:
+        if self.is_fresh:
+            self.is_fresh = False
+            return False
         return self.handler.is_fetch_satisfied(self) and self.force_complete()
 
     def on_complete(self) -> None:

@@ -221,6 +221,7 @@ class FetchHandling(PartitionHost):
         if request.replica_id < 0 and self.selector is not None and operation.has_client_metadata:
             preferred = self._preferred_replica(partition, log, fetch_offset, request.rack_id)
             if preferred >= 0:
+                _leave_unread(operation, topic_partition)
                 response = _empty(topic_partition, log)
                 return _with_preferred_replica(response, preferred), 0
         if spec.last_fetched_epoch >= 0:
@@ -284,9 +285,7 @@ class FetchHandling(PartitionHost):
         """A follower that is not assigned to the partition (data_plane 6.6)."""
         if self.behaviour.foreign_follower_is_error:
             return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
-        if operation.foreign is None:
-            operation.foreign = {}
-        operation.foreign[topic_partition] = None
+        _leave_unread(operation, topic_partition)
         return _empty(topic_partition, log)
 
     def _preferred_replica(
@@ -337,7 +336,7 @@ class FetchHandling(PartitionHost):
                 return True
             if -1 < spec.current_leader_epoch < partition.leader_epoch:
                 return True
-            if operation.foreign is not None and topic_partition in operation.foreign:
+            if operation.unread is not None and topic_partition in operation.unread:
                 continue
             bound = _upper_bound(request, log)
             fetch_offset = spec.fetch_offset
@@ -355,6 +354,12 @@ class FetchHandling(PartitionHost):
                 if end.leader_epoch < epoch or end.end_offset < fetch_offset:
                     return True
         return False
+
+
+def _leave_unread(operation: DelayedFetch, topic_partition: TopicPartition) -> None:
+    if operation.unread is None:
+        operation.unread = {}
+    operation.unread[topic_partition] = None
 
 
 def _upper_bound(request: FetchRequest, log: Log) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..protocol.config import BrokerConfig, TopicConfig
 from ..protocol.errors import ErrorCode, KafkaError
-from ..protocol.host import Host, Timer
+from ..protocol.host import Host
 from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
 from .fetch_session import FetchSessionCache
@@ -20,6 +20,7 @@ from .metadata_cache import MetadataCache
 from .partition import Partition, PartitionContext, TopicSettings
 from .purgatory import Purgatory
 from .replica_selector import replica_selector
+from .timing_wheel import WheelTimer
 
 if TYPE_CHECKING:
     from .disk import Disk
@@ -69,12 +70,17 @@ class PartitionHost:
         self._offline: dict[TopicPartition, None] = {}
         """Partitions that failed with their log directory; disjoint from ``_partitions``."""
         self._settings: dict[str, TopicSettings] = {}
+        self.timer = WheelTimer(host)
         self.produce_purgatory = Purgatory(
-            config["producer.purgatory.purge.interval.requests"]
+            "Produce", self.timer, config["producer.purgatory.purge.interval.requests"]
         )
-        self.fetch_purgatory = Purgatory(config["fetch.purgatory.purge.interval.requests"])
+        self.fetch_purgatory = Purgatory(
+            "Fetch", self.timer, config["fetch.purgatory.purge.interval.requests"]
+        )
         self.delete_purgatory = Purgatory(
-            config["delete.records.purgatory.purge.interval.requests"]
+            "DeleteRecords",
+            self.timer,
+            config["delete.records.purgatory.purge.interval.requests"],
         )
         self.fetch_sessions = FetchSessionCache(
             config["max.incremental.fetch.session.cache.slots"] if behaviour.fetch_sessions else 0,
@@ -107,11 +113,29 @@ class PartitionHost:
 
     # -- creation ---------------------------------------------------------------------------
 
-    def _settings_of(self, topic: str) -> TopicSettings:
+    def _register(self, topic_partition: TopicPartition) -> Partition:
+        """Host a partition that is not hosted yet; it has no role and no log."""
+        topic = topic_partition.topic
         settings = self._settings.get(topic)
         if settings is None:
             settings = self._settings[topic] = TopicSettings(self.topic_config(topic))
-        return settings
+        settings.hosted_count += 1
+        partition = Partition(topic_partition, self.context, settings)
+        self._partitions[topic_partition] = partition
+        return partition
+
+    def _unregister(self, topic_partition: TopicPartition) -> Partition | None:
+        """Host a partition no longer; its object is dead. None if it was not hosted."""
+        partition = self._partitions.pop(topic_partition, None)
+        if partition is None:
+            return None
+        partition.delete()
+        settings = partition.settings
+        settings.hosted_count -= 1
+        if not settings.hosted_count:
+            # A topic of the same name may come back with another configuration.
+            self._settings.pop(topic_partition.topic, None)
+        return partition
 
     def update_topic_config(self, topic: str) -> None:
         """Take a changed topic configuration into force, without a leadership change."""
@@ -125,9 +149,9 @@ class PartitionHost:
 
     def _open_log(self, topic_partition: TopicPartition, is_new: bool) -> Log:
         """Open or create a log and give it its checkpointed high watermark (data_plane 2.4)."""
-        settings = self._settings_of(topic_partition.topic)
+        config = self._settings[topic_partition.topic].config
         try:
-            log = self.disk.open_log(topic_partition, settings.config, is_new=is_new)
+            log = self.disk.open_log(topic_partition, config, is_new=is_new)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         high_watermark = self._high_watermarks.pop(topic_partition, 0)

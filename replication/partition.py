@@ -39,9 +39,17 @@ _ROLL_BACK_ERRORS = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REP
 class TopicSettings:
     """What the partitions of one topic share; a changed configuration is written in here."""
 
-    __slots__ = ("compression_is_zstd", "config", "deletes", "min_insync_replicas")
+    __slots__ = (
+        "compression_is_zstd",
+        "config",
+        "deletes",
+        "hosted_count",
+        "min_insync_replicas",
+    )
 
     def __init__(self, config: TopicConfig) -> None:
+        self.hosted_count = 0
+        """Partitions of the topic hosted by this broker."""
         self.take(config)
 
     def take(self, config: TopicConfig) -> None:

@@ -97,15 +97,9 @@ class ProduceHandling(PartitionHost):
         if acks != ACKS_ALL or not pending:
             respond(ProduceResponse(tuple(responses)))
             return
-        operation = DelayedProduce(self, request.timeout_ms, responses, pending, respond)
-        if not operation.try_complete():
-            self._watch_produce(operation, partitions)
-
-    def _watch_produce(
-        self, operation: DelayedProduce, partitions: tuple[ProducePartition, ...]
-    ) -> None:
         self.produce_purgatory.try_complete_else_watch(
-            operation, [entry.topic_partition for entry in partitions]
+            DelayedProduce(self, request.timeout_ms, responses, pending, respond),
+            [entry.topic_partition for entry in partitions],
         )
 
     def _refusal(self, entry: ProducePartition, context: RequestContext, origin: str) -> ErrorCode:

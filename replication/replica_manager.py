@@ -14,34 +14,209 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..protocol.errors import ErrorCode
+from ..protocol.errors import KafkaError
 from ..protocol.host import Timer
 from ..protocol.values import TopicPartition
 from .control_requests import ControlRequestHandling
 from .fetch import FetchHandling
-from .isr import IsrUpdater
 from .offsets import OffsetsHandling
 from .partition import Partition
 from .produce import ProduceHandling
 
-__all__ = ["IsrUpdater", "ReplicaManager"]
+INITIAL_TASK_DELAY_MS = 30000
+PRODUCER_ID_CHECK_MS = 600000
 
 
 class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlRequestHandling):
-    """Hosts partitions, answers for them, and keeps their logs."""
+    """Hosts partitions, answers for them, and keeps their logs.
 
-    on_log_dir_failure: Callable[[str], object] | None = None
-    """Told the directory that was taken offline, once (control_plane 8.5)."""
-    on_halt: Callable[[str], object] | None = None
-    """0.10: the broker process has to exit, with the reason (data_plane 7.7)."""
+    Construction takes the keywords of ``PartitionHost``. One actor owns it.
+    """
 
     def __init__(self, **surroundings: Any) -> None:
         super().__init__(**surroundings)
+        self.on_log_dir_failure: Callable[[str], object] | None = None
+        """Told each directory taken offline, once (control_plane 8.5)."""
+        self.on_halt: Callable[[str], object] | None = None
+        """The broker process has to exit, with the reason: 0.10 on a position out of range
+        (data_plane 7.7) or on a failed disk."""
         self._timers: dict[str, Timer] = {}
-        self._checkpoints_started = False
+        self._is_running = False
         self.fetcher_manager.bind(self.partition)
         callbacks = self.fetcher_manager.callbacks
-        callbacks.on_appended = self._on_follower_advanced
+        callbacks.on_appended = self.complete_delayed_of
         callbacks.on_storage_failure = self.on_storage_failure
-        callbacks.on_halt = self._on_fetcher_halt
+        callbacks.on_halt = lambda name, reason: self._halt(reason)
         callbacks.is_unclean_election_allowed = self._is_unclean_election_allowed
+
+    # -- life -------------------------------------------------------------------------------
+
+    def startup(self) -> None:
+        """Begin the periodic work. The broker has no leadership yet."""
+        self._is_running = True
+        config = self.config
+        lag_ms_max: int = config["replica.lag.time.max.ms"]
+        self._every("isr-expiration", lag_ms_max // 2, self.shrink_isrs)
+        self._every(
+            "log-retention",
+            config["log.retention.check.interval.ms"],
+            self.apply_retention,
+            INITIAL_TASK_DELAY_MS,
+        )
+        self._every(
+            "flush-checkpoints",
+            config["log.flush.offset.checkpoint.interval.ms"],
+            self.checkpoint_log_offsets,
+            INITIAL_TASK_DELAY_MS,
+        )
+        self._every("producer-id-expiry", PRODUCER_ID_CHECK_MS, self.expire_producer_ids)
+        if config["log.cleaner.enable"]:
+            self._every("log-cleaner", config["log.cleaner.backoff.ms"], self.clean_logs)
+
+    def shutdown(self, checkpoint: bool) -> None:
+        """Stop. With ``checkpoint`` as a controlled stop does: high watermarks, flush, marker."""
+        self.is_shutting_down = True
+        self._is_running = False
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self.timer.close()
+        self.fetcher_manager.shutdown()
+        if checkpoint:
+            self.checkpoint_high_watermarks()
+            self.disk.close()
+
+    def _every(
+        self,
+        name: str,
+        interval_ms: int,
+        task: Callable[[], object],
+        first_delay_ms: int | None = None,
+    ) -> None:
+        def run() -> None:
+            if self._is_running:
+                self._timers[name] = self.host.call_later_ms(interval_ms, run)
+                task()
+
+        delay_ms = interval_ms if first_delay_ms is None else first_delay_ms
+        self._timers[name] = self.host.call_later_ms(delay_ms, run)
+
+    # -- periodic work ----------------------------------------------------------------------
+
+    def shrink_isrs(self) -> None:
+        """Propose ISRs without members that fell behind (data_plane 4.2)."""
+        now_ms = self.host.now_ms()
+        for partition in tuple(self._partitions.values()):
+            if partition.is_leader:
+                partition.maybe_shrink_isr(now_ms)
+
+    def start_high_watermark_checkpoints(self) -> None:
+        """Begin checkpointing high watermarks, once: with the first LeaderAndIsr."""
+        name = "high-watermark-checkpoint"
+        if name not in self._timers and self._is_running:
+            self._every(
+                name,
+                self.config["replica.high.watermark.checkpoint.interval.ms"],
+                self.checkpoint_high_watermarks,
+            )
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermark of every online log, led and followed (data_plane 10.1)."""
+        high_watermarks = dict(self._high_watermarks)
+        for name, partition in self._partitions.items():
+            if partition.log is not None:
+                high_watermarks[name] = partition.log.high_watermark
+        try:
+            self.disk.checkpoint_high_watermarks(high_watermarks)
+        except OSError as error:
+            self._on_disk_error(error)
+
+    # -- failures ---------------------------------------------------------------------------
+
+    def on_storage_failure(self, topic_partition: TopicPartition, error: Exception) -> None:
+        """A log failed under an operation: its whole directory goes offline."""
+        partition = self._partitions.get(topic_partition)
+        log = None if partition is None else partition.log
+        if log is not None:
+            self.handle_log_dir_failure(log.directory)
+        else:
+            self.mark_partition_offline(topic_partition)
+
+    def _on_disk_error(self, error: OSError) -> None:
+        directory = getattr(error, "filename", None)
+        if directory:
+            self.handle_log_dir_failure(directory)
+
+    def handle_log_dir_failure(self, directory: str) -> None:
+        """Take the partitions in a failed directory offline (control_plane 8.5)."""
+        if not self.behaviour.log_dir_failure_handling:
+            self._halt(f"log directory {directory} failed")
+            return
+        failed = [
+            name
+            for name, partition in self._partitions.items()
+            if partition.log is not None and partition.log.directory == directory
+        ]
+        self.disk.fail(directory)
+        for name in failed:
+            self.mark_partition_offline(name)
+        if self.on_log_dir_failure is not None:
+            self.on_log_dir_failure(directory)
+
+    def mark_partition_offline(self, topic_partition: TopicPartition) -> None:
+        """Serve a partition no longer until the broker restarts."""
+        self.fetcher_manager.remove_fetchers((topic_partition,))
+        self._unregister(topic_partition)
+        self._offline[topic_partition] = None
+        self.complete_delayed_of(topic_partition)
+
+    def _halt(self, reason: str) -> None:
+        if self.on_halt is not None:
+            self.on_halt(reason)
+
+    def _is_unclean_election_allowed(self, topic: str) -> bool:
+        return bool(self.topic_config(topic)["unclean.leader.election.enable"])
+
+    # -- gauges -----------------------------------------------------------------------------
+
+    def _count(self, predicate: Callable[[Partition], bool]) -> int:
+        return sum(1 for partition in self._partitions.values() if predicate(partition))
+
+    @property
+    def leader_count(self) -> int:
+        return self._count(lambda partition: partition.is_leader)
+
+    @property
+    def partition_count(self) -> int:
+        return len(self._partitions)
+
+    @property
+    def offline_count(self) -> int:
+        """Replicas that are offline because their log directory failed."""
+        return len(self._offline)
+
+    @property
+    def under_replicated_count(self) -> int:
+        return self._count(lambda partition: partition.is_under_replicated)
+
+    @property
+    def under_min_isr_count(self) -> int:
+        return self._count(lambda partition: partition.is_under_min_isr)
+
+    @property
+    def at_min_isr_count(self) -> int:
+        return self._count(lambda partition: partition.is_at_min_isr)
+
+    @property
+    def isr_shrinks(self) -> int:
+        """Committed removals from an ISR since the start."""
+        return self.context.isr_shrinks
+
+    @property
+    def isr_expands(self) -> int:
+        """Committed additions to an ISR since the start."""
+        return self.context.isr_expands
+
+    @property
+    def failed_isr_updates(self) -> int:
+        return self.context.isr_failed_updates

@@ -237,7 +237,7 @@ def test_timers_fire_in_order_and_die_with_their_node(runtime, settle):
 
 
 def test_a_message_nobody_handles_is_reported(runtime, settle):
-    server, client = _spawn(runtime)
+    _server, client = _spawn(runtime)
     _ask(runtime, client, RelayRequest(1))
     settle(lambda: client.outcomes)
     assert "no handler on_relay_request" in str(client.outcomes[0])

@@ -18,7 +18,8 @@ from fakekafka.testing.checks import (
 
 _path = Path(__file__).with_name("drivers.py")
 _spec = importlib.util.spec_from_file_location("client_drivers", _path)
-assert _spec is not None and _spec.loader is not None
+assert _spec is not None
+assert _spec.loader is not None
 drivers = importlib.util.module_from_spec(_spec)
 sys.modules["client_drivers"] = drivers
 _spec.loader.exec_module(drivers)

@@ -10,8 +10,6 @@ import socket
 import struct
 
 import pytest
-from kio.schema.produce.v9.request import PartitionProduceData, TopicProduceData
-
 from fakekafka.protocol.awaiting import Disconnected
 from fakekafka.protocol.data import (
     MetadataRequest,
@@ -25,6 +23,7 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.wire.connection import Connection
+from kio.schema.produce.v9.request import PartitionProduceData, TopicProduceData
 
 METADATA = MetadataResponse((), "cluster", -1, ())
 
@@ -58,18 +57,18 @@ def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_clien
         client.request(3, 9, 77, topics=None, include_cluster_authorized_operations=False,
                        include_topic_authorized_operations=False)  # fmt: skip
         correlation_id, response = await client.response(3, 9)
-        assert (77, "cluster", -1) == (
+        assert (
             correlation_id,
             response.cluster_id,
             response.controller_id,
-        )
+        ) == (77, "cluster", -1)
         assert MetadataRequest(None) == wire.backend.requests[0]
         context = wire.backend.contexts[0]
-        assert ("raw", 9, "127.0.0.1") == (
+        assert (
             context.client_id,
             context.api_version,
             context.client_host,
-        )
+        ) == ("raw", 9, "127.0.0.1")
 
     wire.run(test())
 
@@ -83,12 +82,12 @@ def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(wire)
             client.request(3, 1, correlation_id, topics=())
         await wire.until(lambda: wire.backend.requests)
         await asyncio.sleep(0.005)
-        assert 1 == len(wire.backend.requests)
+        assert len(wire.backend.requests) == 1
         for correlation_id in range(5):
             await wire.until(lambda: wire.backend.responders)
             wire.backend.responders.pop()(METADATA)
             assert correlation_id == (await client.response(3, 1))[0]
-        assert 5 == len(wire.backend.requests)
+        assert len(wire.backend.requests) == 5
 
     wire.run(test())
 
@@ -102,7 +101,7 @@ def test_a_frame_may_come_byte_by_byte(wire, frames):
         for byte in frames[0](3, 1, 5, topics=()):
             client.send(bytes([byte]))
             await asyncio.sleep(0)
-        assert 5 == (await client.response(3, 1))[0]
+        assert (await client.response(3, 1))[0] == 5
 
     wire.run(test())
 
@@ -138,7 +137,7 @@ def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire, fra
         first, second = wire.backend.requests[0].partitions
         assert isinstance(first.records, memoryview)
         assert first.records.obj is second.records.obj
-        assert 100_000 == len(first.records)
+        assert len(first.records) == 100_000
 
     wire.run(test())
 
@@ -153,7 +152,7 @@ def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire):
         )
         client.request(0, 9, 1, **produce_fields(acks=0))
         client.request(3, 1, 2, topics=())
-        assert 2 == (await client.response(3, 1))[0]
+        assert (await client.response(3, 1))[0] == 2
 
     wire.run(test())
 
@@ -168,7 +167,7 @@ def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(wire,
         assert await client.ended()
 
     wire.run(test())
-    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.NETWORK_EXCEPTION), Disconnected("gone")])
@@ -182,7 +181,7 @@ def test_an_exception_as_the_answer_closes_the_connection_silently(wire, caplog,
         assert await client.ended()
 
     wire.run(test())
-    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(wire, caplog):
@@ -194,7 +193,7 @@ def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(wire, 
         first.request(3, 1, 1, topics=())
         assert await first.ended()
         second.request(3, 1, 2, topics=None)
-        assert 2 == (await second.response(3, 1))[0]
+        assert (await second.response(3, 1))[0] == 2
 
     wire.run(test())
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -212,7 +211,7 @@ def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(wire
         respond = wire.backend.responders.pop()
         respond(METADATA)
         respond(METADATA)
-        assert 1 == (await client.response(3, 1))[0]
+        assert (await client.response(3, 1))[0] == 1
         await wire.until(lambda: wire.backend.responders)
         await client.close()
         await wire.until(lambda: not wire.listener.connections)
@@ -236,12 +235,13 @@ def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire):
         second(OffsetFetchResponse(ErrorCode.NONE, ()))
         first(OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ()))
         _, response = await client.response(9, 8)
-        assert [("a", 16), ("b", 0)] == [
-            (group.group_id, group.error_code.value) for group in response.groups
+        assert [(group.group_id, group.error_code.value) for group in response.groups] == [
+            ("a", 16),
+            ("b", 0),
         ]
         client.request(9, 8, 2, groups=())
         _, response = await client.response(9, 8)
-        assert () == response.groups
+        assert response.groups == ()
 
     wire.run(test())
 
@@ -313,13 +313,13 @@ def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(wir
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=1)
         assert await client.ended()
-        assert () == wire.listener.connections
+        assert wire.listener.connections == ()
         wire.listener.serve()
         assert port == wire.listener.port
         again = await wire.connect()
         wire.backend.answer = lambda request: METADATA
         again.request(3, 1, 1, topics=())
-        assert 1 == (await again.response(3, 1))[0]
+        assert (await again.response(3, 1))[0] == 1
 
     wire.run(test())
 
@@ -333,7 +333,7 @@ def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire):
         wire.listener.close()
         for _ in range(5):
             await asyncio.sleep(0)
-        assert () == wire.listener.connections
+        assert wire.listener.connections == ()
         client.settimeout(2)
         with contextlib.suppress(ConnectionResetError):
             assert client.recv(1) == b""
@@ -376,11 +376,11 @@ def test_an_idle_client_that_has_spoken_is_disconnected_silently(make_wire, capl
         client.request(3, 1, 1, topics=())
         await asyncio.sleep(0.05)
         wire.backend.responders.pop()(METADATA)
-        assert 1 == (await client.response(3, 1))[0]
+        assert (await client.response(3, 1))[0] == 1
         assert await client.ended()
 
     wire.run(test())
-    assert [] == [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_a_taken_port_is_named_in_the_error(wire, make_wire):
@@ -408,7 +408,7 @@ def test_large_answers_are_sent_as_stored(wire, frames):
     )
     parts = wire.listener.codec.encode_frame(1, 12, 9, response)
     assert [id(batch.data) for batch in batches] == [id(part) for part in parts[1:4]]
-    assert 5 == len(parts)
+    assert len(parts) == 5
     whole = b"".join(parts)
     assert struct.unpack(">i", whole[:4])[0] == len(whole) - 4
     _, entity = frames[1](1, 12, whole[4:])

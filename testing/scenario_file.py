@@ -1,0 +1,444 @@
+"""Scenario files: TOML to ``ScenarioSpec``, strictly.
+
+Unknown keys are refused with the nearest valid one; every error names the file, the key and what
+would be right. ``docs`` and ``examples/scenarios`` show the form.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..protocol.config import BrokerConfig, validate_topic_config
+from ..protocol.errors import UsageError
+from ..protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
+from .conditions import BrokerReference, Condition
+from .scenario_faults import ACTIONS, read_fault
+from .scenario_spec import (
+    ClusterSpec,
+    ExpectSpec,
+    LatencySpec,
+    LinkSpec,
+    NetworkSpec,
+    ScenarioSpec,
+    StopSpec,
+    TopicSpec,
+    WorkloadSpec,
+)
+from .scenario_table import ScenarioError, Table, flatten, nearest
+
+METRICS = (
+    "unavailable_ms", "detect_ms", "elect_ms", "propagate_ms", "client_ms", "full_isr_ms",
+    "controller_failover_ms", "controlled_shutdown_ms", "service_ms", "response_ms",
+    "end_to_end_ms", "acknowledged", "failed", "retries", "lost", "duplicated",
+    "unclean_elections", "messages", "events",
+)  # fmt: skip
+"""What a scenario may ask to be reported (bench 3)."""
+
+__all__ = ["ACTIONS", "ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
+           "with_parameters"]  # fmt: skip
+
+
+def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None) -> ScenarioSpec:
+    """Read a scenario file; ``parameters`` (dotted key to value) are set over it.
+
+    Raises ``ScenarioError``, also when the file cannot be read.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(str(path), "", f"cannot be read: {reason}") from None
+    return parse_scenario(text, str(path), parameters)
+
+
+def parse_scenario(
+    text: str, source: str = "<scenario>", parameters: Mapping[str, Any] | None = None
+) -> ScenarioSpec:
+    """A scenario from its TOML text; ``source`` names it in messages."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(source, "", f"is not valid TOML: {error}") from None
+    for key, value in (parameters or {}).items():
+        _set(values, key, value, source)
+    return _read_scenario(values, text, source, dict(parameters or {}))
+
+
+def with_parameters(spec: ScenarioSpec, parameters: Mapping[str, Any]) -> ScenarioSpec:
+    """The same scenario with other values for some dotted keys, such as ``cluster.brokers``."""
+    return parse_scenario(spec.text, spec.source, {**spec.parameters, **parameters})
+
+
+def expand_matrix(spec: ScenarioSpec) -> list[ScenarioSpec]:
+    """One scenario per combination of the matrix, the last key changing fastest.
+
+    Each has its combination in ``parameters`` and no matrix of its own; a scenario without a
+    matrix gives itself.
+    """
+    if not spec.matrix:
+        return [spec]
+    names = list(spec.matrix)
+    combinations = itertools.product(*spec.matrix.values())
+    expanded = []
+    for values in combinations:
+        parameters = {**spec.parameters, **dict(zip(names, values, strict=True))}
+        expanded.append(parse_scenario(spec.text, spec.source, {**parameters, "matrix": {}}))
+    return expanded
+
+
+def _set(values: dict[str, Any], key: str, value: Any, source: str) -> None:
+    """Set a dotted key; what follows ``config`` is one of Kafka's own dotted names."""
+    parts = key.split(".")
+    if "config" in parts[:-1]:
+        cut = parts.index("config") + 1
+        parts = [*parts[:cut], ".".join(parts[cut:])]
+    place: Any = values
+    for number, part in enumerate(parts[:-1]):
+        if isinstance(place, list):
+            if not part.isdigit() or int(part) >= len(place):
+                where = ".".join(parts[:number])
+                raise ScenarioError(source, key, f"{where} has no entry {part!r}")
+            place = place[int(part)]
+        else:
+            place = place.setdefault(part, {})
+        if not isinstance(place, (dict, list)):
+            raise ScenarioError(source, key, f"{'.'.join(parts[: number + 1])} is no table")
+    if isinstance(place, list):
+        raise ScenarioError(source, key, "name a key inside an entry, such as faults.0.at_ms")
+    if parts[-2:-1] == ["config"]:
+        place.update({**flatten(place), parts[-1]: value})
+        for name in [n for n, v in place.items() if isinstance(v, Mapping)]:
+            del place[name]
+        return
+    place[parts[-1]] = copy.deepcopy(value)
+
+
+def _read_scenario(
+    values: dict[str, Any], text: str, source: str, parameters: dict[str, Any]
+) -> ScenarioSpec:
+    root = Table(source, "", values)
+    name = root.text("name", Path(source).stem)
+    description = root.text("description")
+    seed = root.integer("seed", 0)
+    cluster = _read_cluster(root.table("cluster"))
+    network = _read_network(root.table("network"), cluster)
+    workloads = tuple(
+        _read_workload(table, number, cluster)
+        for number, table in enumerate(root.tables("workload"))
+    )
+    stop = _read_stop(root.table("stop"))
+    faults = tuple(read_fault(table, cluster, stop) for table in root.tables("faults"))
+    expect = tuple(_read_expect(table, stop) for table in root.tables("expect"))
+    metrics = root.list("metrics")
+    for metric in metrics:
+        if metric not in METRICS:
+            raise root.error("metrics", f"unknown metric {metric!r}{nearest(str(metric), METRICS)}")
+    matrix = _read_matrix(root, text, source)
+    root.finish()
+    return ScenarioSpec(
+        name=name,
+        description=description,
+        seed=seed,
+        cluster=cluster,
+        network=network,
+        workloads=workloads,
+        faults=faults,
+        stop=stop,
+        expect=expect,
+        metrics=tuple(metrics),
+        matrix=matrix,
+        parameters={key: value for key, value in parameters.items() if key != "matrix"},
+        text=text,
+        source=source,
+    )
+
+
+# -- cluster -----------------------------------------------------------------------------------
+
+
+def _read_cluster(table: Table) -> ClusterSpec:
+    brokers = table.integer("brokers", 3, minimum=1)
+    version = table.text("kafka_version", DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS)
+    config = flatten(table.table("config").rest())
+    try:
+        BrokerConfig(config, version)
+    except ValueError as error:
+        raise table.error("config", str(error)) from None
+    racks = table.list("racks")
+    if racks and len(racks) != brokers:
+        raise table.error("racks", f"names {len(racks)} racks for {brokers} brokers")
+    topics_table = table.table("topics")
+    topics = tuple(
+        _read_topic(Table(table.source, topics_table.path(name), value), name, brokers)
+        for name, value in topics_table.rest().items()
+    )
+    spec = ClusterSpec(
+        brokers=brokers,
+        racks=tuple(None if rack == "" else str(rack) for rack in racks) or None,
+        topics=topics,
+        config=config,
+        kafka_version=version,
+        zookeepers=table.integer("zookeepers", 1, minimum=1),
+    )
+    table.finish()
+    return spec
+
+
+def _read_topic(table: Table, name: str, brokers: int) -> TopicSpec:
+    config = flatten(table.table("config").rest())
+    try:
+        validate_topic_config({key: _config_text(value) for key, value in config.items()})
+    except ValueError as error:
+        raise table.error("config", str(error)) from None
+    assignment = table.list("assignment")
+    for number, replicas in enumerate(assignment):
+        if not isinstance(replicas, list) or not replicas or len(set(replicas)) != len(replicas):
+            raise table.error("assignment", f"partition {number}: {replicas!r} is no replica list")
+        for broker in replicas:
+            if not isinstance(broker, int) or not 1 <= broker <= brokers:
+                raise table.error(
+                    "assignment", f"partition {number}: no broker {broker!r}; ids are 1 to {brokers}"
+                )
+    if assignment and (table.has("partitions") or table.has("replication_factor")):
+        raise table.error("assignment", "stands instead of partitions and replication_factor")
+    factor = table.integer("replication_factor", min(3, brokers), minimum=1)
+    if factor > brokers:
+        raise table.error("replication_factor", f"{factor} replicas need {factor} brokers, not {brokers}")
+    partitions = table.integer("partitions", 1, minimum=1)
+    table.finish()
+    return TopicSpec(
+        name,
+        len(assignment) or partitions,
+        len(assignment[0]) if assignment else factor,
+        tuple(tuple(replicas) for replicas in assignment),
+        {key: _config_text(value) for key, value in config.items()},
+    )
+
+
+def _config_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# -- network -----------------------------------------------------------------------------------
+
+
+def read_latency(table: Table) -> LatencySpec:
+    """``{constant_ms = 1}``, ``{uniform_ms = [0.1, 1]}``, ``{lognormal_ms = [0.5, 0.4]}``."""
+    models = [name for name in ("constant_ms", "uniform_ms", "lognormal_ms") if table.has(name)]
+    table.finish()
+    if len(models) != 1:
+        raise table.error("", "give exactly one of constant_ms, uniform_ms and lognormal_ms")
+    name = models[0]
+    if name == "constant_ms":
+        return LatencySpec("constant", table.number(name, 0.0))
+    values = table.list(name)
+    if len(values) != 2 or not all(
+        isinstance(v, (int, float)) and not isinstance(v, bool) and v >= 0 for v in values
+    ):
+        right = "[low, high]" if name == "uniform_ms" else "[median, sigma]"
+        raise table.error(name, f"must be {right}, not {values!r}")
+    if name == "uniform_ms":
+        if values[0] > values[1]:
+            raise table.error(name, f"the lower bound {values[0]} is above the upper {values[1]}")
+        return LatencySpec("uniform", float(values[0]), float(values[1]))
+    return LatencySpec("lognormal", float(values[0]), float(values[1]))
+
+
+def _read_network(table: Table, cluster: ClusterSpec) -> NetworkSpec:
+    latency = read_latency(table.table("latency")) if table.has("latency") else LatencySpec()
+    links = []
+    for link in table.tables("links"):
+        links.append(
+            LinkSpec(
+                read_machine(link, "source", cluster),
+                read_machine(link, "target", cluster),
+                read_latency(link.table("latency")) if link.has("latency") else None,
+                link.number("loss", 0.0, 0.0, 1.0) if link.has("loss") else None,
+            )
+        )
+        link.finish()
+    spec = NetworkSpec(latency, table.number("loss", 0.0, 0.0, 1.0), tuple(links))
+    table.finish()
+    return spec
+
+
+def read_machine(table: Table, name: str, cluster: ClusterSpec) -> int | str:
+    """A machine of the network: a broker id, or a name such as ``zk-1`` or ``clients``."""
+    if not table.has(name):
+        raise table.error(name, "is missing; write a broker id or a name such as 'zk-1'")
+    return check_machine(table, name, table.raw(name), cluster)
+
+
+def check_machine(table: Table, name: str, value: Any, cluster: ClusterSpec) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= cluster.brokers:
+            raise table.error(name, f"no broker {value}; ids are 1 to {cluster.brokers}")
+        return value
+    if not isinstance(value, str):
+        raise table.error(name, f"must be a broker id or a machine's name, not {value!r}")
+    role, _, number = value.partition("-")
+    limit = {"broker": cluster.brokers, "zk": cluster.zookeepers}.get(role)
+    if limit is not None and not (number.isdigit() and 1 <= int(number) <= limit):
+        raise table.error(name, f"no machine {value!r}; there are {role}-1 to {role}-{limit}")
+    return value
+
+
+# -- workload, stop, expectations, matrix ------------------------------------------------------
+
+
+def _read_workload(table: Table, number: int, cluster: ClusterSpec) -> WorkloadSpec:
+    topics = {topic.name: topic for topic in cluster.topics}
+    default = cluster.topics[0].name if len(topics) == 1 else ""
+    topic = table.text("topic", default)
+    if topic not in topics:
+        raise table.error("topic", f"{topic!r} is not in cluster.topics{nearest(topic, topics)}")
+    model = table.text("model", "open", ("open", "closed"))
+    if model == "open" and table.has("in_flight"):
+        raise table.error("in_flight", "belongs to model = 'closed'; open loops have rate_per_s")
+    if model == "closed" and table.has("rate_per_s"):
+        raise table.error("rate_per_s", "belongs to model = 'open'; closed loops have in_flight")
+    start = table.number("start_ms", 0.0)
+    acks = _read_acks(table)
+    spec = WorkloadSpec(
+        topic=topic,
+        name=table.text("name", f"workload-{number + 1}"),
+        model=model,  # type: ignore[arg-type]
+        rate_per_s=table.number("rate_per_s", 100.0, 0.001),
+        in_flight=table.integer("in_flight", 1, 1),
+        producers=table.integer("producers", 1),
+        consumers=table.integer("consumers", 0),
+        partitions=_read_partitions(table, topics[topic]),
+        record_bytes=_read_sizes(table),
+        acks=acks,
+        idempotent=table.flag("idempotent", acks == -1),
+        linger_ms=table.number("linger_ms", 0.0),
+        start_ms=start,
+        stop_ms=table.number("stop_ms", 0.0, start) if table.has("stop_ms") else None,
+    )
+    if spec.idempotent and acks != -1:
+        raise table.error("idempotent", "needs acks = 'all'")
+    table.finish()
+    return spec
+
+
+def _read_acks(table: Table) -> int:
+    value = table.raw("acks", "all")
+    if value in ("all", -1):
+        return -1
+    if isinstance(value, bool) or value not in (0, 1):
+        raise table.error("acks", f"must be 0, 1 or 'all', not {value!r}")
+    return int(value)
+
+
+def _read_partitions(table: Table, topic: TopicSpec) -> tuple[int, ...] | None:
+    if not table.has("partitions"):
+        return None
+    numbers = table.list("partitions")
+    for number in numbers:
+        if not isinstance(number, int) or not 0 <= number < topic.partitions:
+            last = topic.partitions - 1
+            raise table.error("partitions", f"{topic.name} has partitions 0 to {last}, not {number!r}")
+    if not numbers:
+        raise table.error("partitions", "is empty; leave it out for all partitions")
+    return tuple(numbers)
+
+
+def _read_sizes(table: Table) -> tuple[int, int]:
+    value = table.raw("record_bytes", 100)
+    sizes = value if isinstance(value, list) else [value, value]
+    if len(sizes) != 2 or any(isinstance(s, bool) or not isinstance(s, int) for s in sizes):
+        raise table.error("record_bytes", f"must be a number or [smallest, largest], not {value!r}")
+    if not 0 <= sizes[0] <= sizes[1]:
+        raise table.error("record_bytes", f"must be 0 <= smallest <= largest, not {value!r}")
+    return sizes[0], sizes[1]
+
+
+def read_condition(table: Table, name: str) -> Condition | None:
+    """An expression over the cluster; None when the key is missing."""
+    if not table.has(name):
+        return None
+    return make_condition(table, name, table.text(name))
+
+
+def make_condition(table: Table, name: str, text: Any) -> Condition:
+    if not isinstance(text, str):
+        raise table.error(name, f"must be an expression as text, not {text!r}")
+    try:
+        return Condition(text)
+    except UsageError as error:
+        raise table.error(name, str(error)) from None
+
+
+def _read_stop(table: Table) -> StopSpec:
+    spec = StopSpec(
+        at_ms=table.number("at_ms", 60_000.0),
+        when=read_condition(table, "when"),
+        max_events=table.integer("max_events", 0, 1) if table.has("max_events") else None,
+        settle=table.flag("settle", True),
+        settle_timeout_ms=table.number("settle_timeout_ms", 120_000.0),
+    )
+    table.finish()
+    return spec
+
+
+def _read_expect(table: Table, stop: StopSpec) -> ExpectSpec:
+    that = read_condition(table, "that")
+    if that is None:
+        raise table.error("that", "is missing; write what must hold, such as 'alive(1)'")
+    at_ms = None
+    if table.raw("at_ms", "end") != "end":
+        at_ms = table.number("at_ms", 0.0, 0.0, stop.at_ms)
+    spec = ExpectSpec(that, at_ms, table.number("within_ms", 0.0), table.text("message"))
+    table.finish()
+    return spec
+
+
+def _read_matrix(root: Table, text: str, source: str) -> dict[str, tuple[Any, ...]]:
+    matrix: dict[str, tuple[Any, ...]] = {}
+    for key, values in flatten(root.table("matrix").rest()).items():
+        if not isinstance(values, list) or not values:
+            raise root.error(f"matrix.{key}", f"must be a list of values, not {values!r}")
+        if key.partition(".")[0] == "matrix":
+            raise root.error(f"matrix.{key}", "a matrix cannot vary itself")
+        for value in values:  # each value alone must give a valid scenario
+            try:
+                parse_scenario(text, source, {key: value, "matrix": {}})
+            except ScenarioError as error:
+                if error.key and key.startswith(error.key.partition(".")[0]):
+                    raise root.error(f"matrix.{key}", f"value {value!r}: {error}") from None
+        matrix[key] = tuple(values)
+    return matrix
+
+
+def check_broker(table: Table, name: str, cluster: ClusterSpec) -> BrokerReference:
+    """A broker a fault is about; checked as far as the file tells."""
+    if not table.has(name):
+        raise table.error(name, "is missing; write an id, 'controller' or 'leader:orders-0'")
+    value = table.raw(name)
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise table.error(name, f"must be a broker id or a role, not {value!r}")
+    try:
+        reference = BrokerReference(value)
+    except UsageError as error:
+        raise table.error(name, str(error)) from None
+    if reference.value is not None and not 1 <= reference.value <= cluster.brokers:
+        raise table.error(name, f"no broker {value}; ids are 1 to {cluster.brokers}")
+    if reference.topic:
+        check_partition(table, name, reference.topic, reference.partition, cluster)
+    return reference
+
+
+def check_partition(
+    table: Table, name: str, topic: str, number: int, cluster: ClusterSpec
+) -> None:
+    topics = {spec.name: spec for spec in cluster.topics}
+    if topic not in topics:
+        raise table.error(name, f"topic {topic!r} is not in cluster.topics{nearest(topic, topics)}")
+    if number >= topics[topic].partitions:
+        last = topics[topic].partitions - 1
+        raise table.error(name, f"{topic} has partitions 0 to {last}, not {number}")

@@ -1,0 +1,6 @@
+"""Makes ``replica_cluster``, the helper of this folder's tests, importable."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

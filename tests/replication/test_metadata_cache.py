@@ -1,0 +1,149 @@
+"""The metadata cache merges announcements and answers Metadata from them (data_plane 11.4, 15.4)."""
+
+from __future__ import annotations
+
+from fakekafka.protocol.control import UpdateMetadataPartitionState, UpdateMetadataRequest
+from fakekafka.protocol.data import MetadataRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
+from fakekafka.replication.metadata_cache import MetadataCache, is_valid_topic_name
+
+
+def broker(broker_id: int, listener: str = "PLAINTEXT", rack: str | None = None) -> BrokerInfo:
+    return BrokerInfo(broker_id, (EndPoint("h", 9092, listener),), rack)
+
+
+def state(topic="t", partition=0, leader=1, isr=(1, 2), replicas=(1, 2), epoch=3, offline=()):
+    return UpdateMetadataPartitionState(
+        topic, partition, 1, leader, epoch, isr, 0, replicas, offline
+    )
+
+
+def cache(*states, brokers=(1, 2), controller=1, topic_ids=(), listeners=None):
+    found = MetadataCache(1, "cluster")
+    live = tuple(broker(b, (listeners or {}).get(b, "PLAINTEXT")) for b in brokers)
+    found.update(UpdateMetadataRequest(controller, 1, -1, states, live, topic_ids))
+    return found
+
+
+def only_partition(metadata_cache, api_version=-1, listener="PLAINTEXT"):
+    answer = metadata_cache.metadata(MetadataRequest(None), listener, api_version)
+    return answer.topics[0].partitions[0]
+
+
+def test_states_are_merged_and_brokers_replaced() -> None:
+    """A later update adds partitions and replaces the whole list of live brokers."""
+    found = cache(state(partition=0), brokers=(1, 2))
+    found.update(UpdateMetadataRequest(2, 1, -1, (state(partition=1),), (broker(3),)))
+    assert [s.partition for s in found.topic_partitions("t")] == [0, 1]
+    assert [b.id for b in found.alive_brokers()] == [3]
+    assert found.controller_id == 2
+
+
+def test_the_announced_objects_themselves_are_kept() -> None:
+    """All brokers share one state object per partition."""
+    announced = state()
+    assert cache(announced).partition_state(TopicPartition("t", 0)) is announced
+
+
+def test_negative_controller_id_is_unknown() -> None:
+    """A controller id below zero means that nobody knows; Metadata then says -1."""
+    found = cache(state(), controller=-1)
+    assert found.controller_id is None
+    assert found.metadata(MetadataRequest(())).controller_id == -1
+
+
+def test_deleted_partitions_leave_and_take_the_topic_along() -> None:
+    """Leader -2 removes the partition; the topic and its id go with the last one."""
+    found = cache(state(partition=0), state(partition=1), topic_ids=(("t", "id"),))
+    gone = found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=0, leader=-2),), ()))
+    assert gone == [TopicPartition("t", 0)]
+    assert found.contains_topic("t")
+    found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=1, leader=-2),), ()))
+    assert not found.contains_topic("t")
+    assert found.topic_name("id") is None
+    assert found.topic_id("t") == ""
+
+
+def test_healthy_partition() -> None:
+    """A live leader with the listener asked for is named without an error."""
+    found = only_partition(cache(state()))
+    assert (found.error, found.leader, found.leader_epoch) == (ErrorCode.NONE, 1, 3)
+    assert (found.replicas, found.isr, found.offline_replicas) == ((1, 2), (1, 2), ())
+
+
+def test_dead_leader_is_not_available() -> None:
+    """A leader that is not alive, or no leader, answers LEADER_NOT_AVAILABLE with leader -1."""
+    for found in (cache(state(), brokers=(2,)), cache(state(leader=-1))):
+        partition = only_partition(found)
+        assert (partition.error, partition.leader) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+
+
+def test_missing_listener() -> None:
+    """Without the listener: LISTENER_NOT_FOUND from v6 on, LEADER_NOT_AVAILABLE before."""
+    found = cache(state(), listeners={1: "SSL", 2: "SSL"})
+    assert only_partition(found, 6).error is ErrorCode.LISTENER_NOT_FOUND
+    assert only_partition(found, 5).error is ErrorCode.LEADER_NOT_AVAILABLE
+    assert only_partition(found, 6, "SSL").error is ErrorCode.NONE
+
+
+def test_down_replica_by_version() -> None:
+    """DP-124: a down replica is error 9 and filtered in v0, listed without error from v1 on."""
+    found = cache(state(), brokers=(1,))
+    old = only_partition(found, 0)
+    assert (old.error, old.replicas, old.isr) == (ErrorCode.REPLICA_NOT_AVAILABLE, (1,), (1,))
+    new = only_partition(found, 5)
+    assert (new.error, new.replicas, new.isr) == (ErrorCode.NONE, (1, 2), (1, 2))
+    assert new.offline_replicas == (2,)
+
+
+def test_offline_directories_are_offline_replicas() -> None:
+    """A live broker whose directory failed counts among the offline replicas."""
+    assert only_partition(cache(state(offline=(2,)))).offline_replicas == (2,)
+
+
+def test_which_topics_are_asked_for() -> None:
+    """DP-124: null asks for all; an empty list for all in v0 and for none later."""
+    found = cache(state("a"), state("b"))
+
+    def names(topics, version):
+        return [t.name for t in found.metadata(MetadataRequest(topics), api_version=version).topics]
+
+    assert names(None, 5) == ["a", "b"]
+    assert names((), 0) == ["a", "b"]
+    assert names((), 1) == []
+    assert names(("b", "b"), 5) == ["b"]
+
+
+def test_unknown_and_invalid_names() -> None:
+    """An unknown topic is error 3, a malformed name 17; only the former may be created."""
+    found = cache()
+    request = MetadataRequest(("absent", "no/slash"))
+    errors = [t.error for t in found.metadata(request).topics]
+    assert errors == [
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ]
+    assert found.unknown_topics(request) == ("absent",)
+
+
+def test_topics_by_id() -> None:
+    """A topic can be asked for by id; an unknown id answers UNKNOWN_TOPIC_ID."""
+    found = cache(state(), topic_ids=(("t", "known"),))
+    topics = found.metadata(MetadataRequest((), topic_ids=("known", "other"))).topics
+    assert [(t.name, t.error) for t in topics] == [
+        ("t", ErrorCode.NONE),
+        (None, ErrorCode.UNKNOWN_TOPIC_ID),
+    ]
+
+
+def test_topic_names() -> None:
+    """Kafka's rules for names: length, characters, no dots alone."""
+    assert all(is_valid_topic_name(n) for n in ("a", "a.b_c-1", "x" * 249))
+    assert not any(is_valid_topic_name(n) for n in ("", ".", "..", "x" * 250, "a b", "ä"))
+
+
+def test_internal_topics_are_marked() -> None:
+    """The two topics of the coordinators are internal."""
+    found = cache(state("__consumer_offsets"), state("t"))
+    assert [t.is_internal for t in found.metadata(MetadataRequest(None)).topics] == [True, False]

@@ -1,0 +1,112 @@
+"""What a ZooKeeper server keeps on disk; it outlives the server object."""
+
+from __future__ import annotations
+
+from ..protocol.errors import invariant
+from .messages import ZkResponse
+from .quorum_messages import Txn
+from .tree import TreeSnapshot, ZnodeTree
+
+COMMITTED_LOG_TXNS = 500
+"""Applied transactions kept for bringing a follower up to date without a snapshot."""
+
+
+class ZooKeeperStorage:
+    """The applied tree, the log of transactions around it, and the epochs promised.
+
+    Instead of replaying a log on every start, the tree itself is kept as of the last applied
+    transaction, which is always a committed one. ``log`` ends with what is logged but not known
+    to be committed; only that part can be truncated.
+    """
+
+    __slots__ = ("_applied_count", "_base_zxid", "accepted_epoch", "current_epoch", "log",
+                 "next_session_id", "tree")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.tree = ZnodeTree()
+        self.log: list[Txn] = []
+        self.accepted_epoch = 0
+        """Highest epoch this server has promised to take part in; >= ``current_epoch``."""
+        self.current_epoch = 0
+        """Epoch of the leader whose history this server holds."""
+        self.next_session_id = 0
+        self._applied_count = 0  # log[:_applied_count] is in the tree
+        self._base_zxid = 0  # the transaction before log[0]
+
+    @property
+    def last_logged_zxid(self) -> int:
+        """What leader election compares."""
+        return self.log[-1].zxid if self.log else self.tree.last_zxid
+
+    @property
+    def base_zxid(self) -> int:
+        """The transaction just before the first one in ``log``."""
+        return self._base_zxid if self.log else self.tree.last_zxid
+
+    def append(self, txn: Txn) -> None:
+        """Log a transaction; zxids only grow."""
+        invariant(txn.zxid > self.last_logged_zxid, "a logged zxid did not grow")
+        if not self.log:
+            self._base_zxid = self.tree.last_zxid
+        self.log.append(txn)
+
+    @property
+    def next_unapplied(self) -> Txn | None:
+        """The first logged transaction that is not in the tree yet."""
+        log = self.log
+        return log[self._applied_count] if self._applied_count < len(log) else None
+
+    def apply_next(self) -> tuple[Txn, ZkResponse]:
+        """Apply the first logged transaction that is not in the tree yet."""
+        txn = self.log[self._applied_count]
+        response = self.tree.apply(txn.zxid, txn.time_ms, txn.session_id, txn.request)
+        self._applied_count += 1
+        if self._applied_count >= 2 * COMMITTED_LOG_TXNS:
+            self._base_zxid = self.log[COMMITTED_LOG_TXNS - 1].zxid
+            del self.log[:COMMITTED_LOG_TXNS]
+            self._applied_count -= COMMITTED_LOG_TXNS
+        return txn, response
+
+    def position_of(self, zxid: int) -> int | None:
+        """How many transactions of ``log`` come up to and including ``zxid``.
+
+        None when ``zxid`` is neither in the log nor the one before it.
+        """
+        if zxid == self.base_zxid:
+            return 0
+        index = self.position_at_most(zxid)
+        return index if index and self.log[index - 1].zxid == zxid else None
+
+    def position_at_most(self, zxid: int) -> int:
+        """How many transactions of ``log`` have a zxid not above ``zxid``."""
+        low, high = 0, len(self.log)
+        while low < high:
+            middle = (low + high) // 2
+            if self.log[middle].zxid <= zxid:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def truncate_after(self, zxid: int) -> bool:
+        """Forget what was logged after ``zxid``; False (and nothing done) when that is not an
+        unapplied part of the log."""
+        position = self.position_of(zxid)
+        if position is None or position < self._applied_count:
+            return False
+        del self.log[position:]
+        return True
+
+    def install(self, snapshot: TreeSnapshot) -> None:
+        """Replace tree and log by a snapshot."""
+        self.tree = ZnodeTree.restored(snapshot)
+        self.log.clear()
+        self._applied_count = 0
+
+    def log_after(self, position: int) -> tuple[Txn, ...]:
+        return tuple(self.log[position:])
+
+    def applied_position(self) -> int:
+        """How many transactions of ``log`` are in the tree."""
+        return self._applied_count
+
