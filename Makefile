@@ -5,7 +5,7 @@
 #   make check      lint, then strict mypy, then the tests
 #   make test       all tests: in parallel, then those that need the machine to themselves
 #   make docs       generated pages, then the site in out/docs
-#   make bench      a batch of simulated failovers; SUITE=name RUNS=n OUT=folder
+#   make bench      the figures that matter, beside baselines; NAMES='start memory' for some
 #   make demo       a minute's tour
 #
 # PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
@@ -21,9 +21,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 ARGS ?=
-SUITE ?= failover
-RUNS ?= 20
-OUT ?= out/bench
+NAMES ?=
 
 export FAKEKAFKA_FROZEN_MESSAGES := 1
 bench demo: export FAKEKAFKA_FROZEN_MESSAGES := 0
@@ -74,8 +72,7 @@ $(PAGES): $(STAMP) $(PAGE_SOURCES)
 	@touch $@
 
 bench: $(STAMP)
-	$(BIN)/fakekafka bench run $(SUITE) --runs $(RUNS) --engine process --out $(OUT)
-	$(BIN)/fakekafka bench report $(OUT)
+	$(BIN)/python -m benchmarks.run $(NAMES)
 
 demo: $(STAMP)
 	$(BIN)/fakekafka demo

@@ -174,5 +174,3 @@ class DelayedDeleteRecords(DelayedOperation):
             self._results[index] = (topic_partition, ErrorCode.REQUEST_TIMED_OUT, -1)
         self._pending = {}
         self._respond(DeleteRecordsResponse(tuple(self._results)))
-
-

@@ -25,12 +25,18 @@ from ..protocol.data import (
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import TopicPartition
 from .delayed_operations import DelayedFetch
+from .fetch_responses import (
+    empty_response,
+    with_diverging_epoch,
+    with_no_aborted_transactions,
+    with_preferred_replica,
+)
 from .fetch_session import INITIAL_EPOCH, CachedPartition
 from .hosting import PartitionHost
 from .log import Log
 from .partition import Partition
 from .replica import Replica
-from .replica_selector import ReplicaView
+from .replica_selector import preferred_replica
 
 _NONE = ErrorCode.NONE
 
@@ -117,25 +123,22 @@ class FetchHandling(PartitionHost):
         ``account`` updates the follower's state. Of an incremental session, partitions without
         news may be left out.
         """
-        request = operation.request
-        replica_id = request.replica_id
-        session = operation.session
-        is_follower = replica_id >= 0
+        replica_id = operation.request.replica_id
+        in_session = operation.session is not None
         hosted = self._partitions
         responses: list[FetchPartitionResponse] = []
-        moved: list[Partition] | None = None
+        moved: list[Partition] = []
         budget: _Budget | None = None
         size = 0
         is_final = False
         for spec in operation.specs:
             partition = hosted.get(spec.topic_partition)
             replica: Replica | None = None
-            if is_follower and partition is not None and partition.is_leader:
-                for replica in partition.remote_replicas:
-                    if replica.broker_id == replica_id:
+            if replica_id >= 0 and partition is not None and partition.is_leader:
+                for candidate in partition.remote_replicas:
+                    if candidate.broker_id == replica_id:
+                        replica = candidate
                         break
-                else:
-                    replica = None
                 log = partition.log
                 if (
                     replica is not None
@@ -145,52 +148,47 @@ class FetchHandling(PartitionHost):
                     and spec.last_fetched_epoch in (-1, log.latest_epoch)
                 ):
                     # A follower at the end: nothing to read, nothing that can be wrong.
-                    if (
-                        session is None
-                        or log.high_watermark != spec.sent_high_watermark  # type: ignore[union-attr]
-                        or log.log_start_offset != spec.sent_log_start_offset  # type: ignore[union-attr]
-                    ):
-                        responses.append(_empty(spec.topic_partition, log))
-                    if account and partition.update_follower(
-                        replica,
-                        spec.fetch_offset,
-                        spec.log_start_offset,
-                        now_ms,
-                        spec.fetch_offset,
-                    ):
-                        moved = [partition] if moved is None else [*moved, partition]
-                    elif account and self.delete_purgatory.delayed_count:
-                        moved = [partition] if moved is None else [*moved, partition]
+                    if not in_session or _has_news(log, spec):
+                        responses.append(empty_response(spec.topic_partition, log))
+                    if account:
+                        self._account(partition, replica, spec, now_ms, moved)
                     continue
             if budget is None:
-                budget = _Budget(
-                    min(request.max_bytes, self.config["fetch.max.bytes"]),
-                    0 <= operation.api_version <= 2,
-                )
+                budget = self._budget(operation)
             response, read_size = self._read_partition(operation, spec, partition, replica, budget)
+            responses.append(response)
             size += read_size
             if response.error is not _NONE or response.diverging_epoch is not None:
                 is_final = True
             elif response.preferred_read_replica >= 0:
                 is_final = is_final or self.behaviour.preferred_replica_answers_at_once
             elif account and replica is not None and partition is not None:
-                leader_end_offset = partition.log.log_end_offset  # type: ignore[union-attr]
-                if (
-                    partition.update_follower(
-                        replica,
-                        spec.fetch_offset,
-                        spec.log_start_offset,
-                        now_ms,
-                        leader_end_offset,
-                    )
-                    or self.delete_purgatory.delayed_count
-                ):
-                    moved = [partition] if moved is None else [*moved, partition]
-            responses.append(response)
-        if moved is not None:
-            for partition in moved:
-                self.complete_delayed(partition)
+                self._account(partition, replica, spec, now_ms, moved)
+        for partition in moved:
+            self.complete_delayed(partition)
         return responses, size, is_final
+
+    def _budget(self, operation: DelayedFetch) -> _Budget:
+        return _Budget(
+            min(operation.request.max_bytes, self.config["fetch.max.bytes"]),
+            0 <= operation.api_version <= 2,
+        )
+
+    def _account(
+        self,
+        partition: Partition,
+        replica: Replica,
+        spec: FetchPartition | CachedPartition,
+        now_ms: int,
+        moved: list[Partition],
+    ) -> None:
+        """Note a follower's progress; ``moved`` collects partitions whose waiters may go on."""
+        log_start_offset = replica.log_start_offset
+        leader_end_offset = partition.log.log_end_offset  # type: ignore[union-attr]
+        if partition.update_follower(
+            replica, spec.fetch_offset, spec.log_start_offset, now_ms, leader_end_offset
+        ) or (self.delete_purgatory.delayed_count and replica.log_start_offset != log_start_offset):
+            moved.append(partition)
 
     def _read_partition(
         self,
@@ -219,17 +217,19 @@ class FetchHandling(PartitionHost):
             return self._read_as_foreigner(operation, topic_partition, log), 0
         fetch_offset = spec.fetch_offset
         if request.replica_id < 0 and self.selector is not None and operation.has_client_metadata:
-            preferred = self._preferred_replica(partition, log, fetch_offset, request.rack_id)
+            preferred = preferred_replica(
+                self.selector, partition, self.metadata_cache, fetch_offset, request.rack_id
+            )
             if preferred >= 0:
                 _leave_unread(operation, topic_partition)
-                response = _empty(topic_partition, log)
-                return _with_preferred_replica(response, preferred), 0
+                response = empty_response(topic_partition, log)
+                return with_preferred_replica(response, preferred), 0
         if spec.last_fetched_epoch >= 0:
             diverging = _check_divergence(log, fetch_offset, spec.last_fetched_epoch)
             if isinstance(diverging, ErrorCode):
                 return FetchPartitionResponse(topic_partition, diverging), 0
             if diverging is not None:
-                return _with_diverging_epoch(_empty(topic_partition, log), diverging), 0
+                return with_diverging_epoch(empty_response(topic_partition, log), diverging), 0
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
         return self._read_log(operation, spec, log, budget)
@@ -248,9 +248,9 @@ class FetchHandling(PartitionHost):
         last_stable_offset = log.last_stable_offset
         read_committed = request.replica_id < 0 and request.isolation_level == READ_COMMITTED
         if fetch_offset >= bound:
-            response = _empty(spec.topic_partition, log)
+            response = empty_response(spec.topic_partition, log)
             if read_committed:
-                response = _with_no_aborted_transactions(response)
+                response = with_no_aborted_transactions(response)
             return response, 0
         at_least_one = not budget.any_data and not budget.hard
         max_bytes = min(spec.max_bytes, budget.remaining)
@@ -286,37 +286,7 @@ class FetchHandling(PartitionHost):
         if self.behaviour.foreign_follower_is_error:
             return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
         _leave_unread(operation, topic_partition)
-        return _empty(topic_partition, log)
-
-    def _preferred_replica(
-        self, partition: Partition, log: Log, fetch_offset: int, client_rack: str
-    ) -> int:
-        """The follower a consumer should rather read from (data_plane 6.9), or -1."""
-        if self.selector is None or not partition.is_leader:
-            return -1
-        now_ms = self.host.now_ms()
-        own = self.metadata_cache.broker(self.broker_id)
-        leader = ReplicaView(
-            self.broker_id, (own.rack if own else None) or "", log.log_end_offset, 0
-        )
-        views = [leader]
-        for replica in partition.remote_replicas:
-            broker = self.metadata_cache.broker(replica.broker_id)
-            if (
-                broker is not None
-                and replica.log_end_offset >= fetch_offset
-                and replica.log_start_offset <= fetch_offset
-            ):
-                views.append(
-                    ReplicaView(
-                        replica.broker_id,
-                        broker.rack or "",
-                        replica.log_end_offset,
-                        now_ms - replica.last_caught_up_time_ms,
-                    )
-                )
-        chosen = self.selector.select(client_rack, leader, views)
-        return -1 if chosen.broker_id == self.broker_id else chosen.broker_id
+        return empty_response(topic_partition, log)
 
     # -- waiting ----------------------------------------------------------------------------
 
@@ -356,6 +326,14 @@ class FetchHandling(PartitionHost):
         return False
 
 
+def _has_news(log: Log, spec: FetchPartition | CachedPartition) -> bool:
+    """Whether an incremental session's client does not know the log's marks yet."""
+    return not isinstance(spec, CachedPartition) or (
+        log.high_watermark != spec.sent_high_watermark
+        or log.log_start_offset != spec.sent_log_start_offset
+    )
+
+
 def _leave_unread(operation: DelayedFetch, topic_partition: TopicPartition) -> None:
     if operation.unread is None:
         operation.unread = {}
@@ -387,50 +365,3 @@ def _check_divergence(
     if end.leader_epoch < last_fetched_epoch or end.end_offset < fetch_offset:
         return end
     return None
-
-
-def _empty(topic_partition: TopicPartition, log: Log) -> FetchPartitionResponse:
-    return FetchPartitionResponse(
-        topic_partition,
-        _NONE,
-        log.high_watermark,
-        log.last_stable_offset,
-        log.log_start_offset,
-    )
-
-
-def _with_preferred_replica(
-    response: FetchPartitionResponse, broker_id: int
-) -> FetchPartitionResponse:
-    return FetchPartitionResponse(
-        response.topic_partition,
-        _NONE,
-        response.high_watermark,
-        response.last_stable_offset,
-        response.log_start_offset,
-        preferred_read_replica=broker_id,
-    )
-
-
-def _with_diverging_epoch(
-    response: FetchPartitionResponse, diverging_epoch: EpochEndOffset
-) -> FetchPartitionResponse:
-    return FetchPartitionResponse(
-        response.topic_partition,
-        _NONE,
-        response.high_watermark,
-        response.last_stable_offset,
-        response.log_start_offset,
-        diverging_epoch=diverging_epoch,
-    )
-
-
-def _with_no_aborted_transactions(response: FetchPartitionResponse) -> FetchPartitionResponse:
-    return FetchPartitionResponse(
-        response.topic_partition,
-        _NONE,
-        response.high_watermark,
-        response.last_stable_offset,
-        response.log_start_offset,
-        aborted_transactions=(),
-    )

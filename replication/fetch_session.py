@@ -104,9 +104,7 @@ class FetchSession:
         self.evictable_by_all = False
         self.evictable_by_privileged = not is_privileged
 
-    def update(
-        self, wanted: Iterable[FetchPartition], forgotten: Iterable[TopicPartition]
-    ) -> None:
+    def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[TopicPartition]) -> None:
         """Merge an incremental request; what is both wanted and forgotten is forgotten."""
         partitions = self.partitions
         for entry in wanted:

@@ -1,4 +1,4 @@
-"""What a follower's fetcher tracks, and which request it owes its leader next (data_plane 7.1, 7.2).
+"""What a follower's fetcher tracks, and the request it owes its leader next (data_plane 7.1).
 
 ``ReplicaFetcher`` adds what answers do. Two indexes keep the cost of a request proportional to
 what changed: ``_busy`` holds the partitions that are not plainly fetching, ``_dirty`` those of
@@ -295,9 +295,7 @@ class FetchTracking:
                 self._truncate_without_history(name, state)
         return OffsetForLeaderEpochRequest(self.broker_id, tuple(asked)) if asked else None
 
-    def _truncate_without_history(
-        self, name: TopicPartition, state: PartitionFetchState
-    ) -> None:
+    def _truncate_without_history(self, name: TopicPartition, state: PartitionFetchState) -> None:
         raise NotImplementedError
 
     def _offsets_request(self) -> ListOffsetsRequest | None:

@@ -216,9 +216,7 @@ class ReplicaFetcher(FetchTracking):
             if _is_storage_failure(error):
                 self._callbacks.on_storage_failure(name, error)
 
-    def _truncate_without_history(
-        self, name: TopicPartition, state: PartitionFetchState
-    ) -> None:
+    def _truncate_without_history(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """No epoch to ask about: cut to what is known to be committed."""
         self._guarded(name, state, self._truncate_to, -1, state.fetch_offset)
 
@@ -300,11 +298,7 @@ class ReplicaFetcher(FetchTracking):
         for answer in response.partitions:
             name = answer.topic_partition
             state = self._states.get(name)
-            if (
-                state is None
-                or state.stage is not stage
-                or state.sent_offset != state.fetch_offset
-            ):
+            if state is None or state.stage is not stage or state.sent_offset != state.fetch_offset:
                 continue
             if answer.error is _NONE:
                 self._guarded(name, state, action, answer.leader_epoch, answer.offset)

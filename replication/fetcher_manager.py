@@ -144,9 +144,7 @@ class FetcherManager:
     @property
     def lag_max(self) -> int:
         """Greatest number of records a copied partition is behind its leader."""
-        states = (
-            fetcher.state(name) for name, fetcher in self._fetcher_of.items()
-        )
+        states = (fetcher.state(name) for name, fetcher in self._fetcher_of.items())
         return max((state.lag for state in states if state is not None), default=0)
 
     def _new_fetcher(self, leader_id: int, fetcher_id: int) -> ReplicaFetcher:

@@ -1,4 +1,4 @@
-"""What a broker believes of the cluster: the last UpdateMetadata requests, merged (data_plane 11.4).
+"""What a broker believes of the cluster: UpdateMetadata requests merged (data_plane 11.4).
 
 The cache keeps the very ``UpdateMetadataPartitionState`` objects it received, so the caches of all
 brokers share them. It belongs to one actor and ``update`` runs to its end, so no reader sees half

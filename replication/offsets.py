@@ -110,9 +110,7 @@ class OffsetsHandling(PartitionHost):
             topic_partition, _NONE, found_timestamp, offset, leader_epoch
         )
 
-    def _offset_by_time(
-        self, log: Log, timestamp: int
-    ) -> tuple[int, int, int] | ErrorCode | None:
+    def _offset_by_time(self, log: Log, timestamp: int) -> tuple[int, int, int] | ErrorCode | None:
         """(offset, timestamp, epoch) of the record a time look-up finds."""
         if timestamp < 0 and not (
             timestamp == MAX_TIMESTAMP and self.behaviour.max_timestamp_lookup
@@ -201,9 +199,7 @@ class OffsetsHandling(PartitionHost):
         operation = DelayedDeleteRecords(self, request.timeout_ms, results, pending, respond)
         self.delete_purgatory.try_complete_else_watch(operation, keys)
 
-    def _delete_before(
-        self, topic_partition: TopicPartition, offset: int
-    ) -> tuple[ErrorCode, int]:
+    def _delete_before(self, topic_partition: TopicPartition, offset: int) -> tuple[ErrorCode, int]:
         """Raise the leader's own log start; the offset to wait for."""
         if topic_partition.topic in INTERNAL_TOPICS:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, -1

@@ -196,9 +196,7 @@ class ProduceHandling(PartitionHost):
             partition = self._partitions.get(topic_partition)
             if partition is not None and partition.log is not None:
                 log_start_offset = partition.log.log_start_offset
-        return ProducePartitionResponse(
-            topic_partition, error, -1, -1, log_start_offset
-        )
+        return ProducePartitionResponse(topic_partition, error, -1, -1, log_start_offset)
 
     def acknowledged(
         self, topic_partition: TopicPartition, required_offset: int

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..protocol.errors import KafkaError
 from ..protocol.host import Timer
 from ..protocol.values import TopicPartition
 from .control_requests import ControlRequestHandling

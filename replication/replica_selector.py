@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..protocol.errors import UsageError
+
+if TYPE_CHECKING:
+    from .metadata_cache import MetadataCache
+    from .partition import Partition
 
 _PACKAGE = "org.apache.kafka.common.replica."
 
@@ -51,7 +55,10 @@ class RackAwareReplicaSelector:
         return max(near, key=lambda view: (view.log_end_offset, -view.ms_since_caught_up))
 
 
-_SELECTORS = {"LeaderSelector": LeaderSelector, "RackAwareReplicaSelector": RackAwareReplicaSelector}
+_SELECTORS = {
+    "LeaderSelector": LeaderSelector,
+    "RackAwareReplicaSelector": RackAwareReplicaSelector,
+}
 
 
 def replica_selector(class_name: str | None) -> ReplicaSelector | None:
@@ -69,3 +76,43 @@ def replica_selector(class_name: str | None) -> ReplicaSelector | None:
             + ", ".join(_PACKAGE + name for name in _SELECTORS)
         )
     return selector()
+
+
+def preferred_replica(
+    selector: ReplicaSelector,
+    partition: Partition,
+    metadata_cache: MetadataCache,
+    fetch_offset: int,
+    client_rack: str,
+) -> int:
+    """The follower a consumer should rather read from; -1 for this broker.
+
+    Candidates hold the offset and live; they need not be in the ISR. A follower knows nothing
+    of the others, so it never sends a consumer away.
+    """
+    log = partition.log
+    if log is None or not partition.is_leader:
+        return -1
+    context = partition.context
+    own = metadata_cache.broker(context.broker_id)
+    leader = ReplicaView(
+        context.broker_id, (own.rack if own else None) or "", log.log_end_offset, 0
+    )
+    now_ms = context.host.now_ms()
+    views = [leader]
+    for replica in partition.remote_replicas:
+        broker = metadata_cache.broker(replica.broker_id)
+        if broker is not None and (
+            replica.log_start_offset <= fetch_offset <= replica.log_end_offset
+        ):
+            since_caught_up_ms = now_ms - replica.last_caught_up_time_ms
+            views.append(
+                ReplicaView(
+                    replica.broker_id,
+                    broker.rack or "",
+                    replica.log_end_offset,
+                    since_caught_up_ms,
+                )
+            )
+    chosen = selector.select(client_rack, leader, views)
+    return -1 if chosen.broker_id == context.broker_id else chosen.broker_id

@@ -82,9 +82,7 @@ class ElectionTrigger(IntEnum):
 ElectionOutcomes: TypeAlias = dict[TopicPartition, tuple[ErrorCode, "str | int | None"]]
 """Per partition (error, message), or (NONE, id of the leader elected)."""
 ElectionCallback: TypeAlias = Callable[[ElectionOutcomes], object]
-ReassignmentOutcome: TypeAlias = (
-    "ErrorCode | dict[TopicPartition, tuple[ErrorCode, str | None]]"
-)
+ReassignmentOutcome: TypeAlias = "ErrorCode | dict[TopicPartition, tuple[ErrorCode, str | None]]"
 """A top-level error, or (error, message) per partition."""
 ReassignmentCallback: TypeAlias = Callable[[ReassignmentOutcome], object]
 ListCallback: TypeAlias = Callable[["ErrorCode | tuple[OngoingReassignment, ...]"], object]

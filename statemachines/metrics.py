@@ -111,9 +111,7 @@ class ControllerMetrics:
     @property
     def replicas_to_delete_count(self) -> int:
         """Replicas of queued topics that did not confirm their deletion yet."""
-        return self._count_deleting(
-            frozenset(ReplicaState) - {ReplicaState.DELETION_SUCCESSFUL}
-        )
+        return self._count_deleting(frozenset(ReplicaState) - {ReplicaState.DELETION_SUCCESSFUL})
 
     @property
     def replicas_ineligible_to_delete_count(self) -> int:

@@ -1,7 +1,7 @@
 """Scenario files: TOML to ``ScenarioSpec``, strictly.
 
 Unknown keys are refused with the nearest valid one; every error names the file, the key and what
-would be right. ``docs`` and ``examples/scenarios`` show the form.
+would be right. ``examples/scenarios`` shows the form.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol.config import BrokerConfig, validate_topic_config
-from ..protocol.errors import UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
-from .conditions import BrokerReference, Condition
 from .scenario_faults import ACTIONS, read_fault
+from .scenario_parts import read_condition, read_latency, read_machine
 from .scenario_spec import (
     ClusterSpec,
     ExpectSpec,
@@ -138,7 +137,7 @@ def _read_scenario(
     for metric in metrics:
         if metric not in METRICS:
             raise root.error("metrics", f"unknown metric {metric!r}{nearest(str(metric), METRICS)}")
-    matrix = _read_matrix(root, text, source)
+    matrix = _read_matrix(root, text, source, parameters)
     root.finish()
     return ScenarioSpec(
         name=name,
@@ -202,13 +201,16 @@ def _read_topic(table: Table, name: str, brokers: int) -> TopicSpec:
         for broker in replicas:
             if not isinstance(broker, int) or not 1 <= broker <= brokers:
                 raise table.error(
-                    "assignment", f"partition {number}: no broker {broker!r}; ids are 1 to {brokers}"
+                    "assignment",
+                    f"partition {number}: no broker {broker!r}; ids are 1 to {brokers}",
                 )
     if assignment and (table.has("partitions") or table.has("replication_factor")):
         raise table.error("assignment", "stands instead of partitions and replication_factor")
     factor = table.integer("replication_factor", min(3, brokers), minimum=1)
     if factor > brokers:
-        raise table.error("replication_factor", f"{factor} replicas need {factor} brokers, not {brokers}")
+        raise table.error(
+            "replication_factor", f"{factor} replicas need {factor} brokers, not {brokers}"
+        )
     partitions = table.integer("partitions", 1, minimum=1)
     table.finish()
     return TopicSpec(
@@ -227,28 +229,6 @@ def _config_text(value: Any) -> str:
 # -- network -----------------------------------------------------------------------------------
 
 
-def read_latency(table: Table) -> LatencySpec:
-    """``{constant_ms = 1}``, ``{uniform_ms = [0.1, 1]}``, ``{lognormal_ms = [0.5, 0.4]}``."""
-    models = [name for name in ("constant_ms", "uniform_ms", "lognormal_ms") if table.has(name)]
-    table.finish()
-    if len(models) != 1:
-        raise table.error("", "give exactly one of constant_ms, uniform_ms and lognormal_ms")
-    name = models[0]
-    if name == "constant_ms":
-        return LatencySpec("constant", table.number(name, 0.0))
-    values = table.list(name)
-    if len(values) != 2 or not all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) and v >= 0 for v in values
-    ):
-        right = "[low, high]" if name == "uniform_ms" else "[median, sigma]"
-        raise table.error(name, f"must be {right}, not {values!r}")
-    if name == "uniform_ms":
-        if values[0] > values[1]:
-            raise table.error(name, f"the lower bound {values[0]} is above the upper {values[1]}")
-        return LatencySpec("uniform", float(values[0]), float(values[1]))
-    return LatencySpec("lognormal", float(values[0]), float(values[1]))
-
-
 def _read_network(table: Table, cluster: ClusterSpec) -> NetworkSpec:
     latency = read_latency(table.table("latency")) if table.has("latency") else LatencySpec()
     links = []
@@ -265,27 +245,6 @@ def _read_network(table: Table, cluster: ClusterSpec) -> NetworkSpec:
     spec = NetworkSpec(latency, table.number("loss", 0.0, 0.0, 1.0), tuple(links))
     table.finish()
     return spec
-
-
-def read_machine(table: Table, name: str, cluster: ClusterSpec) -> int | str:
-    """A machine of the network: a broker id, or a name such as ``zk-1`` or ``clients``."""
-    if not table.has(name):
-        raise table.error(name, "is missing; write a broker id or a name such as 'zk-1'")
-    return check_machine(table, name, table.raw(name), cluster)
-
-
-def check_machine(table: Table, name: str, value: Any, cluster: ClusterSpec) -> int | str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        if not 1 <= value <= cluster.brokers:
-            raise table.error(name, f"no broker {value}; ids are 1 to {cluster.brokers}")
-        return value
-    if not isinstance(value, str):
-        raise table.error(name, f"must be a broker id or a machine's name, not {value!r}")
-    role, _, number = value.partition("-")
-    limit = {"broker": cluster.brokers, "zk": cluster.zookeepers}.get(role)
-    if limit is not None and not (number.isdigit() and 1 <= int(number) <= limit):
-        raise table.error(name, f"no machine {value!r}; there are {role}-1 to {role}-{limit}")
-    return value
 
 
 # -- workload, stop, expectations, matrix ------------------------------------------------------
@@ -342,7 +301,9 @@ def _read_partitions(table: Table, topic: TopicSpec) -> tuple[int, ...] | None:
     for number in numbers:
         if not isinstance(number, int) or not 0 <= number < topic.partitions:
             last = topic.partitions - 1
-            raise table.error("partitions", f"{topic.name} has partitions 0 to {last}, not {number!r}")
+            raise table.error(
+                "partitions", f"{topic.name} has partitions 0 to {last}, not {number!r}"
+            )
     if not numbers:
         raise table.error("partitions", "is empty; leave it out for all partitions")
     return tuple(numbers)
@@ -356,22 +317,6 @@ def _read_sizes(table: Table) -> tuple[int, int]:
     if not 0 <= sizes[0] <= sizes[1]:
         raise table.error("record_bytes", f"must be 0 <= smallest <= largest, not {value!r}")
     return sizes[0], sizes[1]
-
-
-def read_condition(table: Table, name: str) -> Condition | None:
-    """An expression over the cluster; None when the key is missing."""
-    if not table.has(name):
-        return None
-    return make_condition(table, name, table.text(name))
-
-
-def make_condition(table: Table, name: str, text: Any) -> Condition:
-    if not isinstance(text, str):
-        raise table.error(name, f"must be an expression as text, not {text!r}")
-    try:
-        return Condition(text)
-    except UsageError as error:
-        raise table.error(name, str(error)) from None
 
 
 def _read_stop(table: Table) -> StopSpec:
@@ -398,47 +343,23 @@ def _read_expect(table: Table, stop: StopSpec) -> ExpectSpec:
     return spec
 
 
-def _read_matrix(root: Table, text: str, source: str) -> dict[str, tuple[Any, ...]]:
+def _read_matrix(
+    root: Table, text: str, source: str, parameters: dict[str, Any]
+) -> dict[str, tuple[Any, ...]]:
     matrix: dict[str, tuple[Any, ...]] = {}
     for key, values in flatten(root.table("matrix").rest()).items():
         if not isinstance(values, list) or not values:
             raise root.error(f"matrix.{key}", f"must be a list of values, not {values!r}")
         if key.partition(".")[0] == "matrix":
             raise root.error(f"matrix.{key}", "a matrix cannot vary itself")
-        for value in values:  # each value alone must give a valid scenario
+        for value in values:
+            # What is wrong with the value itself is said here; what only does not go together
+            # with the rest of the file may go together in the matrix.
             try:
-                parse_scenario(text, source, {key: value, "matrix": {}})
+                parse_scenario(text, source, {**parameters, key: value, "matrix": {}})
             except ScenarioError as error:
-                if error.key and key.startswith(error.key.partition(".")[0]):
+                place = error.key.replace("[", ".").replace("]", "")
+                if key == place or key.startswith(place + "."):
                     raise root.error(f"matrix.{key}", f"value {value!r}: {error}") from None
         matrix[key] = tuple(values)
     return matrix
-
-
-def check_broker(table: Table, name: str, cluster: ClusterSpec) -> BrokerReference:
-    """A broker a fault is about; checked as far as the file tells."""
-    if not table.has(name):
-        raise table.error(name, "is missing; write an id, 'controller' or 'leader:orders-0'")
-    value = table.raw(name)
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise table.error(name, f"must be a broker id or a role, not {value!r}")
-    try:
-        reference = BrokerReference(value)
-    except UsageError as error:
-        raise table.error(name, str(error)) from None
-    if reference.value is not None and not 1 <= reference.value <= cluster.brokers:
-        raise table.error(name, f"no broker {value}; ids are 1 to {cluster.brokers}")
-    if reference.topic:
-        check_partition(table, name, reference.topic, reference.partition, cluster)
-    return reference
-
-
-def check_partition(
-    table: Table, name: str, topic: str, number: int, cluster: ClusterSpec
-) -> None:
-    topics = {spec.name: spec for spec in cluster.topics}
-    if topic not in topics:
-        raise table.error(name, f"topic {topic!r} is not in cluster.topics{nearest(topic, topics)}")
-    if number >= topics[topic].partitions:
-        last = topics[topic].partitions - 1
-        raise table.error(name, f"{topic} has partitions 0 to {last}, not {number}")

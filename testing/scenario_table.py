@@ -102,7 +102,11 @@ class Table:
         if not self.has(name):
             return default
         value = self._values[name]
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not math.isfinite(value)
+        ):
             raise self.error(name, f"must be a number, not {value!r}")
         if not minimum <= value <= maximum:
             span = f"at least {minimum:g}" if maximum == math.inf else f"{minimum:g} to {maximum:g}"

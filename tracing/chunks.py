@@ -18,7 +18,7 @@ import msgpack
 
 from .events import INTERESTING_KINDS, KIND_CODES, KINDS
 from .fingerprint import array_header_bytes
-from .format import CHUNK_BYTES, CHUNK_EVENTS
+from .format import CHUNK_BYTES
 from .packing import PayloadPacker
 from .schema import FieldShapes
 

@@ -27,7 +27,9 @@ KINDS = (
 
 MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "dup", "hold", "release"})
 CLIENT_KINDS = frozenset({"client_invoke", "client_ok", "client_fail", "client_info"})
-INTERESTING_KINDS = frozenset({"crash", "restart", "fault", "invariant", "zk_expire", "client_fail"})
+INTERESTING_KINDS = frozenset(
+    {"crash", "restart", "fault", "invariant", "zk_expire", "client_fail"}
+)
 """What a reader of a long trace wants to jump to."""
 
 EVENT_FIELDS = (
@@ -80,9 +82,21 @@ class Event:
     )  # fmt: skip
 
     def __init__(self, raw: list[Any], strings: list[str], schema: Schema) -> None:
-        seq, time_ns, kind, actor, peer, type_, message_id, cause, op, epochs, payload, delta, why = (
-            raw[:13]  # a newer writer may append fields
-        )
+        (
+            seq,
+            time_ns,
+            kind,
+            actor,
+            peer,
+            type_,
+            message_id,
+            cause,
+            op,
+            epochs,
+            payload,
+            delta,
+            why,
+        ) = raw[:13]  # a newer writer may append fields
         self.seq: int = seq
         self.time_us: int = time_ns // 1000
         """Microseconds since the run began."""

@@ -21,6 +21,7 @@ Scope = Any
 Evaluate = Callable[[Scope], Any]
 Lookup = Callable[[Scope, str], Any]
 
+
 def _equal(left: Any, right: Any) -> bool:
     """Sequences are equal by their items, whether list or tuple."""
     if isinstance(left, tuple):

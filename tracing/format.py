@@ -130,4 +130,6 @@ def unpack_frame_body(frame: Frame, place: str) -> Any:
     try:
         return unpack(frame.body)
     except ValueError as error:
-        raise TraceError(f"{place}: the frame at byte {frame.offset} is no msgpack: {error}") from None
+        raise TraceError(
+            f"{place}: the frame at byte {frame.offset} is no msgpack: {error}"
+        ) from None

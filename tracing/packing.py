@@ -44,9 +44,7 @@ def _unpack_extension(code: int, data: bytes) -> Any:
 
 def unpack(data: bytes | memoryview) -> Any:
     """Decode what a packer of this module wrote."""
-    return msgpack.unpackb(
-        data, ext_hook=_unpack_extension, strict_map_key=False, use_list=True
-    )
+    return msgpack.unpackb(data, ext_hook=_unpack_extension, strict_map_key=False, use_list=True)
 
 
 def cut_bytes(length: int, head: bytes) -> msgpack.ExtType:
@@ -209,9 +207,9 @@ def epochs_getter(cls: type) -> Callable[[Any], list[int | None] | None] | None:
     """
     fields = getattr(cls, "__dataclass_fields__", {})
     entries = next((n for n in ("partition_states", "partitions") if n in fields), None)
-    if "controller_epoch" not in fields and "leader_epoch" not in fields:
-        if entries != "partition_states" and cls.__name__ != "AlterIsrRequest":
-            return None
+    direct = "controller_epoch" in fields or "leader_epoch" in fields
+    if not (direct or entries == "partition_states" or cls.__name__ == "AlterIsrRequest"):
+        return None
 
     def read(message: Any) -> list[int | None]:
         items = getattr(message, entries) if entries else ()

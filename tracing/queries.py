@@ -58,9 +58,7 @@ def compile_filter(text: str, trace: Trace) -> Expression:
 def grep(trace: Trace, expression: Expression, start: int = 0, stop: int | None = None
          ) -> Iterator[Event]:  # fmt: skip
     """Events for which the expression holds; chunks that cannot hold one are skipped."""
-    wanted = {
-        name: value for name, value in expression.required.items() if isinstance(value, str)
-    }
+    wanted = {name: value for name, value in expression.required.items() if isinstance(value, str)}
     for event in trace.events(start, stop, trace.chunk_filter(wanted)):
         if expression.holds(event):
             yield event
@@ -135,9 +133,8 @@ def parent_of(trace: Trace, event: Event) -> Event | None:
     """What this event follows from: a delivery from its sending, anything else from its cause."""
     if event.kind in MESSAGE_KINDS and event.kind != "send" and event.message_id is not None:
         for earlier in trace.backwards(event.seq - 1):
-            if earlier.message_id == event.message_id and earlier.kind in ("send", "hold"):
-                if earlier.kind == "send" or event.kind == "release":
-                    return earlier
+            if earlier.message_id == event.message_id and earlier.kind == "send":
+                return earlier
     if event.cause is None or event.cause >= event.seq:
         return None
     try:

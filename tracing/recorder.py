@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-
 from .. import __version__
 from .chunks import Chunk, ChunkBuilder, ChunkInfo
 from .events import CLIENT_KINDS, KIND_CODES
@@ -161,9 +160,22 @@ class Recorder:
         time_ns = pending[-1][1] if pending else self._last_chunk.time_last_us * 1000  # type: ignore[union-attr]
         actor = self._strings[path.partition("/")[0]]
         pending.append(
-            [number, time_ns, _STATE, actor, None, None, None, seq, None, None, None, [change], None]
+            [
+                number,
+                time_ns,
+                _STATE,
+                actor,
+                None,
+                None,
+                None,
+                seq,
+                None,
+                None,
+                None,
+                [change],
+                None,
+            ]
         )
-
 
     # -- chunks --------------------------------------------------------------------------------
 
@@ -236,9 +248,7 @@ class Recorder:
                 self.outline(),
             )
 
-    def save(
-        self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd"
-    ) -> None:
+    def save(self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd") -> None:
         """Write what is kept in memory to a file of its own; recording goes on."""
         trace = self.trace()
         whole = not trace.chunks or trace.chunks[0].first_seq == 0

@@ -101,9 +101,7 @@ def _shape_of_subscript(owner: type, name: str, inner: ast.expr, nested: list[ty
     if name not in _SEQUENCES:
         return "?"
     items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    ellipsis = (
-        len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is Ellipsis
-    )
+    ellipsis = len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is Ellipsis
     if name != "tuple" or ellipsis or len(items) == 1:
         item = _shape(owner, items[0], nested)
         if item in (None, BYTES, "?"):
@@ -125,7 +123,9 @@ def contains_bytes(shape: Shape) -> bool:
 
 def is_message_type(cls: type) -> bool:
     """Whether values are recorded by field: dataclasses and named tuples."""
-    return hasattr(cls, "__dataclass_fields__") or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+    return hasattr(cls, "__dataclass_fields__") or (
+        issubclass(cls, tuple) and hasattr(cls, "_fields")
+    )
 
 
 def field_shapes(cls: type, nested: list[type]) -> FieldShapes:
@@ -139,8 +139,8 @@ def field_shapes(cls: type, nested: list[type]) -> FieldShapes:
         return ()
     shapes = []
     for name, field in fields.items():
-        annotation = field.type if isinstance(field.type, str) else getattr(
-            field.type, "__name__", "?"
+        annotation = (
+            field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "?")
         )
         try:
             node = ast.parse(annotation, mode="eval").body

@@ -15,9 +15,7 @@ from .trace import Trace
 from .writer import TraceWriter
 
 
-def write_slice(
-    trace: Trace, events: Iterable[Event], path: str | Path, selection: str
-) -> int:
+def write_slice(trace: Trace, events: Iterable[Event], path: str | Path, selection: str) -> int:
     """Write some events of a trace to a file of its own; returns how many.
 
     The header says what was selected; such a part cannot be verified by running it again.

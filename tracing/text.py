@@ -124,9 +124,7 @@ def _entry(item: Any) -> str:
     if not isinstance(item, dict):
         return _word(item)
     label, names = _label(item)
-    words = [
-        f"{name}={_word(item[name])}" for name in names if not _is_empty(item.get(name))
-    ]
+    words = [f"{name}={_word(item[name])}" for name in names if not _is_empty(item.get(name))]
     if "data" in item and isinstance(item["data"], bytes):
         words = [word for word in words if not word.startswith("data=")]
         words.append(f"data={_word(item['data'])}")
@@ -145,14 +143,18 @@ def _label(item: dict[str, Any]) -> tuple[str, Iterable[str]]:
     if "@type" in item:
         return str(item["@type"]), [name for name in item if name not in ("@type", "stat")]
     if "code" in item:
-        return str(item["code"]), [name for name in _ZNODE_FIELDS if name in item and name != "code"]
+        return str(item["code"]), [
+            name for name in _ZNODE_FIELDS if name in item and name != "code"
+        ]
     if "name" in item and "partitions" in item:
         return str(item["name"]), ("error",)
     return "", tuple(item)
 
 
 def _is_empty(value: Any) -> bool:
-    return any(value is empty or (value == empty and type(value) is type(empty)) for empty in _EMPTY)
+    return any(
+        value is empty or (value == empty and type(value) is type(empty)) for empty in _EMPTY
+    )
 
 
 def _word(value: Any) -> str:

@@ -166,7 +166,9 @@ class Story:
         fields = event.fields
         path = str(fields.get("path"))
         what = str(fields.get("type"))
-        if event.kind != "deliver" or not (path == "/controller" or path.startswith("/brokers/ids")):
+        if event.kind != "deliver" or not (
+            path == "/controller" or path.startswith("/brokers/ids")
+        ):
             return
         key = (event.time_us // 1000, path, what)
         waiting = [f for f in self.failovers if f.noticed_us is None]
@@ -212,7 +214,9 @@ class Story:
     def _on_controller(self, event: Event, fields: dict[str, Any]) -> None:
         epoch = fields.get("controller_epoch", -1)
         if self._controller_epoch is None or epoch > self._controller_epoch:
-            said = "is the controller" if self._controller_epoch is None else "is now the controller"
+            said = (
+                "is the controller" if self._controller_epoch is None else "is now the controller"
+            )
             self._controller_epoch = epoch
             self._tell(event, f"broker-{fields.get('controller_id')} {said}, epoch {epoch}")
 

@@ -71,9 +71,7 @@ def path_matches(path: str, pattern: str) -> bool:
     return path == pattern or path.startswith(pattern.rstrip("/") + "/")
 
 
-def changes(
-    trace: Trace, pattern: str | None = None, stop: int | None = None
-) -> Iterator[Change]:
+def changes(trace: Trace, pattern: str | None = None, stop: int | None = None) -> Iterator[Change]:
     """Every change of the matching paths, in order; told values only where they are news."""
     known: dict[str, Any] = {}
     recorded: dict[str, None] = {}

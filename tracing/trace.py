@@ -259,8 +259,8 @@ class TraceReader(Trace):
             with self.path.open("rb") as file:
                 file.seek(0, 2)
                 empty = file.tell() < len(MAGIC)
-                self._data: Any = b"" if empty else mmap.mmap(
-                    file.fileno(), 0, access=mmap.ACCESS_READ
+                self._data: Any = (
+                    b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 )
         except OSError as error:
             raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from None

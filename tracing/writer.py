@@ -31,9 +31,7 @@ class TraceWriter:
     Raises ``UsageError`` for an unknown codec and ``OSError`` when the file cannot be written.
     """
 
-    def __init__(
-        self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd"
-    ) -> None:
+    def __init__(self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd") -> None:
         if codec not in CODECS:
             raise UsageError(f"unknown codec {codec!r}; use one of {', '.join(CODECS)}")
         self.path = Path(path)
@@ -69,9 +67,7 @@ class TraceWriter:
         offset, length = self._write(SNAPSHOT_FRAME, msgpack.packb([seq, dict(states)]))
         self._snapshots.append((seq, offset, length))
 
-    def close(
-        self, strings: list[str], schema: list[Any], digest: bytes, outline: str
-    ) -> None:
+    def close(self, strings: list[str], schema: list[Any], digest: bytes, outline: str) -> None:
         """Write index and trailer; idempotent."""
         if self._file.closed:
             return

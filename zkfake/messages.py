@@ -295,3 +295,10 @@ class ConnectionClosed:
     """Either side has given the connection up (or never had it)."""
 
     connection_id: int
+
+
+@message
+class AuthFailed:
+    """Server to client: the credentials were refused; the connection is closed."""
+
+    connection_id: int

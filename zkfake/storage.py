@@ -109,4 +109,3 @@ class ZooKeeperStorage:
     def applied_position(self) -> int:
         """How many transactions of ``log`` are in the tree."""
         return self._applied_count
-

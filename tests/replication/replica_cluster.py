@@ -304,7 +304,9 @@ class ReplicaCluster:
 
     def live(self) -> tuple[BrokerInfo, ...]:
         return tuple(
-            BrokerInfo(node.broker_id, (EndPoint("h", 9092 + node.broker_id),), f"r{node.broker_id}")
+            BrokerInfo(
+                node.broker_id, (EndPoint("h", 9092 + node.broker_id),), f"r{node.broker_id}"
+            )
             for node in self.nodes.values()
             if node.is_alive
         )
@@ -498,4 +500,3 @@ class ReplicaCluster:
             for follower in followers:
                 if self.nodes[follower].is_alive:
                     self.round(follower)
-

@@ -1,0 +1,441 @@
+"""Running scenarios: a ``ScenarioSpec`` in virtual time, with its faults and expectations.
+
+Actions that wait on the API (a controlled shutdown, an election) are started at their moment and
+awaited before the next thing is due, in virtual time; faults with a condition are watched after
+every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..protocol.errors import ErrorCode, FakeKafkaError, UsageError
+from ..protocol.values import TopicPartition
+from .checks import acknowledged_exactly_once, fully_replicated, replicas_identical
+from .cluster import WaitTimeout
+from .scenario_file import parse_scenario
+from .scenario_spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
+from .simulation import Simulation
+
+_START_TIMEOUT_MS = 120_000
+
+
+@dataclass
+class ScenarioResult:
+    """What a run gave."""
+
+    name: str
+    seed: int
+    problems: list[str] = field(default_factory=list)
+    """Expectations that failed and promises that were broken; empty when all held."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    fingerprint: str = ""
+    virtual_ms: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+class Workload:
+    """The clients of one ``WorkloadSpec``."""
+
+    def __init__(self, simulation: Simulation, spec: WorkloadSpec, partitions: int) -> None:
+        self._simulation = simulation
+        self._runtime = simulation.runtime
+        self.spec = spec
+        numbers = spec.partitions if spec.partitions is not None else range(partitions)
+        self._targets = [TopicPartition(spec.topic, number) for number in numbers]
+        self.acknowledged: list[bytes] = []
+        self.failed = 0
+        self.sent = 0
+        self.running = False
+        names = [f"{spec.name}-producer-{n + 1}" for n in range(spec.producers)]
+        self.producers = [
+            simulation.producer(
+                name,
+                acks=spec.acks,
+                enable_idempotence=spec.idempotent and spec.acks == -1,
+                linger_ms=spec.linger_ms,
+            )
+            for name in names
+        ]
+        for number in range(spec.consumers):
+            simulation.consumer(
+                [(spec.topic, target.partition) for target in self._targets],
+                name=f"{spec.name}-consumer-{number + 1}",
+            )
+
+    def start(self) -> None:
+        """Begin: arrivals on a clock (open), or a window of unanswered records (closed)."""
+        self.running = True
+        if self.spec.model == "open":
+            self._arrive()
+        else:
+            for producer in self.producers:
+                for _ in range(self.spec.in_flight):
+                    self._send(producer)
+
+    def stop(self) -> None:
+        self.running = False
+
+    @property
+    def unfinished(self) -> int:
+        return sum(producer.unfinished for producer in self.producers)
+
+    @property
+    def retries(self) -> int:
+        return sum(producer.retries for producer in self.producers)
+
+    def _arrive(self) -> None:
+        if self.running:
+            producer = self.producers[self.sent % len(self.producers)]
+            self._send(producer)
+            interval_us = int(1_000_000 / self.spec.rate_per_s)
+            self._runtime.call_later(producer, interval_us, self._arrive)
+
+    def _send(self, producer: Any) -> None:
+        low, high = self.spec.record_bytes
+        size = low if low == high else self._runtime.rng.randint(low, high)
+        prefix = f"{self.spec.name}:{self.sent:08d}".encode()
+        value = prefix + b"." * max(0, size - len(prefix))
+        where = self._targets[self.sent % len(self._targets)]
+        self.sent += 1
+
+        def answered(error: ErrorCode, _offset: int) -> None:
+            if error == ErrorCode.NONE:
+                self.acknowledged.append(value)
+            else:
+                self.failed += 1
+            if self.running and self.spec.model == "closed":
+                # Not from inside the answer: an unreachable cluster would recurse.
+                self._runtime.call_later(producer, 0, lambda: self._send(producer))
+
+        producer.produce(where, value, callback=answered)
+
+
+class ScenarioRun:
+    """One run of a scenario, driven from outside: ``run`` does it all."""
+
+    def __init__(self, spec: ScenarioSpec, seed: int | None = None, recorder: Any = None) -> None:
+        self.spec = spec
+        self.seed = spec.seed if seed is None else seed
+        cluster = spec.cluster
+        self.simulation = Simulation(
+            cluster.brokers,
+            seed=self.seed,
+            kafka_version=cluster.kafka_version,
+            config=cluster.config,
+            zookeepers=cluster.zookeepers,
+            racks=cluster.racks,
+            recorder=recorder,
+            trace=recorder is not None,
+            start=False,
+        )
+        self.result = ScenarioResult(spec.name, self.seed)
+        self.workloads: list[Workload] = []
+        self._begun_ms = 0.0
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._waiting: list[tuple[FaultSpec, float]] = []
+
+    # -- the run -------------------------------------------------------------------------------
+
+    def run(self) -> ScenarioResult:
+        """Run to the end and judge; failures of the emulation itself are raised."""
+        self.set_up()
+        self._main()
+        self._settle()
+        self._judge()
+        self.result.virtual_ms = self.simulation.now_ms
+        if self.simulation.recorder is not None:
+            self.result.fingerprint = self.simulation.fingerprint
+        self.simulation.stop()
+        return self.result
+
+    def set_up(self) -> None:
+        """Start the cluster, create the topics, schedule everything that has a time."""
+        spec, simulation = self.spec, self.simulation
+        simulation.network.latency(**spec.network.latency.arguments())
+        simulation.start()
+        for topic in spec.cluster.topics:
+            lists = dict(enumerate(topic.assignment)) if topic.assignment else None
+            simulation.create_topic(
+                topic.name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                config=topic.config,
+                assignment=lists,
+            )
+        # Loss only from here on: a cluster that never comes up tells nothing.
+        if spec.network.loss:
+            simulation.network.drop(spec.network.loss)
+        for link in spec.network.links:
+            ends = {"source": link.source, "target": link.target}
+            if link.latency is not None:
+                simulation.network.latency(**link.latency.arguments(), **ends)
+            if link.loss is not None:
+                simulation.network.drop(link.loss, **ends)
+        self._begun_ms = simulation.now_ms
+        for workload in spec.workloads:
+            self._schedule_workload(workload)
+        for fault in spec.faults:
+            if fault.when is not None:
+                self._waiting.append((fault, fault.at_ms))
+            else:
+                for number in range(fault.times):
+                    self._at(fault.at_ms + number * fault.every_ms, self._act_of(fault))
+        for expectation in spec.expect:
+            if expectation.at_ms is not None:
+                self._at(expectation.at_ms, self._expect_of(expectation))
+
+    def _schedule_workload(self, spec: WorkloadSpec) -> None:
+        topic = next(t for t in self.spec.cluster.topics if t.name == spec.topic)
+        count = len(topic.assignment) or topic.partitions
+        workload = Workload(self.simulation, spec, count)
+        self.workloads.append(workload)
+        self._at(spec.start_ms, workload.start)
+        if spec.stop_ms is not None:
+            self._at(spec.stop_ms, workload.stop)
+
+    def _at(self, at_ms: float, action: Callable[[], None]) -> None:
+        self._due.append((at_ms, len(self._due), action))
+        self._due.sort(key=lambda entry: entry[:2])
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Virtual milliseconds since the scenario's own zero."""
+        return self.simulation.now_ms - self._begun_ms
+
+    def _main(self) -> None:
+        stop = self.spec.stop
+        while self.elapsed_ms < stop.at_ms:
+            if stop.when is not None and stop.when.holds(self.simulation):
+                return
+            events = self.simulation.runtime.events_run
+            if stop.max_events is not None and events >= stop.max_events:
+                self._problem(f"stopped after {events} events, the limit is {stop.max_events}")
+                return
+            if self._due and self._due[0][0] <= self.elapsed_ms:
+                self._due.pop(0)[2]()
+                continue
+            until_ms = min(stop.at_ms, self._due[0][0] if self._due else stop.at_ms)
+            self._run_to(until_ms)
+        self._run_due_now()
+
+    def _run_due_now(self) -> None:
+        while self._due and self._due[0][0] <= self.elapsed_ms:
+            self._due.pop(0)[2]()
+
+    def _run_to(self, until_ms: float) -> None:
+        """Run up to a time, or until a condition that is watched comes true."""
+        simulation = self.simulation
+        span_ms = max(until_ms - self.elapsed_ms, 0.0)
+        if not self._waiting and self.spec.stop.when is None:
+            simulation.run_for(span_ms)
+            return
+        stop_when = self.spec.stop.when
+
+        def something() -> bool:
+            return self._awaited() is not None or (
+                stop_when is not None and stop_when.holds(simulation)
+            )
+
+        try:
+            simulation.run_until(something, span_ms)
+        except WaitTimeout:
+            return
+        found = self._awaited()
+        if found is not None:
+            self._waiting.remove(found)
+            fault = found[0]
+            for number in range(fault.times):
+                at_ms = self.elapsed_ms + fault.after_ms + number * fault.every_ms
+                self._at(at_ms, self._act_of(fault))
+
+    def _awaited(self) -> tuple[FaultSpec, float] | None:
+        for entry in self._waiting:
+            fault, from_ms = entry
+            assert fault.when is not None
+            if self.elapsed_ms >= from_ms and fault.when.holds(self.simulation):
+                return entry
+        return None
+
+    # -- faults --------------------------------------------------------------------------------
+
+    def _act_of(self, fault: FaultSpec) -> Callable[[], None]:
+        def act() -> None:
+            try:
+                self._act(fault)
+            except (FakeKafkaError, KeyError) as error:
+                self._problem(f"{fault.action}: {error}")
+            for condition in fault.expect:
+                self._expect(condition, fault.expect_within_ms, f"after {fault.action}")
+
+        return act
+
+    def _act(self, fault: FaultSpec) -> None:
+        simulation, arguments = self.simulation, fault.arguments
+        if fault.broker is not None:
+            broker_id = fault.broker.resolve(simulation)
+            if broker_id is None:
+                raise UsageError(f"there is no {fault.broker.text} at this moment")
+            self._act_on_broker(fault, broker_id)
+        elif fault.action == "isolate":
+            simulation.network.isolate(arguments["machine"])
+        elif fault.action == "partition":
+            simulation.network.partition(*arguments["groups"], both_ways=arguments["both_ways"])
+        elif fault.action == "heal":
+            simulation.network.heal()
+        elif fault.action == "drop":
+            simulation.network.drop(**arguments)
+        elif fault.action == "latency":
+            link = {name: value for name, value in arguments.items() if name != "latency"}
+            simulation.network.latency(**arguments["latency"].arguments(), **link)
+        elif fault.action == "elect_leaders":
+            simulation.elect_leaders(arguments["election"], arguments["partitions"])
+        elif fault.action == "reassign":
+            simulation.reassign_partitions(arguments["replicas"])
+        elif fault.action == "resign_controller":
+            simulation.controller.resign()
+        elif fault.action == "kill_zookeeper":
+            simulation.zookeeper.server(arguments["server"]).kill()
+        elif fault.action == "start_zookeeper":
+            simulation.zookeeper.server(arguments["server"]).start()
+        elif fault.action == "inject":
+            simulation.inject(**arguments)
+        elif fault.action == "note":
+            simulation.runtime.note("note", "scenario", arguments["text"])
+        else:
+            raise UsageError(f"there is no action {fault.action!r}")
+
+    def _act_on_broker(self, fault: FaultSpec, broker_id: int) -> None:
+        handle = self.simulation.broker(broker_id)
+        if fault.action == "expire_session":
+            self.simulation.zookeeper.expire_session(broker_id)
+        elif fault.action == "fail_log_dir":
+            handle.fail_log_dir(fault.arguments["directory"])
+        elif fault.action == "start":
+            handle.start(wait=False)
+        else:
+            getattr(handle, fault.action)()
+
+    # -- expectations --------------------------------------------------------------------------
+
+    def _expect_of(self, expectation: ExpectSpec) -> Callable[[], None]:
+        def check() -> None:
+            self._expect(expectation.that, expectation.within_ms, expectation.message)
+
+        return check
+
+    def _expect(self, condition: Any, within_ms: float, about: str) -> None:
+        simulation = self.simulation
+        try:
+            simulation.run_until(lambda: condition.holds(simulation), within_ms)
+        except WaitTimeout:
+            text = f"{about + ': ' if about else ''}{condition.text} does not hold"
+            self._problem(text + (f" within {within_ms:g} ms" if within_ms else ""))
+
+    def _problem(self, text: str) -> None:
+        self.result.problems.append(f"at {self.elapsed_ms:g} ms: {text}")
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Heal, revive, and wait until everything acknowledged is everywhere."""
+        simulation, stop = self.simulation, self.spec.stop
+        for workload in self.workloads:
+            workload.stop()
+        if not stop.settle:
+            return
+        simulation.network.heal()
+        simulation.network.release()
+        for server in simulation.zookeepers.values():
+            if not server.is_alive:
+                server.start()
+        for broker_id in simulation.broker_ids:
+            handle = simulation.broker(broker_id)
+            if handle._process.process.paused:
+                handle.resume()
+            if not handle.is_alive:
+                handle.start(wait=False)
+        topics = [topic.name for topic in self.spec.cluster.topics]
+
+        def settled() -> bool:
+            return (
+                simulation._is_settled()
+                and not any(workload.unfinished for workload in self.workloads)
+                and fully_replicated(simulation, topics)
+            )
+
+        try:
+            simulation.run_until(settled, stop.settle_timeout_ms)
+        except WaitTimeout:
+            self._problem(f"the cluster did not recover within {stop.settle_timeout_ms:g} ms")
+
+    def _judge(self) -> None:
+        simulation, result = self.simulation, self.result
+        for expectation in self.spec.expect:
+            if expectation.at_ms is None:
+                self._expect(expectation.that, expectation.within_ms, expectation.message)
+        metrics = result.metrics
+        metrics["acknowledged"] = sum(len(w.acknowledged) for w in self.workloads)
+        metrics["failed"] = sum(w.failed for w in self.workloads)
+        metrics["retries"] = sum(w.retries for w in self.workloads)
+        metrics["messages"] = simulation.runtime.network.messages_sent
+        metrics["events"] = simulation.runtime.events_run
+        if not self.spec.stop.settle:
+            return
+        for topic in self.spec.cluster.topics:
+            durable = [w for w in self.workloads if w.spec.topic == topic.name]
+            if not durable:
+                continue
+            count = len(topic.assignment) or topic.partitions
+            read = [r.value for n in range(count) for r in simulation.consume(topic.name, n)]
+            promised = [v for w in durable if w.spec.acks == -1 for v in w.acknowledged]
+            verdict = acknowledged_exactly_once(promised, read)
+            metrics["lost"] = metrics.get("lost", 0) + len(set(promised) - set(read))
+            if not self._loses_on_purpose(topic.name):
+                result.problems += [f"{topic.name}: {text}" for text in verdict.problems]
+        same = replicas_identical(simulation, [t.name for t in self.spec.cluster.topics])
+        result.problems += same.problems
+
+    def _loses_on_purpose(self, topic: str) -> bool:
+        """Whether acknowledged records may get lost: it powers off, or elects uncleanly."""
+        config = {**self.spec.cluster.config}
+        for spec in self.spec.cluster.topics:
+            if spec.name == topic:
+                config.update(spec.config)
+        unclean = str(config.get("unclean.leader.election.enable", "false")).lower() == "true"
+        return unclean or any(
+            fault.action == "power_off" or fault.arguments.get("election") == "unclean"
+            for fault in self.spec.faults
+        )
+
+
+def header_of(run: ScenarioRun) -> dict[str, Any]:
+    """Header of a recorded run: all that is needed to run it again."""
+    spec = run.spec
+    settings = "".join(f" --set {key}={value!r}" for key, value in spec.parameters.items())
+    return {
+        "mode": "sim",
+        "seed": run.seed,
+        "kafka_version": spec.cluster.kafka_version,
+        "config": {key: str(value) for key, value in sorted(spec.cluster.config.items())},
+        "scenario": spec.text,
+        "scenario_name": spec.name,
+        "parameters": spec.parameters,
+        "reproduce": f"fakekafka run {spec.source} --seed {run.seed}{settings}",
+    }
+
+
+def run_from_header(header: dict[str, Any], recorder: Any) -> ScenarioResult:
+    """Run what a trace's header describes again, into another recorder.
+
+    Raises ``TraceError`` by way of the caller when the header holds no scenario.
+    """
+    spec = parse_scenario(
+        header["scenario"], header.get("scenario_name", "<trace>"), header.get("parameters") or {}
+    )
+    return ScenarioRun(spec, header["seed"], recorder).run()

@@ -1,0 +1,144 @@
+"""What is shipped: the wheel and the source distribution hold the package and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import tomllib
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("distribution")]
+
+NOT_PACKAGES = {"benchmarks", "docs", "examples", "tests"}
+ASSETS = {".css", ".html", ".j2", ".js", ".json", ".svg", ".toml"}
+IGNORED = (".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info", "out", "build")
+START_S_MAX = 2.0
+
+BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+
+
+def _run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def source(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tree: building leaves its traces there and not in the checkout."""
+    copy = tmp_path_factory.mktemp("source") / "fakekafka"
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*IGNORED))
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("wheel")
+    _run(
+        *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"),
+        *("--disable-pip-version-check", "--wheel-dir", target, source),
+        cwd=target,
+    )
+    (built,) = target.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def sdist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("sdist")
+    _run(sys.executable, "-c", BUILD_SDIST, target, cwd=source)
+    (built,) = target.glob("*.tar.gz")
+    return built
+
+
+def package_files(root: Path) -> set[str]:
+    """Every file of the package folders that an installation needs, relative to the root."""
+    folders = [path.parent for path in root.glob("*/__init__.py")]
+    found = {
+        path.relative_to(root).as_posix() for path in (root / "__init__.py", root / "py.typed")
+    }
+    for folder in folders:
+        if folder.name not in NOT_PACKAGES:
+            found |= {
+                path.relative_to(root).as_posix()
+                for path in folder.rglob("*")
+                if path.suffix == ".py" or path.suffix in ASSETS
+            }
+    return found
+
+
+def test_every_package_folder_is_declared(root: Path) -> None:
+    """A folder that is added to the tree is added to pyproject.toml too."""
+    config = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = set(config["tool"]["setuptools"]["packages"])
+    inits = [path for path in package_files(root) if path.endswith("__init__.py")]
+    present = {".".join(["fakekafka", *Path(path).parent.parts]) for path in inits}
+    assert declared == present
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(source: Path, wheel: Path) -> None:
+    """All modules, all assets, py.typed; no tests, documents, benchmarks or build files."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == {f"fakekafka/{path}" for path in package_files(source)}
+
+
+def test_the_wheel_declares_its_entry_points_and_licence(wheel: Path) -> None:
+    """The console script, the pytest plugin, the licence and the extras are in the metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        points = next(name for name in names if name.endswith("entry_points.txt"))
+        entry_points = archive.read(points).decode()
+        metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
+        message = message_from_bytes(archive.read(metadata))
+    assert "fakekafka = fakekafka.cli.main:main" in entry_points
+    assert "fakekafka = fakekafka.testing.pytest_plugin" in entry_points
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert message["License-Expression"] == "Apache-2.0"
+    assert set(message.get_all("Provides-Extra", [])) == {"spark", "debug", "fast", "dev"}
+
+
+def test_the_source_distribution_builds_the_same_wheel(source: Path, sdist: Path) -> None:
+    """It holds the package and what building needs; tests, documents and CI stay behind."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames() if "/" in name}
+    files = {name for name in names if Path(name).suffix or name in ("LICENSE", "PKG-INFO")}
+    files = {name for name in files if ".egg-info" not in name}
+    needed = package_files(source) | {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"}
+    assert files - needed <= {"PKG-INFO", "setup.cfg", "MANIFEST.in"}
+    assert needed <= files
+
+
+@pytest.mark.serial
+def test_an_installation_in_a_fresh_environment_answers(wheel: Path, tmp_path: Path) -> None:
+    """With the dependencies in place the wheel imports and the command tells its version."""
+    environment = tmp_path / "venv"
+    _run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=tmp_path)
+    python = environment / "bin" / "python"
+    packages = Path(_run(python, "-c", SITE_PACKAGES, cwd=tmp_path).strip())
+    _run(
+        *(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"),
+        *("--no-index", "--disable-pip-version-check", wheel),
+        cwd=tmp_path,
+    )
+    # The libraries come from this environment: nothing is downloaded.
+    own = Path(_run(sys.executable, "-c", SITE_PACKAGES, cwd=tmp_path).strip())
+    (packages / "libraries.pth").write_text(str(own))
+    imported = _run(python, "-c", "import fakekafka as f; print(f.__file__)", cwd=tmp_path)
+    assert Path(imported.strip()) == packages / "fakekafka" / "__init__.py"
+    assert _run(python, "-c", "import fakekafka.protocol.values", cwd=tmp_path) == ""
+    started = time.perf_counter()
+    version = _run(environment / "bin" / "fakekafka", "--version", cwd=tmp_path)
+    elapsed_s = time.perf_counter() - started
+    assert version.startswith("fakekafka ")
+    assert elapsed_s < START_S_MAX
+
+
+SITE_PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"

@@ -1,0 +1,207 @@
+"""Fetch sessions: what is remembered, refused, evicted (data_plane 6.10, FetchSessionTest)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fakekafka.protocol.data import (
+    EpochEndOffset,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.fetch_session import (
+    EPOCH_MAX,
+    CachedPartition,
+    FetchSession,
+    FetchSessionCache,
+    next_epoch,
+)
+
+A, B, C = (TopicPartition("t", n) for n in range(3))
+NOW = 1_600_000_000_000
+
+
+def cache(slots: int = 10) -> FetchSessionCache:
+    return FetchSessionCache(slots, random.Random(1))
+
+
+def wanted(*names: TopicPartition, offset: int = 0) -> tuple[FetchPartition, ...]:
+    return tuple(FetchPartition(name, offset) for name in names)
+
+
+def answered(*names: TopicPartition, **fields) -> list[FetchPartitionResponse]:
+    values = {"high_watermark": 0, "log_start_offset": 0, **fields}
+    return [FetchPartitionResponse(name, ErrorCode.NONE, **values) for name in names]
+
+
+def request(session_id: int, epoch: int, add=(), forget=()) -> FetchRequest:
+    return FetchRequest(
+        -1, 0, 1, 1, tuple(add), session_id=session_id, session_epoch=epoch, forgotten=tuple(forget)
+    )
+
+
+def opened(sessions: FetchSessionCache, *names: TopicPartition, privileged=False, now=NOW) -> int:
+    return sessions.create(privileged, wanted(*names), answered(*names), now)
+
+
+def test_ids_are_positive_and_unique() -> None:
+    """DP-82: session ids are positive and unique."""
+    sessions = cache(100)
+    ids = [opened(sessions, A) for _ in range(100)]
+    assert all(session_id > 0 for session_id in ids)
+    assert len(set(ids)) == 100
+
+
+def test_epoch_after_creation_is_one_and_grows() -> None:
+    """DP-82: after the full fetch the next epoch is 1, then 2, each accepted once."""
+    sessions = cache()
+    session_id = opened(sessions, A)
+    assert isinstance(sessions.resolve(request(session_id, 1), NOW), FetchSession)
+    assert isinstance(sessions.resolve(request(session_id, 2), NOW), FetchSession)
+    assert sessions.resolve(request(session_id, 2), NOW) is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def test_epoch_wraps_to_one() -> None:
+    """After 2147483647 comes 1, never 0."""
+    assert next_epoch(EPOCH_MAX) == 1
+    assert next_epoch(5) == 6
+
+
+def test_wrong_epoch_leaves_the_session_alone() -> None:
+    """DP-82: a wrong epoch is error 71 and the session survives it."""
+    sessions = cache()
+    session_id = opened(sessions, A)
+    refused = sessions.resolve(request(session_id, 7, wanted(B)), NOW)
+    assert refused is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    session = sessions.resolve(request(session_id, 1), NOW)
+    assert list(session.partitions) == [A]
+
+
+@pytest.mark.parametrize("session_id", [0, 12345])
+def test_unknown_session(session_id: int) -> None:
+    """DP-82: an id that is not cached, 0 included, is error 70."""
+    assert cache().resolve(request(session_id, 3), NOW) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize("epoch", [-1, 0])
+def test_full_fetches_close_the_session_they_name(epoch: int) -> None:
+    """DP-82: epoch -1 closes a session, epoch 0 replaces it."""
+    sessions = cache()
+    session_id = opened(sessions, A)
+    assert sessions.resolve(request(session_id, epoch, wanted(A)), NOW) is None
+    assert sessions.get(session_id) is None
+
+
+def test_no_slots_no_sessions() -> None:
+    """DP-83: with zero slots every fetch stays sessionless."""
+    assert opened(cache(0), A) == 0
+
+
+def test_update_then_forget() -> None:
+    """Partitions are added and changed first, forgotten after; the others keep their state."""
+    sessions = cache()
+    session_id = opened(sessions, A, B)
+    session = sessions.resolve(request(session_id, 1, wanted(B, C, offset=5), (A, C)), NOW)
+    assert {name: p.fetch_offset for name, p in session.partitions.items()} == {B: 5}
+
+
+def test_emptied_session_is_closed() -> None:
+    """DP-84: removing all partitions closes the session."""
+    sessions = cache()
+    session_id = opened(sessions, A)
+    assert sessions.resolve(request(session_id, 1, (), (A,)), NOW) is None
+    assert len(sessions) == 0
+
+
+def test_only_news_is_answered() -> None:
+    """An incremental response names a partition when something about it is new, once."""
+    sessions = cache()
+    session = sessions.get(opened(sessions, A))
+    quiet = answered(A)
+    assert session.filter_response(quiet) == []
+    for news in (
+        answered(A, high_watermark=3),
+        answered(A, high_watermark=3, log_start_offset=1),
+    ):
+        assert session.filter_response(news) == news
+        assert session.filter_response(news) == []
+    always = answered(A, high_watermark=3, log_start_offset=1, preferred_read_replica=2)
+    assert session.filter_response(always) == always
+    assert session.filter_response(always) == always
+
+
+def test_diverging_epoch_forces_inclusion() -> None:
+    """DP-85: a diverging epoch is always told."""
+    sessions = cache()
+    session = sessions.get(opened(sessions, A))
+    diverging = answered(A, diverging_epoch=EpochEndOffset(1, 2))
+    assert session.filter_response(diverging) == diverging
+
+
+def test_errors_are_repeated_until_healed_and_once_more() -> None:
+    """DP-80: an errored partition is in every response until it heals, then once more."""
+    sessions = cache()
+    session = sessions.get(opened(sessions, A))
+    failed = [FetchPartitionResponse(A, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
+    assert session.filter_response(failed) == failed
+    assert session.filter_response(failed) == failed
+    healed = answered(A)
+    assert session.filter_response(healed) == healed
+    assert session.filter_response(healed) == []
+
+
+def test_answered_partitions_go_last() -> None:
+    """Each partition in a response moves to the end of the order, so none starves."""
+    sessions = cache()
+    session = sessions.get(opened(sessions, A, B, C))
+    session.filter_response(answered(A, high_watermark=1) + answered(B, C))
+    assert list(session.partitions) == [B, C, A]
+
+
+def test_stale_session_makes_room() -> None:
+    """A full cache evicts the least recently used session idle for more than 120 s."""
+    sessions = cache(1)
+    first = opened(sessions, A)
+    assert opened(sessions, A, now=NOW + 120000) == 0
+    assert opened(sessions, A, now=NOW + 120001) != 0
+    assert sessions.get(first) is None
+    assert sessions.evictions == 1
+
+
+def test_follower_pushes_a_consumer_out() -> None:
+    """A privileged newcomer takes the slot of a consumer, but not the one of a young follower."""
+    sessions = cache(1)
+    opened(sessions, A, B, C)
+    follower = opened(sessions, A, privileged=True, now=NOW + 1)
+    assert follower != 0
+    assert opened(sessions, A, B, privileged=True, now=NOW + 2) == 0
+
+
+def test_consumer_only_takes_old_smaller_sessions() -> None:
+    """An unprivileged newcomer needs a session older than 120 s of strictly smaller rank."""
+    sessions = cache(1)
+    session_id = opened(sessions, A, B)
+    sessions.resolve(request(session_id, 1), NOW + 100)
+    assert opened(sessions, A, B, C, now=NOW + 200) == 0, "young"
+    sessions.resolve(request(session_id, 2), NOW + 120001)
+    assert opened(sessions, A, B, now=NOW + 120002) == 0, "of equal rank"
+    assert opened(sessions, A, B, C, now=NOW + 120002) != 0
+
+
+def test_cached_partition_reads_like_a_fetch_partition() -> None:
+    """Readers take either: every field of a wanted partition is there."""
+    entry = FetchPartition(A, 5, 1, 100, 7, 6)
+    cached = CachedPartition(entry)
+    for field in (
+        "fetch_offset",
+        "log_start_offset",
+        "max_bytes",
+        "current_leader_epoch",
+        "last_fetched_epoch",
+        "topic_partition",
+    ):
+        assert getattr(cached, field) == getattr(entry, field)

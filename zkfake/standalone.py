@@ -1,0 +1,68 @@
+"""The role of a server without peers: it serves at once and applies writes as they come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .connections import ClientConnection
+from .messages import CloseSession, CreateSession, SessionRequest, SyncRequest
+from .sessions import SessionTracker
+
+if TYPE_CHECKING:
+    from .server import ZooKeeperServer
+
+
+class Standalone:
+    """Numbers and applies writes itself; nothing is kept in the storage's log."""
+
+    is_serving = True
+
+    def __init__(self, server: ZooKeeperServer) -> None:
+        self._server = server
+        self._tracker = SessionTracker(server.host, server.config.tick_time_ms, self._expire)
+
+    def start(self) -> None:
+        # After a restart every session gets its full time again.
+        for session_id, timeout_ms in sorted(self._server.storage.tree.sessions.items()):
+            self._tracker.add(session_id, timeout_ms)
+
+    def stop(self) -> None:
+        self._tracker.stop()
+
+    def submit(
+        self,
+        connection: ClientConnection | None,
+        session_id: int,
+        xid: int,
+        request: SessionRequest,
+    ) -> None:
+        server = self._server
+        tree = server.storage.tree
+        if isinstance(request, SyncRequest):
+            if connection is not None:
+                server.answer(connection, xid, tree.read(request))
+            return
+        zxid = tree.last_zxid + 1
+        response = tree.apply(zxid, server.host.now_ms(), session_id, request)
+        if type(request) is CreateSession:
+            self._tracker.add(session_id, request.session_timeout_ms)
+        elif type(request) is CloseSession:
+            self._tracker.remove(session_id)
+        server.applied(zxid, session_id, request, response, connection, xid)
+
+    def revalidate(self, connection: ClientConnection, session_id: int) -> None:
+        alive = self._tracker.touch(session_id)
+        timeout_ms = self._server.storage.tree.sessions[session_id] if alive else 0
+        self._server.session_found(connection, session_id, timeout_ms)
+
+    def touch(self, session_id: int) -> None:
+        self._tracker.touch(session_id)
+
+    def _expire(self, session_id: int) -> None:
+        self.submit(None, session_id, 0, CloseSession())
+
+    def on_message(self, source: str, message: Any) -> bool:
+        return False
+
+    def on_disconnect(self, name: str) -> None:
+        pass
