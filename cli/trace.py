@@ -126,7 +126,8 @@ def _print_info(
         print(f"{'reproduce':<14} {header['reproduce']}")
 
 
-@app.command()
+# A range may begin with a minus, which must not be taken for an option.
+@app.command(context_settings={"ignore_unknown_options": True})
 def show(
     file: File,
     range_: Annotated[
@@ -324,8 +325,8 @@ def diff(
                     "different": difference is not None,
                     "seq": difference.seq if difference else None,
                     "columns": list(difference.columns) if difference else [],
-                    "left": _maybe(difference and difference.left),
-                    "right": _maybe(difference and difference.right),
+                    "left": _maybe(difference.left if difference else None),
+                    "right": _maybe(difference.right if difference else None),
                 }
             )
         elif difference is None:

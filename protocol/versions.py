@@ -80,6 +80,8 @@ class Behaviour:
     unknown_producer_id_refused: bool  # < 2.5
     idempotent_producers: bool  # >= 0.11
     max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
+    zstd_compression: bool  # >= 2.1, KIP-110
+    message_format_config: bool  # < 3.0: message.format.version is heeded, KIP-724
 
 
 _V28 = Behaviour(
@@ -140,6 +142,8 @@ _V28 = Behaviour(
     unknown_producer_id_refused=False,
     idempotent_producers=True,
     max_timestamp_lookup=False,
+    zstd_compression=True,
+    message_format_config=True,
 )
 
 
@@ -162,6 +166,7 @@ _V39 = _derive(
     alter_isr_errors_roll_back=True,
     preferred_replica_answers_at_once=True,
     max_timestamp_lookup=True,
+    message_format_config=False,
 )
 _V11 = _derive(
     _V28,
@@ -195,6 +200,7 @@ _V11 = _derive(
     make_follower_restarts="epoch_gap",
     fetch_from_follower=False,
     unknown_producer_id_refused=True,
+    zstd_compression=False,
 )
 _V010 = _derive(
     _V11,

@@ -228,7 +228,7 @@ class ProducerStateManager:
 
     def complete(self, completed: CompletedTransaction) -> None:
         """Move a decided transaction among those that wait for the high watermark."""
-        del self.ongoing[completed.first_offset]
+        self.ongoing.pop(completed.first_offset, None)
         self.unreplicated[completed.first_offset] = completed.last_offset
         self._find_first_unstable()
 

@@ -210,8 +210,11 @@ class ControllerBrokerRequestBatch:
         leadership = context.partition_leadership_info(topic_partition)
         if leadership is None:
             return
-        known = leadership.leader_and_isr
         replicas = context.partition_replica_assignment(topic_partition)
+        if self._metadata_sources.get(topic_partition) == (id(leadership), id(replicas)):
+            return  # a state machine adds a partition once per replica; brokers do not change
+        self._metadata_sources[topic_partition] = (id(leadership), id(replicas))
+        known = leadership.leader_and_isr
         leader, leader_epoch, zk_version = known.leader, known.leader_epoch, known.zk_version
         if topic_partition.topic in context.topics_to_be_deleted:
             leader, leader_epoch, zk_version = LEADER_DURING_DELETE, 0, 0

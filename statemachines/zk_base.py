@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ..protocol.errors import InvariantError
 from ..protocol.versions import Behaviour
 from ..protocol.znodes import CONTROLLER_EPOCH
 from ..zkfake.messages import (
@@ -261,7 +262,8 @@ class ZkBase:
             deleted = await self._send_one(DeleteRequest(path))
             if deleted.code != ZkCode.NONODE:
                 deleted.raise_if_failed()
-        assert stat is not None, "a successful set answers a stat"
+        if stat is None:
+            raise InvariantError(f"the set of {path} succeeded without a stat")
         self._registered_session_id = self.client.session_id
         return stat
 

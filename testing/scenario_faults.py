@@ -32,7 +32,7 @@ def _isolate(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
 
 
 def _partition(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
-    groups = table.list("groups")
+    groups = table.items("groups")
     if len(groups) < 2 or not all(isinstance(group, list) and group for group in groups):
         raise table.error("groups", f"must be two lists of machines or more, not {groups!r}")
     named = [[check_machine(table, "groups", m, cluster) for m in group] for group in groups]
@@ -76,7 +76,7 @@ def _partition_name(table: Table, name: str, text: Any, cluster: ClusterSpec) ->
 def _elect_leaders(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     partitions = None
     if table.has("partitions"):
-        names = table.list("partitions")
+        names = table.items("partitions")
         partitions = [_partition_name(table, "partitions", text, cluster) for text in names]
     election = table.text("election", "preferred", ("preferred", "unclean"))
     return {"election": election, "partitions": partitions}
@@ -122,7 +122,9 @@ def _inject(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     if "error" not in arguments and not arguments["delay_ms"] and not arguments["disconnect"]:
         raise table.error("", "inject needs an error, a delay_ms or disconnect = true")
     if table.has("broker"):
-        arguments["broker"] = check_broker(table, "broker", cluster)
+        arguments["broker"] = check_machine(
+            table, "broker", table.integer("broker", 1, 1), cluster
+        )
     return arguments
 
 

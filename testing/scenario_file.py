@@ -133,7 +133,7 @@ def _read_scenario(
     stop = _read_stop(root.table("stop"))
     faults = tuple(read_fault(table, cluster, stop) for table in root.tables("faults"))
     expect = tuple(_read_expect(table, stop) for table in root.tables("expect"))
-    metrics = root.list("metrics")
+    metrics = root.items("metrics")
     for metric in metrics:
         if metric not in METRICS:
             raise root.error("metrics", f"unknown metric {metric!r}{nearest(str(metric), METRICS)}")
@@ -168,7 +168,7 @@ def _read_cluster(table: Table) -> ClusterSpec:
         BrokerConfig(config, version)
     except ValueError as error:
         raise table.error("config", str(error)) from None
-    racks = table.list("racks")
+    racks = table.items("racks")
     if racks and len(racks) != brokers:
         raise table.error("racks", f"names {len(racks)} racks for {brokers} brokers")
     topics_table = table.table("topics")
@@ -194,7 +194,7 @@ def _read_topic(table: Table, name: str, brokers: int) -> TopicSpec:
         validate_topic_config({key: _config_text(value) for key, value in config.items()})
     except ValueError as error:
         raise table.error("config", str(error)) from None
-    assignment = table.list("assignment")
+    assignment = table.items("assignment")
     for number, replicas in enumerate(assignment):
         if not isinstance(replicas, list) or not replicas or len(set(replicas)) != len(replicas):
             raise table.error("assignment", f"partition {number}: {replicas!r} is no replica list")
@@ -297,7 +297,7 @@ def _read_acks(table: Table) -> int:
 def _read_partitions(table: Table, topic: TopicSpec) -> tuple[int, ...] | None:
     if not table.has("partitions"):
         return None
-    numbers = table.list("partitions")
+    numbers = table.items("partitions")
     for number in numbers:
         if not isinstance(number, int) or not 0 <= number < topic.partitions:
             last = topic.partitions - 1

@@ -19,7 +19,7 @@ def read_latency(table: Table) -> LatencySpec:
     name = models[0]
     if name == "constant_ms":
         return LatencySpec("constant", table.number(name, 0.0))
-    values = table.list(name)
+    values = table.items(name)
     if len(values) != 2 or not all(
         isinstance(v, (int, float)) and not isinstance(v, bool) and v >= 0 for v in values
     ):

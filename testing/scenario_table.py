@@ -113,7 +113,7 @@ class Table:
             raise self.error(name, f"must be {span}, not {value:g}")
         return float(value)
 
-    def list(self, name: str) -> list[Any]:
+    def items(self, name: str) -> list[Any]:
         value = self.raw(name, [])
         if not isinstance(value, list):
             raise self.error(name, f"must be a list, not {value!r}")

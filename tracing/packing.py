@@ -19,7 +19,7 @@ from .events import Truncated
 from .schema import (
     BYTES,
     RECORD_BATCH,
-    RECORD_BATCH_FIELDS,
+    RECORD_BATCH_ATTRIBUTES,
     FieldShapes,
     Shape,
     contains_bytes,
@@ -91,7 +91,7 @@ class PayloadPacker:
         nested: list[type] = []
         shapes = field_shapes(cls, nested)
         if not shapes and not is_message_type(cls):
-            return
+            shapes = (("value", "?"),)
         self.schema[cls.__name__] = tuple((name, _stored(shape)) for name, shape in shapes)
         self.unwritten.append(cls.__name__)
         for other in nested:
@@ -101,7 +101,7 @@ class PayloadPacker:
 
     def _new_extractor(self, cls: type) -> Extract:
         if cls.__name__ == RECORD_BATCH:
-            return attrgetter(*(name for name, _ in RECORD_BATCH_FIELDS))
+            return attrgetter(*RECORD_BATCH_ATTRIBUTES)
         if hasattr(cls, "__dataclass_fields__"):
             self.declare(cls)
             return self._message_extractor(field_shapes(cls, []))

@@ -47,15 +47,13 @@ class _Types(dict[type, _TypeEntry]):
     def __missing__(self, cls: type) -> _TypeEntry:
         name = cls.__name__
         wrap: Callable[[Any], Any] | None = None
-        if is_message_type(cls) or issubclass(cls, BaseException):
-            self._packer.declare(cls)
-        else:
-            wrap = self._packer.tagged
+        self._packer.declare(cls)
+        if not (is_message_type(cls) or issubclass(cls, BaseException)):
+            tagged = self._packer.tagged
 
-            def wrap_value(value: Any, convert: Callable[[Any], Any] = wrap) -> Any:
-                return (convert(value),)
+            def wrap(value: Any) -> Any:
+                return (tagged(value),)
 
-            wrap = wrap_value
         entry = (self._strings[name], name, epochs_getter(cls), wrap)
         self[cls] = entry
         return entry

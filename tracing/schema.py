@@ -30,6 +30,7 @@ RECORD_BATCH_FIELDS: FieldShapes = tuple(
     (name, None) for name in ("base_offset", "last_offset", "leader_epoch", "size")
 )
 """What the trace keeps of a batch: never its records."""
+RECORD_BATCH_ATTRIBUTES = ("base_offset", "last_offset", "partition_leader_epoch", "size_in_bytes")
 
 ENUM_NAMES: dict[str, dict[int, str]] = {
     "ErrorCode": {int(code): code.name for code in ErrorCode},

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import msgpack
 
@@ -126,19 +126,19 @@ class Trace:
 
     def chunk_filter(self, wanted: dict[str, str]) -> Callable[[ChunkInfo], bool] | None:
         """A filter for ``events`` from columns that must have a value (actor, type, kind)."""
-        tests: list[tuple[int, int]] = []
-        for column, position in (("actor", 6), ("peer", 6), ("type", 7)):
+        tests: list[tuple[str, int]] = []
+        for column, bits in (("actor", "actors"), ("peer", "actors"), ("type", "types")):
             if column in wanted:
                 if wanted[column] not in self.strings:
                     return lambda info: False
-                tests.append((position, self.strings.index(wanted[column])))
+                tests.append((bits, self.strings.index(wanted[column])))
         if "kind" in wanted:
             if wanted["kind"] not in KINDS:
                 return lambda info: False
-            tests.append((8, KIND_CODES[wanted["kind"]]))
+            tests.append(("kinds", KIND_CODES[wanted["kind"]]))
         if not tests:
             return None
-        return lambda info: all(in_bitmap(info[place], number) for place, number in tests)
+        return lambda info: all(in_bitmap(getattr(info, bits), number) for bits, number in tests)
 
     def actors(self) -> list[str]:
         """Lanes of the trace in order of appearance."""
@@ -172,7 +172,7 @@ class Trace:
     def close(self) -> None:
         """Let go of the file."""
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -22,6 +22,7 @@ class Standalone:
         self._tracker = SessionTracker(server.host, server.config.tick_time_ms, self._expire)
 
     def start(self) -> None:
+        self._server.storage.settle()
         # After a restart every session gets its full time again.
         for session_id, timeout_ms in sorted(self._server.storage.tree.sessions.items()):
             self._tracker.add(session_id, timeout_ms)

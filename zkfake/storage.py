@@ -97,6 +97,14 @@ class ZooKeeperStorage:
         del self.log[position:]
         return True
 
+    def settle(self) -> None:
+        """Apply all that is logged and start an empty log: for a server without peers."""
+        while self.next_unapplied is not None:
+            self.apply_next()
+        self.log.clear()
+        self._applied_count = 0
+        self.tree.take_changes()
+
     def install(self, snapshot: TreeSnapshot) -> None:
         """Replace tree and log by a snapshot."""
         self.tree = ZnodeTree.restored(snapshot)

@@ -1,0 +1,339 @@
+"""The recorder, its payloads, its fingerprints."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from trace_helpers import (
+    ORDERS_0,
+    Scribe,
+    acknowledge,
+    fetch,
+    header,
+    leader_and_isr,
+    produce,
+    record_failover,
+    record_fetches,
+)
+
+from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
+from fakekafka.protocol.errors import ErrorCode, UsageError
+from fakekafka.protocol.record_batch import Record, RecordBatch, build_batch
+from fakekafka.tracing.events import KINDS, Truncated
+from fakekafka.tracing.fingerprint import Fingerprint
+from fakekafka.tracing.recorder import LockedRecorder, Recorder
+from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.writer import TraceWriter
+from fakekafka.zkfake.messages import (
+    CheckRequest,
+    ClientPacket,
+    CreateRequest,
+    EventType,
+    MultiRequest,
+    ServerPacket,
+    WatchEvent,
+    ZkCode,
+    ZkResponse,
+)
+
+
+def one_event(message: object, **more: int) -> object:
+    recorder = Recorder(**more)
+    recorder.event(5, "send", "a", "b", message, 1, None)
+    return recorder.events[0]
+
+
+def test_seqs_are_dense_from_zero() -> None:
+    """Every event gets the next number, whatever its kind."""
+    recorder = Recorder()
+    assert [recorder.event(0, kind, "a", None, None, None, None) for kind in KINDS] == list(
+        range(len(KINDS))
+    )
+    assert len(recorder) == len(KINDS)
+    assert [event.kind for event in recorder.events] == list(KINDS)
+
+
+def test_unknown_kind_is_refused() -> None:
+    """The kinds are a closed list; the error shows it."""
+    with pytest.raises(UsageError, match="'sent' is no event kind; use one of send, deliver"):
+        Recorder().event(0, "sent", "a", None, None, None, None)
+
+
+def test_payload_has_fields_in_slot_order_and_names_on_reading() -> None:
+    """Nested messages become lists in the file and dictionaries for readers."""
+    event = one_event(leader_and_isr(2, 5, (2, 3), controller_epoch=4))
+    assert event.payload[:2] == [3, 4]
+    assert event.fields["partition_states"][0]["isr"] == [2, 3]
+    assert event.epochs == [4, 5, 5]
+
+
+def test_error_codes_are_read_by_name_and_partitions_as_one_word() -> None:
+    """Integers that stand for names are shown as names."""
+    event = one_event(acknowledge(-1, ErrorCode.NOT_ENOUGH_REPLICAS))
+    entry = event.fields["partitions"][0]
+    assert entry["error"] == "NOT_ENOUGH_REPLICAS"
+    assert entry["topic_partition"] == "orders-0"
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_long_bytes_are_cut_and_keep_their_length(kind: type) -> None:
+    """A trace never holds a producer's whole records."""
+    event = one_event(produce(kind(b"ab" * 500)), record_bytes_limit=4)
+    assert event.fields["partitions"][0]["records"] == Truncated(1000, b"abab")
+
+
+def test_short_bytes_are_kept_whole() -> None:
+    """What fits the limit is not marked."""
+    assert one_event(produce(b"abc")).fields["partitions"][0]["records"] == b"abc"
+
+
+def test_record_batch_is_offsets_epoch_and_size() -> None:
+    """Of a stored batch the trace keeps four numbers."""
+    data = build_batch([Record(0, 1000, None, b"v", ())])
+    batch = RecordBatch.of(data)
+    entry = FetchPartitionResponse(ORDERS_0, ErrorCode.NONE, 1, records=(batch,))
+    event = one_event(FetchResponse(ErrorCode.NONE, 0, (entry,)))
+    stored = event.fields["partitions"][0]["records"][0]
+    assert stored == {
+        "base_offset": 0,
+        "last_offset": 0,
+        "leader_epoch": batch.partition_leader_epoch,
+        "size": len(data),
+    }
+
+
+def test_messages_of_open_type_carry_their_type() -> None:
+    """A ZooKeeper packet holds any request; the reader learns which."""
+    operations = (CreateRequest("/a", b"{}"), CheckRequest("/b", 3))
+    event = one_event(ClientPacket(1, 2, 3, 4, MultiRequest(operations)))
+    request = event.fields["request"]
+    assert request["@type"] == "MultiRequest"
+    assert [operation["@type"] for operation in request["operations"]] == [
+        "CreateRequest",
+        "CheckRequest",
+    ]
+
+
+def test_znode_data_is_kept_longer_than_records() -> None:
+    """Znodes tell the story of an election."""
+    data = b'{"leader":1,"isr":[1,2,3]}' * 8
+    event = one_event(ServerPacket(1, 2, 3, 4, ZkResponse(ZkCode.OK, data=data)))
+    assert event.fields["response"]["data"] == data
+    assert event.fields["response"]["code"] == "OK"
+
+
+def test_enums_are_recorded_by_value_and_errors_by_text() -> None:
+    """Nothing is recorded by its default representation."""
+    event = one_event(WatchEvent(1, 2, 3, EventType.NODE_DELETED, "/controller"))
+    assert event.fields["type"] == "NodeDeleted"
+    failed = one_event(TimeoutError("no answer"))
+    assert (failed.type, failed.fields) == ("TimeoutError", {"text": "no answer"})
+
+
+def test_strangers_are_recorded_without_their_identity() -> None:
+    """An object without a value of its own must not make equal runs differ."""
+    assert one_event({"x": object()}).fields == {"value": {"x": "<object>"}}
+    assert one_event({"b", "a", "c"}).fields == {"value": ["a", "b", "c"]}
+
+
+def test_string_message_names_the_type() -> None:
+    """A timer has a name and no payload."""
+    event = one_event("Partition.shrink_isr")
+    assert (event.type, event.payload, event.fields) == ("Partition.shrink_isr", None, {})
+
+
+def test_client_events_belong_to_an_operation() -> None:
+    """The message id of a client event is its operation."""
+    recorder = Recorder()
+    recorder.event(0, "client_invoke", "producer-1", None, "append", 17, None)
+    assert recorder.events[0].op == 17
+
+
+def test_state_change_joins_the_event_being_handled() -> None:
+    """A delta is reversible: it has the old and the new value."""
+    recorder = Recorder()
+    seq = recorder.event(0, "deliver", "broker-1", "b", fetch(0), 1, None)
+    recorder.event(0, "send", "broker-1", "b", fetch(1), 2, seq)
+    recorder.state(seq, "broker-1/orders-0/hw", 3, 4)
+    recorder.state(seq, "broker-1/orders-0/isr", (1, 2), (1,))
+    assert recorder.events[0].delta == [
+        ("broker-1/orders-0/hw", 3, 4),
+        ("broker-1/orders-0/isr", [1, 2], [1]),
+    ]
+    assert recorder.events[1].delta == []
+
+
+def test_late_state_change_becomes_an_event_of_its_own() -> None:
+    """When the event is packed already, the change is not lost."""
+    recorder = record_fetches(Recorder(), 1000)
+    recorder.state(3, "broker-1/orders-0/hw", 3, 4)
+    event = recorder.events[-1]
+    assert (event.seq, event.kind, event.cause, event.actor) == (1000, "state", 3, "broker-1")
+    assert event.delta == [("broker-1/orders-0/hw", 3, 4)]
+
+
+def test_fingerprint_ignores_when_it_is_asked() -> None:
+    """Asking in mid-run cuts nothing and changes nothing."""
+    one, other = Recorder(), Recorder()
+    for number in range(2500):
+        for recorder in (one, other):
+            recorder.event(number, "send", "a", f"b{number % 7}", fetch(number), number, None)
+        if number % 333 == 0:
+            one.fingerprint()
+            one.outline()
+            len(one.events)
+    assert one.fingerprint() == other.fingerprint()
+    assert one.outline() == other.outline()
+    assert [c.digest for c in one.trace().chunks] == [c.digest for c in other.trace().chunks]
+
+
+def test_fingerprint_sees_payloads_and_the_outline_does_not() -> None:
+    """The full fingerprint covers contents; the outline only the order of events."""
+    one, other = record_fetches(Recorder(), 50), record_fetches(Recorder(), 50, changed=7)
+    assert one.fingerprint() != other.fingerprint()
+    assert one.outline() == other.outline()
+
+
+def test_fingerprint_sees_a_renamed_actor() -> None:
+    """Strings count by their text, not by their number."""
+    one, other = Recorder(), Recorder()
+    one.event(0, "spawn", "broker-1", None, None, None, None)
+    other.event(0, "spawn", "broker-2", None, None, None, None)
+    assert one.fingerprint() != other.fingerprint()
+    assert one.outline() != other.outline()
+
+
+def test_cheap_sink_gives_the_outline_of_the_recorder() -> None:
+    """A run of a batch is recognised in a trace of the same run."""
+    cheap, full = Fingerprint(), Recorder()
+    record_failover(full)
+    for event in full.events:
+        message: object = type(event.type, (), {})() if event.type else None
+        cheap.event(
+            event.time_us, event.kind, event.actor, event.peer, message, event.message_id, None
+        )
+    assert cheap.fingerprint() == full.outline()
+    assert len(cheap) == len(full)
+
+
+def test_cheap_sink_does_not_depend_on_its_buffer() -> None:
+    """More events than are packed at once, asked in between."""
+    one, other = Fingerprint(), Fingerprint()
+    for number in range(10_000):
+        one.event(number, "send", "a", "b", "x", number, None)
+        if number % 777 == 0:
+            one.fingerprint()
+        other.event(number, "send", "a", "b", "x", number, None)
+    assert one.fingerprint() == other.fingerprint()
+
+
+@pytest.mark.slow
+def test_fingerprint_is_the_same_under_any_hash_seed() -> None:
+    """Equal runs in different processes have equal fingerprints."""
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from trace_helpers import record_failover, Recorder\n"
+        "r = record_failover(Recorder())\n"
+        "r.event(0, 'note', 'x', None, {'b', 'a', 'c'}, None, None)\n"
+        "print(r.fingerprint(), r.outline())"
+    )
+    folder = str(Path(__file__).parent)
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program, folder],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(outputs) == 1
+
+
+def test_ring_keeps_the_last_events_and_the_whole_fingerprint() -> None:
+    """``keep`` bounds memory, in whole chunks."""
+    ring, whole = record_fetches(Recorder(keep=1500), 5000), record_fetches(Recorder(), 5000)
+    trace = ring.trace()
+    assert trace.last_seq == 4999
+    assert 1500 <= len(trace) <= 2500
+    assert ring.fingerprint() == whole.fingerprint()
+
+
+def test_ring_can_be_saved_and_read(tmp_path: Path) -> None:
+    """The saved part brings along the tables of what was dropped, and says it is a part."""
+    ring = record_fetches(Recorder(keep=1500), 5000)
+    ring.save(tmp_path / "ring.fktrace", header())
+    with TraceReader(tmp_path / "ring.fktrace") as trace:
+        assert trace.header["part"] == f"the last events, from #{trace.first_seq} on"
+        assert trace.event(4999).fields["partitions"][0]["fetch_offset"] == 4999
+        assert trace.event(trace.first_seq).actor == "broker-2"
+
+
+def test_saving_in_mid_run_keeps_recording(tmp_path: Path) -> None:
+    """A saved file ends where the run was; the recorder goes on."""
+    recorder = record_fetches(Recorder(), 1500)
+    recorder.save(tmp_path / "a.fktrace", header())
+    recorder.event(99999, "note", "a", None, None, None, None, "more")
+    recorder.save(tmp_path / "b.fktrace", header())
+    with TraceReader(tmp_path / "a.fktrace") as a, TraceReader(tmp_path / "b.fktrace") as b:
+        assert (len(a), len(b)) == (1500, 1501)
+        assert b.fingerprint == recorder.fingerprint()
+
+
+def test_writer_and_memory_give_the_same_file(tmp_path: Path) -> None:
+    """Whether chunks go to the file as they fill or are saved at the end: the same bytes."""
+    streaming = Recorder(TraceWriter(tmp_path / "a.fktrace", {**header(), "record_bytes_limit": 64}))
+    record_failover(record_fetches(streaming, 2500))
+    streaming.close()
+    saved = record_failover(record_fetches(Recorder(), 2500))
+    saved.save(tmp_path / "b.fktrace", header())
+    assert (tmp_path / "a.fktrace").read_bytes() == (tmp_path / "b.fktrace").read_bytes()
+
+
+def test_large_events_make_small_chunks() -> None:
+    """A chunk stays near 256 KiB even when single events are large."""
+    recorder = Recorder(record_bytes_limit=100_000)
+    for number in range(1000):
+        recorder.event(number, "send", "a", "b", produce(b"z" * 5000), number, None)
+    sizes = [info.length for info in recorder.trace().chunks]
+    assert len(sizes) > 10
+    assert max(sizes) < 300_000
+    assert [event.seq for event in recorder.events] == list(range(1000))
+
+
+def test_locked_recorder_takes_events_from_threads() -> None:
+    """No event of any thread is lost, and seqs stay dense."""
+    from threading import Thread
+
+    recorder = LockedRecorder()
+
+    def work(name: str) -> None:
+        for number in range(800):
+            recorder.event(number, "send", name, None, fetch(number), number, None)
+
+    threads = [Thread(target=work, args=(f"t{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [event.seq for event in recorder.events] == list(range(3200))
+
+
+def test_events_are_a_sequence() -> None:
+    """Positions, negative positions, slices and bounds work as for a list."""
+    events = record_fetches(Recorder(), 1200).events
+    assert events[-1].seq == 1199
+    assert [event.seq for event in events[998:1002]] == [998, 999, 1000, 1001]
+    with pytest.raises(IndexError):
+        events[1200]
+
+
+def test_scribe_numbers_messages() -> None:
+    """Send and delivery of one message share its id."""
+    recorder = Recorder()
+    Scribe(recorder).message(0, "a", "b", fetch(0))
+    assert [event.message_id for event in recorder.events] == [1, 1]

@@ -1,0 +1,121 @@
+"""Small recorded runs for the tests of this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fakekafka.protocol.control import (
+    AlterIsrPartitionResponse,
+    AlterIsrResponse,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+)
+from fakekafka.protocol.data import (
+    FetchPartition,
+    FetchRequest,
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.tracing.format import build_header
+from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.writer import TraceWriter
+from fakekafka.zkfake.messages import EventType, WatchEvent
+
+ORDERS_0 = TopicPartition("orders", 0)
+
+
+def header(**more: Any) -> dict[str, Any]:
+    return build_header(**{"seed": 42, "scenario": "name = 'x'", **more})
+
+
+def fetch(offset: int) -> FetchRequest:
+    return FetchRequest(2, 500, 1, 1048576, (FetchPartition(ORDERS_0, offset),))
+
+
+def produce(data: bytes = b"x" * 100) -> ProduceRequest:
+    return ProduceRequest(-1, 30000, (ProducePartition(ORDERS_0, data),))
+
+
+def acknowledge(offset: int, error: ErrorCode = ErrorCode.NONE) -> ProduceResponse:
+    return ProduceResponse((ProducePartitionResponse(ORDERS_0, error, offset),))
+
+
+def leader_and_isr(
+    leader: int, epoch: int, isr: tuple[int, ...], controller_epoch: int = 1
+) -> LeaderAndIsrRequest:
+    state = LeaderAndIsrPartitionState(
+        "orders", 0, controller_epoch, leader, epoch, isr, epoch, (1, 2, 3)
+    )
+    return LeaderAndIsrRequest(3, controller_epoch, 7, (state,))
+
+
+class Scribe:
+    """Records sends and deliveries as the runtime does: cause and message id kept in step."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.messages = 0
+
+    def message(
+        self,
+        time_us: int,
+        source: str,
+        target: str,
+        message: object,
+        cause: int | None = None,
+        delay_us: int = 250,
+    ) -> int:
+        """Send and deliver a message; returns the seq of the delivery."""
+        self.messages += 1
+        event = self.recorder.event
+        event(time_us, "send", source, target, message, self.messages, cause)
+        return event(time_us + delay_us, "deliver", target, source, message, self.messages, None)
+
+
+def record_failover(recorder: Recorder) -> Recorder:
+    """Broker 1 dies at 1 s, is noticed at 7 s, orders-0 moves to 2 and is written again."""
+    scribe = Scribe(recorder)
+    event = recorder.event
+    event(0, "spawn", "broker-1", "broker-1", None, None, None)
+    scribe.message(1_000, "controller-3", "broker-1", leader_and_isr(1, 0, (1, 2, 3)))
+    asked = scribe.message(900_000, "producer-1", "broker-1", produce())
+    scribe.message(900_500, "broker-1", "producer-1", acknowledge(0), asked)
+    event(1_000_000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
+    event(1_100_000, "drop", "producer-1", "broker-1", produce(), None, None, "not running")
+    noticed = scribe.message(
+        7_000_000,
+        "zk-1",
+        "controller-3",
+        WatchEvent(1, 1, 9, EventType.NODE_CHILDREN_CHANGED, "/brokers/ids"),
+    )
+    chosen = leader_and_isr(2, 1, (2, 3))
+    scribe.message(7_001_000, "controller-3", "broker-2", chosen, noticed)
+    scribe.message(7_001_000, "controller-3", "broker-3", chosen, noticed)
+    asked = scribe.message(7_100_000, "producer-1", "broker-2", produce())
+    scribe.message(7_100_500, "broker-2", "producer-1", acknowledge(1), asked)
+    event(9_000_000, "restart", "broker-1", None, None, None, None, "broker-1 starts again")
+    stored = AlterIsrPartitionResponse(ORDERS_0, ErrorCode.NONE, LeaderAndIsr(2, 1, (2, 3, 1), 2))
+    scribe.message(
+        9_500_000, "controller-3", "broker-2", AlterIsrResponse(ErrorCode.NONE, (stored,))
+    )
+    return recorder
+
+
+def record_fetches(recorder: Recorder, count: int, changed: int = -1) -> Recorder:
+    """``count`` fetch requests; the one at ``changed`` asks for another offset."""
+    for number in range(count):
+        offset = number if number != changed else number + 1_000_000
+        recorder.event(number * 10, "send", "broker-2", "broker-1", fetch(offset), number, None)
+    return recorder
+
+
+def write_failover(path: Path, **more: Any) -> Recorder:
+    recorder = Recorder(TraceWriter(path, header(**more)))
+    record_failover(recorder)
+    recorder.close()
+    return recorder
