@@ -1,83 +1,38 @@
-"""``fakekafka trace``: look into a recorded run."""
+"""``fakekafka trace``: look into a recorded run.
+
+The verbs that ask about one run stand here; those that compare or write runs in ``trace_compare``.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
-from ..protocol.errors import FakeKafkaError, UsageError
+from ..protocol.errors import UsageError
 from ..tracing import queries
 from ..tracing.events import Event, jsonable
 from ..tracing.expressions import parse_duration_us
 from ..tracing.text import format_event, format_time
-from ..tracing.trace import Trace, TraceReader
-from .exits import DOES_NOT_HOLD, end_with_error
+from ..tracing.trace import Trace
+from . import trace_compare
+from .exits import DOES_NOT_HOLD
+from .trace_shared import File, Json, Seq, Verbose, app, opened, print_events, print_json, seq_of
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    help="Look into a recorded run. Events are addressed by seq (#1234), times are virtual.",
-)
-
-File = Annotated[Path, typer.Argument(help="a .fktrace file")]
-Seq = Annotated[str, typer.Argument(help="seq of an event, such as 1234 or #1234")]
-Json = Annotated[bool, typer.Option("--json", help="machine-readable output")]
-Verbose = Annotated[
-    int, typer.Option("-v", "--verbose", count=True, help="-v whole payload, -vv state changes")
-]
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[TraceReader]:
-    """The trace in a file; what is wrong with it or with the question ends with status 2."""
-    try:
-        with TraceReader(file) as trace:
-            if trace.problem is not None:
-                print(f"warning: {trace.problem}; showing what is whole", file=sys.stderr)
-            yield trace
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has seen enough
-        raise typer.Exit(0) from None
-    except FakeKafkaError as error:
-        end_with_error(str(error))
-
-
-def _seq(text: str) -> int:
-    digits = text.removeprefix("#")
-    if not digits.isdigit():
-        raise UsageError(f"{text!r} is no event; write its seq, such as 1234 or #1234")
-    return int(digits)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False))
-
-
-def _print_events(events: Iterable[Event], verbose: int, as_json: bool) -> int:
-    count = 0
-    for event in events:
-        count += 1
-        if as_json:
-            _print_json(event.as_dict())
-        else:
-            print(format_event(event, verbose))
-    return count
+__all__ = ["app", "trace_compare"]
 
 
 @app.command()
 def info(file: File, as_json: Json = False) -> None:
     """Header, counts, duration, faults, fingerprint, and how to run it again."""
-    with _opened(file) as trace:
+    with opened(file) as trace:
         kinds, types = trace.counts()
         interesting = [trace.event(seq) for seq in trace.interesting()]
         if as_json:
-            _print_json(
+            print_json(
                 {
                     "header": jsonable(trace.header),
                     "events": len(trace),
@@ -137,9 +92,9 @@ def show(
     as_json: Json = False,
 ) -> None:
     """One line per event, in fixed columns."""
-    with _opened(file) as trace:
+    with opened(file) as trace:
         start, stop = queries.parse_range(range_, trace)
-        _print_events(trace.events(start, stop), verbose, as_json)
+        print_events(trace.events(start, stop), verbose, as_json)
 
 
 @app.command()
@@ -160,14 +115,14 @@ def grep(
     Columns: seq, t (seconds), kind, actor, peer, type, msg, cause, op, epochs.controller,
     epochs.leader, epochs.zk_version, why, payload.FIELD (or just FIELD).
     """
-    with _opened(file) as trace:
+    with opened(file) as trace:
         if within is not None and then is None:
             raise UsageError("--within belongs to --then EXPRESSION")
         start, stop = queries.parse_range(range_, trace)
         first = queries.compile_filter(expression, trace)
         if then is None:
             events = queries.grep(trace, first, start, stop)
-            found = sum(1 for _ in events) if count else _print_events(events, verbose, as_json)
+            found = sum(1 for _ in events) if count else print_events(events, verbose, as_json)
         else:
             limit = None if within is None else parse_duration_us(within)
             second = queries.compile_filter(then, trace)
@@ -188,7 +143,7 @@ def _print_pairs(
         if not shown:
             continue
         if as_json:
-            _print_json([one.as_dict(), other.as_dict()])
+            print_json([one.as_dict(), other.as_dict()])
         else:
             print(format_event(one, verbose))
             print(format_event(other, verbose))
@@ -209,10 +164,10 @@ def at(
     """State after an event: recorded changes, and what messages told (marked ~)."""
     from ..tracing.told_state import MESSAGE, state_at
 
-    with _opened(file) as trace:
-        state = state_at(trace, _seq(seq), actor, path)
+    with opened(file) as trace:
+        state = state_at(trace, seq_of(seq), actor, path)
         if as_json:
-            _print_json(
+            print_json(
                 {
                     name: {"value": jsonable(c.new), "seq": c.event.seq, "source": c.source}
                     for name, c in state.items()
@@ -237,12 +192,12 @@ def watch(
     from ..tracing.told_state import MESSAGE, changes
 
     found = 0
-    with _opened(file) as trace:
+    with opened(file) as trace:
         for change in changes(trace, path):
             found += 1
             event, old, new = change.event, jsonable(change.old), jsonable(change.new)
             if as_json:
-                _print_json(
+                print_json(
                     {
                         "seq": event.seq,
                         "time_us": event.time_us,
@@ -264,10 +219,10 @@ def watch(
 @app.command()
 def why(file: File, seq: Seq, verbose: Verbose = 0, as_json: Json = False) -> None:
     """The chain of causes that led to an event, the event first."""
-    with _opened(file) as trace:
-        chain = queries.why(trace, _seq(seq))
+    with opened(file) as trace:
+        chain = queries.why(trace, seq_of(seq))
         if as_json:
-            _print_json([event.as_dict() for event in chain])
+            print_json([event.as_dict() for event in chain])
             return
         for depth, event in enumerate(chain):
             print(("" if depth == 0 else "because ") + format_event(event, verbose))
@@ -282,10 +237,10 @@ def effects(
     as_json: Json = False,
 ) -> None:
     """What an event led to, as a tree."""
-    with _opened(file) as trace:
-        root, cut = queries.effects(trace, _seq(seq), limit, depth)
+    with opened(file) as trace:
+        root, cut = queries.effects(trace, seq_of(seq), limit, depth)
         if as_json:
-            _print_json({"tree": _tree(root), "complete": not cut})
+            print_json({"tree": _tree(root), "complete": not cut})
             return
         waiting = [root]
         while waiting:
@@ -305,163 +260,3 @@ def _tree(root: queries.Effect) -> dict[str, Any]:
         place["effects"] = [{} for _ in node.children]
         waiting += zip(node.children, place["effects"], strict=True)
     return tree
-
-
-@app.command()
-def diff(
-    left: File,
-    right: Annotated[Path, typer.Argument(help="another .fktrace file")],
-    lines: Annotated[int, typer.Option(help="events of each run to align")] = 30,
-    as_json: Json = False,
-) -> None:
-    """Where two runs part: the first differing event, then both aligned; status 1 if different."""
-    from ..tracing.diff import aligned, first_difference
-
-    with _opened(left) as a, _opened(right) as b:
-        difference = first_difference(a, b)
-        if as_json:
-            _print_json(
-                {
-                    "different": difference is not None,
-                    "seq": difference.seq if difference else None,
-                    "columns": list(difference.columns) if difference else [],
-                    "left": _maybe(difference.left if difference else None),
-                    "right": _maybe(difference.right if difference else None),
-                }
-            )
-        elif difference is None:
-            print(f"the same {len(a)} events")
-        else:
-            print(f"first difference at {difference.describe()}")
-            for line in aligned(a, b, difference.seq, lines):
-                if line.left is not None:
-                    print(f"{line.mark if line.mark != '~' else '<'} {format_event(line.left)}")
-                if line.right is not None and line.mark in "+~":
-                    print(f"{line.mark if line.mark != '~' else '>'} {format_event(line.right)}")
-    if difference is not None:
-        raise typer.Exit(DOES_NOT_HOLD)
-
-
-def _maybe(event: Event | None) -> dict[str, Any] | None:
-    return None if event is None else event.as_dict()
-
-
-def _runner() -> Callable[[dict[str, Any], Any], object]:
-    from ..testing.scenarios import run_from_header
-
-    return run_from_header
-
-
-@app.command()
-def verify(file: File, as_json: Json = False) -> None:
-    """Run the scenario of a trace again and compare fingerprints; status 1 if they differ."""
-    from ..tracing.verify import verify as run_again
-
-    with _opened(file) as trace:
-        verdict = run_again(trace, _runner())
-        difference = verdict.difference
-        if as_json:
-            _print_json(
-                {
-                    "holds": verdict.holds,
-                    "recorded": verdict.recorded,
-                    "replayed": verdict.replayed,
-                    "events": verdict.events,
-                    "first_difference": difference.describe() if difference else None,
-                }
-            )
-        elif verdict.holds:
-            print(f"verified: {verdict.events} events, fingerprint {verdict.recorded}")
-        else:
-            print(f"the run came out otherwise: {verdict.recorded} in the file,")
-            print(f"{verdict.replayed} now ({verdict.events} events)")
-            print(f"first difference at {difference.describe()}" if difference else "")
-    if not verdict.holds:
-        raise typer.Exit(DOES_NOT_HOLD)
-
-
-@app.command("slice")
-def slice_(
-    file: File,
-    out: Annotated[Path, typer.Option("-o", "--out", help="the smaller trace")],
-    actor: Annotated[list[str] | None, typer.Option(help="events at or with it")] = None,
-    op: Annotated[int | None, typer.Option(help="events of this client operation")] = None,
-    time: Annotated[str | None, typer.Option(help="a span such as 1.5s:2s")] = None,
-) -> None:
-    """A smaller trace of some events, still valid; seqs stay what they were."""
-    from ..tracing.slices import write_slice
-
-    with _opened(file) as trace:
-        if not actor and op is None and time is None:
-            raise UsageError("slice needs --actor, --op or --time")
-        if out.exists() and out.samefile(file):
-            raise UsageError(f"{out} is the trace itself; give -o another name")
-        lanes = trace.actors()
-        for name in actor or ():
-            if name not in lanes:
-                raise UsageError(f"no actor {name!r} in this trace; there are {', '.join(lanes)}")
-        start_us, stop_us = _span(time)
-        source = trace.events() if op is None else iter(queries.of_operation(trace, op))
-        chosen = queries.selected(
-            source,
-            actors=frozenset(actor) if actor else None,
-            start_us=start_us,
-            stop_us=stop_us,
-        )
-        words = [f"--actor {name}" for name in actor or ()]
-        words += [f"--op {op}"] if op is not None else []
-        words += [f"--time {time}"] if time is not None else []
-        try:
-            count = write_slice(trace, chosen, out, " ".join(words))
-        except OSError as error:
-            raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
-        print(f"{count} of {len(trace)} events written to {out}")
-
-
-def _span(text: str | None) -> tuple[int | None, int | None]:
-    if text is None:
-        return None, None
-    first, colon, last = text.partition(":")
-    if not colon:
-        raise UsageError(f"--time takes a span such as 1.5s:2s, not {text!r}")
-    return (
-        parse_duration_us(first) if first else None,
-        parse_duration_us(last) if last else None,
-    )
-
-
-@app.command()
-def export(
-    file: File,
-    to: Annotated[str, typer.Option("--to", help="text")] = "text",
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="default: standard output")
-    ] = None,
-) -> None:
-    """The trace in another form: ``text`` is what golden files hold."""
-    with _opened(file) as trace:
-        if to != "text":
-            raise UsageError(f"cannot export to {to!r}; there is: text")
-        if out is None:
-            _print_events(trace.events(), 0, False)
-            return
-        try:
-            with out.open("w", encoding="utf-8") as stream:
-                stream.writelines(format_event(event) + "\n" for event in trace.events())
-        except OSError as error:
-            raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
-        print(f"{len(trace)} events written to {out}")
-
-
-@app.command()
-def story(file: File, as_json: Json = False) -> None:
-    """Who died, who noticed, who was elected, how long partitions were unavailable."""
-    from ..tracing.timeline import timeline
-
-    with _opened(file) as trace:
-        lines = timeline(trace.events())
-        if as_json:
-            _print_json([{"time_ms": time_ms, "text": text} for time_ms, text in lines])
-            return
-        for time_ms, text in lines:
-            print(f"{time_ms:12.3f} ms  {text}")

@@ -88,6 +88,7 @@ class FetcherCallbacks:
         "on_failed",
         "on_halt",
         "on_storage_failure",
+        "verify_checksums",
     )
 
     def __init__(self) -> None:
@@ -101,6 +102,9 @@ class FetcherCallbacks:
         self.on_appended: Callable[[TopicPartition], object] = lambda name: None
         """The high watermark of a followed partition went up."""
         self.is_unclean_election_allowed: Callable[[str], bool] = lambda topic: False
+        self.verify_checksums = False
+        """Check what is fetched. Off by default: batches are shared objects, so only a test that
+        damages them on the way needs it."""
 
 
 class FetchTracking:

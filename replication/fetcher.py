@@ -136,7 +136,10 @@ class ReplicaFetcher(FetchTracking):
                 end = None if log is None else log.log_end_offset
                 raise InvariantError(f"fetched at {state.fetch_offset}, the log ends at {end}")
             advanced = partition.append_as_follower(
-                batches, answer.high_watermark, answer.log_start_offset
+                batches,
+                answer.high_watermark,
+                answer.log_start_offset,
+                self._callbacks.verify_checksums,
             )
         except (FakeKafkaError, OSError) as error:
             self._on_append_error(name, state, error)

@@ -352,11 +352,16 @@ class Partition(PartitionState):
     # -- following --------------------------------------------------------------------------
 
     def append_as_follower(
-        self, batches: Sequence[RecordBatch], leader_high_watermark: int, leader_log_start: int
+        self,
+        batches: Sequence[RecordBatch],
+        leader_high_watermark: int,
+        leader_log_start: int,
+        verify: bool = False,
     ) -> bool:
         """Append what the leader sent and follow its marks (data_plane 3.4, 7.6).
 
-        True if the high watermark went up. Raises ``KafkaError`` from the log: an offset that
+        ``verify`` checks the checksums, which the leader did when it took the batches. True if
+        the high watermark went up. Raises ``KafkaError`` from the log: an offset that
         does not fit, corrupt data, a failed disk; NOT_LEADER_OR_FOLLOWER without a log.
         """
         log = self.log
@@ -370,7 +375,7 @@ class Partition(PartitionState):
             if first.base_offset < start and log.log_end_offset == start <= first.last_offset:
                 # An empty log whose start lies inside the batch begins with the whole batch.
                 log.truncate_fully_and_start_at(first.base_offset)
-            log.append_as_follower(batches)
+            log.append_as_follower(batches, self.context.host.now_ms(), verify)
         previous = log.high_watermark
         if leader_high_watermark != previous:
             log.update_high_watermark(leader_high_watermark)

@@ -16,11 +16,10 @@ from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import TopicPartition
 from .delayed_operations import DelayedProduce
 from .hosting import PartitionHost
+from .log_validator import ORIGIN_CLIENT
 from .metadata_cache import INTERNAL_TOPICS
 
 ADMIN_CLIENT_ID = "__admin_client"
-ORIGIN_CLIENT = "client"
-ORIGIN_COORDINATOR = "coordinator"
 
 _NONE = ErrorCode.NONE
 _ERRORS_WITHOUT_LOG_START = frozenset(
@@ -84,7 +83,9 @@ class ProduceHandling(PartitionHost):
                 responses.append(self.failed_produce(entry.topic_partition, error))
                 continue
             responses.append(
-                self._append_one(entry, acks, now_ms, origin, len(responses), pending, advanced)
+                self._append_one(
+                    entry, acks, now_ms, origin, api_version, len(responses), pending, advanced
+                )
             )
         # Poked after all appends: completions must not run in the middle of a request.
         for topic_partition, high_watermark_moved in advanced:
@@ -132,6 +133,7 @@ class ProduceHandling(PartitionHost):
         acks: int,
         now_ms: int,
         origin: str,
+        api_version: int,
         index: int,
         pending: list[tuple[int, int]],
         advanced: list[tuple[TopicPartition, bool]],
@@ -147,7 +149,13 @@ class ProduceHandling(PartitionHost):
         if acks == ACKS_ALL and len(partition.isr) < partition.settings.min_insync_replicas:
             return self.failed_produce(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
         try:
-            info = log.append_as_leader(entry.records, partition.leader_epoch, now_ms, origin)
+            info = log.append_as_leader(
+                entry.records,
+                partition.leader_epoch,
+                now_ms,
+                origin,
+                api_version if api_version >= 0 else None,
+            )
         except KafkaError as error:
             return self._append_failed(topic_partition, error)
         except OSError as error:

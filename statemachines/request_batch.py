@@ -211,13 +211,21 @@ class ControllerBrokerRequestBatch:
         if leadership is None:
             return
         replicas = context.partition_replica_assignment(topic_partition)
-        if self._metadata_sources.get(topic_partition) == (id(leadership), id(replicas)):
-            return  # a state machine adds a partition once per replica; brokers do not change
-        self._metadata_sources[topic_partition] = (id(leadership), id(replicas))
         known = leadership.leader_and_isr
         leader, leader_epoch, zk_version = known.leader, known.leader_epoch, known.zk_version
         if topic_partition.topic in context.topics_to_be_deleted:
             leader, leader_epoch, zk_version = LEADER_DURING_DELETE, 0, 0
+        added = self._update_metadata.get(topic_partition)
+        if (
+            added is not None
+            and added.zk_version == zk_version
+            and added.leader == leader
+            and added.leader_epoch == leader_epoch
+            and added.controller_epoch == leadership.controller_epoch
+            and added.isr == known.isr
+            and added.replicas == replicas
+        ):
+            return  # added once per replica; which brokers are live does not change in a batch
         offline_replicas: tuple[int, ...] = ()
         if self._behaviour.log_dir_failure_handling:
             offline_replicas = tuple(

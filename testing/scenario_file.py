@@ -98,8 +98,8 @@ def _set(values: dict[str, Any], key: str, value: Any, source: str) -> None:
         parts = [*parts[:cut], ".".join(parts[cut:])]
     place: Any = values
     for number, part in enumerate(parts[:-1]):
-        if isinstance(place, list):
-            if not part.isdigit() or int(part) >= len(place):
+        if isinstance(place, list) or part.isdigit():
+            if not isinstance(place, list) or not part.isdigit() or int(part) >= len(place):
                 where = ".".join(parts[:number])
                 raise ScenarioError(source, key, f"{where} has no entry {part!r}")
             place = place[int(part)]

@@ -69,9 +69,7 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
     start = _equal_until(left, right)
     for a, b in zip_longest(left.events(start), right.events(start)):
         if a is None or b is None:
-            present = a if a is not None else b
-            assert present is not None
-            return Difference(present.seq, a, b, ())
+            return Difference((a or b).seq, a, b, ())
         if a.seq != b.seq:
             return Difference(min(a.seq, b.seq), a, b, ("seq", *differing_columns(a, b)))
         columns = differing_columns(a, b)

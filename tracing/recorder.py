@@ -10,10 +10,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..protocol.errors import UsageError
 from .chunks import Chunk, ChunkBuilder, ChunkInfo
 from .events import CLIENT_KINDS, KIND_CODES
 from .fingerprint import Fingerprint
@@ -34,6 +36,10 @@ _STATE = KIND_CODES["state"]
 _TypeEntry = tuple[int | None, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 
 
+def _single_field(convert: Callable[[Any], Any], value: Any) -> tuple[Any]:
+    return (convert(value),)
+
+
 class _Types(dict[type, _TypeEntry]):
     """Per message class: number of its name, the name, its epochs, how to wrap the payload."""
 
@@ -49,11 +55,7 @@ class _Types(dict[type, _TypeEntry]):
         wrap: Callable[[Any], Any] | None = None
         self._packer.declare(cls)
         if not (is_message_type(cls) or issubclass(cls, BaseException)):
-            tagged = self._packer.tagged
-
-            def wrap(value: Any) -> Any:
-                return (tagged(value),)
-
+            wrap = partial(_single_field, self._packer.tagged)
         entry = (self._strings[name], name, epochs_getter(cls), wrap)
         self[cls] = entry
         return entry
@@ -153,9 +155,11 @@ class Recorder:
             else:
                 event[11] = [change]
             return
+        last = self._last_chunk
+        if last is None or not 0 <= seq <= last.last_seq:
+            raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         number = next(self._seqs)
-        assert pending or self._last_chunk  # event ``seq`` exists
-        time_ns = pending[-1][1] if pending else self._last_chunk.time_last_us * 1000  # type: ignore[union-attr]
+        time_ns = pending[-1][1] if pending else last.time_last_us * 1000
         actor = self._strings[path.partition("/")[0]]
         pending.append(
             [

@@ -49,10 +49,11 @@ _KEY_FIELDS: dict[str, tuple[str, ...]] = {
 _PARTITION_FIELDS = (
     "error", "leader", "leader_epoch", "isr", "new_isr", "zk_version", "is_new",
     "delete_partition", "fetch_offset", "base_offset", "high_watermark", "timestamp", "offset",
-    "end_offset", "records", "diverging_epoch",
+    "end_offset", "records", "diverging_epoch", "leader_and_isr",
 )  # fmt: skip
 _ZNODE_FIELDS = ("code", "path", "version", "data", "children", "operations", "results", "watch")
 _EMPTY: tuple[Any, ...] = (None, "", -1, False, "NONE", "OK", [], {})
+_NEVER_EMPTY = frozenset({"leader", "acks"})  # -1 says something there
 _ITEMS_SHOWN = 3
 _WORD_LENGTH = 96
 
@@ -95,7 +96,7 @@ def summary(event: Event) -> str:
     names: Iterable[str] = _KEY_FIELDS.get(event.type or "", tuple(fields))
     for name in names:
         value = fields.get(name)
-        if not _is_empty(value):
+        if not _is_empty(value, name):
             words.append(_field(name, value))
     if event.why:
         words.append(f"({event.why})")
@@ -124,7 +125,11 @@ def _entry(item: Any) -> str:
     if not isinstance(item, dict):
         return _word(item)
     label, names = _label(item)
-    words = [f"{name}={_word(item[name])}" for name in names if not _is_empty(item.get(name))]
+    words = [
+        f"{name}={_named_word(name, item[name])}"
+        for name in names
+        if not _is_empty(item.get(name), name)
+    ]
     if "data" in item and isinstance(item["data"], bytes):
         words = [word for word in words if not word.startswith("data=")]
         words.append(f"data={_word(item['data'])}")
@@ -151,7 +156,15 @@ def _label(item: dict[str, Any]) -> tuple[str, Iterable[str]]:
     return "", tuple(item)
 
 
-def _is_empty(value: Any) -> bool:
+def _named_word(name: str, value: Any) -> str:
+    if name == "records" and isinstance(value, (bytes, Truncated)):
+        return f"{value.length if isinstance(value, Truncated) else len(value)}B"
+    return _word(value)
+
+
+def _is_empty(value: Any, name: str = "") -> bool:
+    if name in _NEVER_EMPTY:
+        return value is None
     return any(
         value is empty or (value == empty and type(value) is type(empty)) for empty in _EMPTY
     )

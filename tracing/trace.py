@@ -107,7 +107,7 @@ class Trace:
             info = self.chunks[index]
             if stop is not None and info.first_seq >= stop:
                 return
-            if chunk_filter is not None and not chunk_filter(info):
+            if info.last_seq < start or (chunk_filter is not None and not chunk_filter(info)):
                 continue
             events = self.chunk_events(index)
             if info.first_seq >= start and (stop is None or info.last_seq < stop):

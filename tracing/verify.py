@@ -54,14 +54,13 @@ def verify(trace: Trace, run_again: RunAgain) -> Verdict:
     Raises ``TraceError`` with the reason when the trace cannot be run again.
     """
     reason = refusal(trace)
-    if reason is not None:
+    recorded = trace.fingerprint
+    if reason is not None or recorded is None:
         raise TraceError(f"this trace cannot be verified: {reason}")
     limit = trace.header.get("record_bytes_limit", 64)
     recorder = Recorder(record_bytes_limit=limit)
     run_again(trace.header, recorder)
     replayed = recorder.fingerprint()
-    recorded = trace.fingerprint
-    assert recorded is not None
     difference = None
     if replayed != recorded:
         difference = first_difference(trace, recorder.trace(trace.header))

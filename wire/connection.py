@@ -16,7 +16,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..protocol.awaiting import Disconnected
 from ..protocol.data import ProduceRequest, RequestContext
@@ -137,8 +137,8 @@ class Connection(asyncio.BufferedProtocol):
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports do not derive from asyncio's.
+        self._transport = transport = cast(asyncio.Transport, transport)
         local = _address_text(transport.get_extra_info("sockname"))
         self._peer = _address_text(transport.get_extra_info("peername"))
         self.name = f"{local}-{self._peer}-{self._listener.next_connection_index()}"

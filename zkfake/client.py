@@ -13,13 +13,13 @@ as Kafka's ``KafkaZkClient.retryRequestsUntilConnected`` does; ``send_once`` doe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any
 
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import UsageError, invariant
 from ..protocol.host import Host, Timer
 from .batches import Batch, InFlight, lost
+from .client_state import OVER, ClientState
 from .client_watches import ClientWatches
 from .handlers import HandlerRegistry
 from .messages import (
@@ -42,23 +42,8 @@ from .messages import (
 RECONNECT_BACKOFF_MS_MAX = 1000
 PING_INTERVAL_MS_MAX = 10_000
 AUTH_RETRY_MS = 1000
-
-
-class ClientState(Enum):
-    NOT_STARTED = "not started"
-    CONNECTING = "connecting"
-    CONNECTED = "connected"
-    EXPIRED = "expired"
-    AUTH_FAILED = "authentication failed"
-    CLOSED = "closed"
-
-
-_OVER = {
-    ClientState.EXPIRED: ZkCode.SESSIONEXPIRED,
-    ClientState.AUTH_FAILED: ZkCode.AUTHFAILED,
-    ClientState.CLOSED: ZkCode.SESSIONEXPIRED,
-}
-"""States in which requests are answered at once, with what."""
+_CONNECTION_BITS = 22
+"""Low bits of a connection id count a client's connections, the others are its own."""
 
 
 class ZooKeeperClient(HandlerRegistry):
@@ -89,7 +74,8 @@ class ZooKeeperClient(HandlerRegistry):
         self._watches = ClientWatches()
         self._last_zxid = 0
         self._connection_id = 0
-        self._server = ""
+        self.server = ""
+        """Name of the server connected to, or tried last."""
         self._sent = 0
         self._received = 0
         self._last_heard_ms = 0
@@ -105,15 +91,10 @@ class ZooKeeperClient(HandlerRegistry):
     def is_connected(self) -> bool:
         return self.state is ClientState.CONNECTED
 
-    @property
-    def server(self) -> str:
-        """Name of the server connected to, or tried last."""
-        return self._server
-
     def start(self) -> None:
         """Look for a server and open a session."""
         invariant(self.state is ClientState.NOT_STARTED, "a client is started once")
-        self._connection_id = self.host.rng.getrandbits(48) << 14
+        self._connection_id = self.host.rng.getrandbits(40) << _CONNECTION_BITS
         self.host.rng.shuffle(self._servers)
         self.state = ClientState.CONNECTING
         self._connect()
@@ -128,10 +109,10 @@ class ZooKeeperClient(HandlerRegistry):
             return self._closing
         self._closing = Pending()
         if self.state is ClientState.CONNECTED:
-            waiting, self._requests.waiting = self._requests.waiting, type(self._requests.waiting)()
+            waiting = list(self._requests.waiting)
+            self._requests.waiting.clear()
             for batch in waiting:
-                unsent = range(batch.next_index, len(batch.requests))
-                for index in unsent:
+                for index in range(batch.next_index, len(batch.requests)):
                     batch.answer(index, lost(batch.requests[index], ZkCode.SESSIONEXPIRED))
             self._transmit(self._requests.add(None, 0, CloseSession()), CloseSession())
         else:
@@ -182,7 +163,7 @@ class ZooKeeperClient(HandlerRegistry):
         while remaining:
             while self.state in (ClientState.CONNECTING, ClientState.NOT_STARTED):
                 if not await self._next_state():
-                    code = _OVER.get(self.state, ZkCode.SESSIONEXPIRED)
+                    code = OVER.get(self.state, ZkCode.SESSIONEXPIRED)
                     answers.extend(lost(request, code) for request in remaining)
                     return answers
             batch = await self.send_once(remaining)
@@ -196,7 +177,7 @@ class ZooKeeperClient(HandlerRegistry):
         requests wait for the outcome of the next attempt."""
         if not requests:
             return []
-        code = _OVER.get(self.state)
+        code = OVER.get(self.state)
         if code is None and self._closing is not None:
             code = ZkCode.SESSIONEXPIRED
         if code is not None:
@@ -220,7 +201,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._sent = number + 1
         self._last_sent_ms = self.host.now_ms()
         self.host.send(
-            self._server,
+            self.server,
             ClientPacket(self._connection_id, number, self.session_id, xid, request),
         )
 
@@ -229,12 +210,12 @@ class ZooKeeperClient(HandlerRegistry):
     def _connect(self) -> None:
         """Try the next server."""
         self._server_index = (self._server_index + 1) % len(self._servers)
-        self._server = self._servers[self._server_index]
+        self.server = self._servers[self._server_index]
         self._connection_id += 1
         self._sent = 0
         self._received = 0
         self.host.send(
-            self._server,
+            self.server,
             ConnectRequest(
                 self._connection_id, self.session_id, self._wanted_timeout_ms, self._last_zxid
             ),
@@ -248,7 +229,7 @@ class ZooKeeperClient(HandlerRegistry):
 
     def _connection_lost(self) -> None:
         """The connection, or the attempt, is over: everything under way is lost."""
-        self.host.send(self._server, ConnectionClosed(self._connection_id))
+        self.host.send(self.server, ConnectionClosed(self._connection_id))
         self._connection_ended()
 
     def _connection_ended(self) -> None:
@@ -295,7 +276,7 @@ class ZooKeeperClient(HandlerRegistry):
             number = self._sent
             self._sent = number + 1
             self._last_sent_ms = now_ms
-            self.host.send(self._server, Ping(self._connection_id, number, self.session_id))
+            self.host.send(self.server, Ping(self._connection_id, number, self.session_id))
             idle_ms = 0
         self._set_timer(
             max(1, min(interval_ms - idle_ms, read_timeout_ms - silent_ms)), self._heartbeat
@@ -318,23 +299,23 @@ class ZooKeeperClient(HandlerRegistry):
     # --- messages in
 
     def on_message(self, source: str, message: Any) -> bool:
-        """Handle a packet from a server; False when it is not for this client."""
+        """Handle a packet from a server; False when it is not one. A node hosts one client: what
+        belongs to connections given up before is taken and ignored."""
         kind = type(message)
         if kind is ServerPacket or kind is WatchEvent or kind is Ping:
             if message.connection_id == self._connection_id:
                 self._on_packet(message)
-                return True
-        elif kind is ConnectResponse or kind is ConnectionClosed or kind is AuthFailed:
+            elif message.connection_id >> _CONNECTION_BITS != (
+                self._connection_id >> _CONNECTION_BITS
+            ):
+                # Meant for a client that lived at this node before.
+                self.host.send(source, ConnectionClosed(message.connection_id))
+            return True
+        if kind is ConnectResponse or kind is ConnectionClosed or kind is AuthFailed:
             if message.connection_id == self._connection_id:
                 self._on_connection_news(message)
-                return True
-        else:
-            return False
-        # Packets of connections given up before are ours too, and old news.
-        return self._is_old(message.connection_id)
-
-    def _is_old(self, connection_id: int) -> bool:
-        return connection_id >> 14 == self._connection_id >> 14
+            return True
+        return False
 
     def _on_packet(self, packet: ServerPacket | WatchEvent | Ping) -> None:
         if self.state is not ClientState.CONNECTED:
@@ -363,7 +344,7 @@ class ZooKeeperClient(HandlerRegistry):
 
     def on_disconnect(self, name: str) -> None:
         """The network says that a node is gone; if it is our server, so is the connection."""
-        if name == self._server and self.state is ClientState.CONNECTED:
+        if name == self.server and self.state is ClientState.CONNECTED:
             self._connection_ended()
 
     def _on_response(self, xid: int, response: ZkResponse) -> None:
@@ -388,7 +369,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._cancel_timer()
         self._connection_id += 1
         self._watches.clear()
-        self._requests.fail_all(_OVER[state])
+        self._requests.fail_all(OVER[state])
         if self._closing is not None:
             self._closing.set_result(None)
         self._wake(False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..protocol.awaiting import Task
+from ..protocol.awaiting import Pending, Task
 from .handlers import HandlerRegistry
 from .messages import (
     CloseSession,
@@ -151,10 +151,13 @@ class LocalZooKeeperClient(HandlerRegistry):
     def start(self) -> None:
         """Nothing to do: a local client is connected from the beginning."""
 
-    def close(self) -> None:
-        """End the session; its ephemeral nodes go."""
+    def close(self) -> Pending[None]:
+        """End the session; its ephemeral nodes go. The outcome is there at once."""
         self._closed = True
         self.zookeeper.close_session(self.session_id)
+        closed: Pending[None] = Pending()
+        closed.set_result(None)
+        return closed
 
     def abandon(self) -> None:
         """Stop as a crashed process would: the session stays until someone expires it."""

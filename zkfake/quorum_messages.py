@@ -11,7 +11,7 @@ from enum import Enum
 
 from ..protocol.values import message
 from .messages import SessionRequest, ZkCode
-from .tree import TreeSnapshot
+from .znode import TreeSnapshot
 
 
 class ServerState(Enum):

@@ -12,12 +12,15 @@ event that announces it. A role that loses its quorum drops all connections: cli
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ..protocol.errors import invariant
 from ..protocol.host import Host
 from .connections import ClientConnection, ConnectionTable
+from .fast_leader_election import FastLeaderElection
+from .following import Following
+from .leading import Leading
+from .looking import Looking
 from .messages import (
     AuthFailed,
     ClientPacket,
@@ -41,8 +44,10 @@ from .messages import (
     ZkCode,
     ZkResponse,
 )
+from .quorum_messages import Notification, Vote
+from .roles import Role, ZooKeeperConfig
+from .standalone import Standalone
 from .storage import ZooKeeperStorage
-from .tree import ZnodeTree
 from .watches import WatchManager
 
 __all__ = ["ZooKeeperConfig", "ZooKeeperServer", "ZooKeeperStorage"]
@@ -57,53 +62,6 @@ _OPERATION_NAMES = {
 }
 _WRITES = (SetDataRequest, CreateRequest, DeleteRequest, MultiRequest, CloseSession)
 _QUEUED = (*_WRITES, SyncRequest)
-
-
-@dataclass(frozen=True, slots=True)
-class ZooKeeperConfig:
-    """Settings of a server, by ZooKeeper's names and with its defaults."""
-
-    tick_time_ms: int = 2000
-    init_limit_ticks: int = 10
-    """How long a new leader and its followers may take to agree."""
-    sync_limit_ticks: int = 5
-    """How long leader and followers may be silent towards each other."""
-    min_session_timeout_ms: int = 0
-    """ZooKeeper's default is two ticks; here short sessions are let through, for fast tests."""
-    max_session_timeout_ms: int = 40_000
-    max_packet_bytes: int = 0xFFFFF
-    """``jute.maxbuffer``: a larger request costs its sender the connection."""
-
-    def negotiated_timeout_ms(self, wanted_ms: int) -> int:
-        return min(max(wanted_ms, self.min_session_timeout_ms), self.max_session_timeout_ms)
-
-
-class Role(Protocol):
-    """What the server asks of its place in the ensemble."""
-
-    is_serving: bool
-
-    def start(self) -> None: ...
-    def stop(self) -> None:
-        """Cancel timers; send nothing any more."""
-        ...
-
-    def submit(
-        self, connection: ClientConnection | None, session_id: int, xid: int, request: Any
-    ) -> None:
-        """Have a write (or sync) carried out; ``connection`` None: nobody waits for it."""
-        ...
-
-    def revalidate(self, connection: ClientConnection, session_id: int) -> None:
-        """Find out whether a session lives, then call ``server.session_found``."""
-        ...
-
-    def touch(self, session_id: int) -> None:
-        """A client of this server was heard of."""
-        ...
-
-    def on_message(self, source: str, message: Any) -> bool: ...
-    def on_disconnect(self, name: str) -> None: ...
 
 
 class ZooKeeperServer:
@@ -130,6 +88,7 @@ class ZooKeeperServer:
         self.config = config or ZooKeeperConfig()
         self.connections = ConnectionTable(host)
         self.watches = WatchManager(self._deliver_event)
+        self.election = FastLeaderElection(host, server_id, self.peers, self._on_elected)
         self.role: Role = self._first_role()
         self._running = False
         self._observer: ApplyObserver | None = None
@@ -140,13 +99,7 @@ class ZooKeeperServer:
     # --- life
 
     def _first_role(self) -> Role:
-        if not self.peers:
-            from .standalone import Standalone
-
-            return Standalone(self)
-        from .looking import Looking
-
-        return Looking(self)
+        return Looking(self) if self.peers else Standalone(self)
 
     def start(self) -> None:
         """Serve at once when standalone, else look for a leader."""
@@ -166,8 +119,17 @@ class ZooKeeperServer:
         self._running = False
         self.connections = ConnectionTable(self.host)
 
-    def become(self, role: Role) -> None:
-        """Change the role: clients are dropped, the old role's timers stop."""
+    def look(self) -> None:
+        """Leader or quorum is lost: serve nobody and elect anew."""
+        self._become(Looking(self))
+
+    def _on_elected(self, vote: Vote) -> None:
+        if vote.leader == self.server_id:
+            self._become(Leading(self))
+        else:
+            self._become(Following(self, vote.leader))
+
+    def _become(self, role: Role) -> None:
         self.drop_connections()
         self.role.stop()
         self.role = role
@@ -192,8 +154,12 @@ class ZooKeeperServer:
             connection = self.connections.by_id.get(message.connection_id)
             if connection is not None:
                 self._forget_connection(connection)
+        elif not self._running:
+            return False
+        elif kind is Notification:
+            self.election.on_notification(message)
         else:
-            return self._running and self.role.on_message(source, message)
+            return self.role.on_message(source, message)
         return True
 
     def on_disconnect(self, name: str) -> None:
@@ -201,6 +167,7 @@ class ZooKeeperServer:
         for connection in self.connections.of_source(name):
             self._forget_connection(connection)
         if self._running:
+            self.election.on_disconnect(name)
             self.role.on_disconnect(name)
 
     def _on_connect(self, source: str, request: ConnectRequest) -> None:
@@ -327,6 +294,21 @@ class ZooKeeperServer:
             if owner is not None:
                 self.close_connection(owner)
 
+    def apply_committed(self, zxid: int) -> None:
+        """Apply what is logged up to ``zxid``."""
+        storage = self.storage
+        while (txn := storage.next_unapplied) is not None and txn.zxid <= zxid:
+            txn, response = storage.apply_next()
+            connection = None
+            if txn.origin == self.server_id:
+                connection = self.connections.by_id.get(txn.connection_id)
+            self.applied(txn.zxid, txn.session_id, txn.request, response, connection, txn.xid)
+
+    def answer_sync(self, connection: ClientConnection, xid: int) -> None:
+        """Answer the sync at the head of the queue."""
+        if connection.queue:
+            self.answer(connection, xid, self.storage.tree.read(connection.queue[0][1]))
+
     def answer(self, connection: ClientConnection, xid: int, response: ZkResponse) -> None:
         """Answer the write at the head of the queue, and the reads that waited behind it."""
         queue = connection.queue
@@ -359,7 +341,7 @@ class ZooKeeperServer:
 
     def expire_session(self, session_id: int) -> None:
         """Expire a session as if its heartbeats had stayed away; needs a serving server."""
-        if session_id in self.storage.tree.sessions:
+        if self.role.is_serving and session_id in self.storage.tree.sessions:
             self.role.submit(None, session_id, 0, CloseSession())
 
     def fail_authentication(self, session_id: int) -> None:
@@ -372,11 +354,6 @@ class ZooKeeperServer:
     def on_apply(self, observer: ApplyObserver | None) -> None:
         """Call ``observer(path, operation, zxid)`` for every node changed here from now on."""
         self._observer = observer
-
-    @property
-    def tree_state(self) -> ZnodeTree:
-        """The znode tree itself, for reading only."""
-        return self.storage.tree
 
     @property
     def is_serving(self) -> bool:

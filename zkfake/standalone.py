@@ -41,7 +41,7 @@ class Standalone:
         tree = server.storage.tree
         if isinstance(request, SyncRequest):
             if connection is not None:
-                server.answer(connection, xid, tree.read(request))
+                server.answer_sync(connection, xid)
             return
         zxid = tree.last_zxid + 1
         response = tree.apply(zxid, server.host.now_ms(), session_id, request)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..protocol.errors import invariant
 from .messages import ZkResponse
 from .quorum_messages import Txn
-from .tree import TreeSnapshot, ZnodeTree
+from .tree import ZnodeTree
+from .znode import TreeSnapshot
 
 COMMITTED_LOG_TXNS = 500
 """Applied transactions kept for bringing a follower up to date without a snapshot."""
@@ -111,8 +112,9 @@ class ZooKeeperStorage:
         self.log.clear()
         self._applied_count = 0
 
-    def log_after(self, position: int) -> tuple[Txn, ...]:
-        return tuple(self.log[position:])
+    def log_between(self, start: int, end: int) -> tuple[Txn, ...]:
+        """Transactions of ``log`` by position."""
+        return tuple(self.log[start:end])
 
     def applied_position(self) -> int:
         """How many transactions of ``log`` are in the tree."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .messages import EventType, SetWatches
-from .tree import Change, ZnodeTree, parent_path
+from .tree import Change, ZnodeTree
+from .znode import parent_path
 
 Deliver = Callable[[int, EventType, str], None]
 """Called with session id, event type and path for every watch that fires."""

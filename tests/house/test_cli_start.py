@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -78,7 +79,7 @@ def test_an_unknown_word_is_wrong_usage(
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty stand-in for fakekafka.cli, importable as ``stand_in_cli``."""
     folder = tmp_path / "stand_in_cli"
     folder.mkdir()

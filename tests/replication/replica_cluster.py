@@ -6,6 +6,7 @@ by calling methods in the order their story needs.
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import random
 from typing import Any
@@ -228,7 +229,7 @@ class Node:
         return self.log(tp).log_end_offset
 
     def epochs(self, tp: TopicPartition = TP) -> list[tuple[int, int]]:
-        return [(epoch, start) for epoch, start in self.log(tp).epoch_entries()]
+        return list(self.log(tp).epochs)
 
 
 class ReplicaCluster:
@@ -238,9 +239,10 @@ class ReplicaCluster:
         brokers: int = 3,
         config: dict[str, Any] | None = None,
         topic: dict[str, str] | None = None,
+        flags: dict[str, Any] | None = None,
     ) -> None:
         self.version = version
-        self.behaviour = behaviour(version)
+        self.behaviour = dataclasses.replace(behaviour(version), **(flags or {}))
         self.clock = FakeClock()
         self.config = BrokerConfig(config, version)
         self.topic_overrides = dict(topic or {})

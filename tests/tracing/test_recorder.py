@@ -7,18 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from trace_helpers import (
-    ORDERS_0,
-    Scribe,
-    acknowledge,
-    fetch,
-    header,
-    leader_and_isr,
-    produce,
-    record_failover,
-    record_fetches,
-)
-
 from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
 from fakekafka.protocol.errors import ErrorCode, UsageError
 from fakekafka.protocol.record_batch import Record, RecordBatch, build_batch
@@ -37,6 +25,17 @@ from fakekafka.zkfake.messages import (
     WatchEvent,
     ZkCode,
     ZkResponse,
+)
+from trace_helpers import (
+    ORDERS_0,
+    Scribe,
+    acknowledge,
+    fetch,
+    header,
+    leader_and_isr,
+    produce,
+    record_failover,
+    record_fetches,
 )
 
 
@@ -175,6 +174,12 @@ def test_late_state_change_becomes_an_event_of_its_own() -> None:
     assert event.delta == [("broker-1/orders-0/hw", 3, 4)]
 
 
+def test_state_change_of_no_event_is_refused() -> None:
+    """Whoever records a change must be handling a recorded event."""
+    with pytest.raises(UsageError, match=r"broker-1/hw for event #5, which is not recorded"):
+        Recorder().state(5, "broker-1/hw", 0, 1)
+
+
 def test_fingerprint_ignores_when_it_is_asked() -> None:
     """Asking in mid-run cuts nothing and changes nothing."""
     one, other = Recorder(), Recorder()
@@ -286,7 +291,9 @@ def test_saving_in_mid_run_keeps_recording(tmp_path: Path) -> None:
 
 def test_writer_and_memory_give_the_same_file(tmp_path: Path) -> None:
     """Whether chunks go to the file as they fill or are saved at the end: the same bytes."""
-    streaming = Recorder(TraceWriter(tmp_path / "a.fktrace", {**header(), "record_bytes_limit": 64}))
+    streaming = Recorder(
+        TraceWriter(tmp_path / "a.fktrace", {**header(), "record_bytes_limit": 64})
+    )
     record_failover(record_fetches(streaming, 2500))
     streaming.close()
     saved = record_failover(record_fetches(Recorder(), 2500))

@@ -95,7 +95,7 @@ def record_failover(recorder: Recorder) -> Recorder:
     )
     chosen = leader_and_isr(2, 1, (2, 3))
     scribe.message(7_001_000, "controller-3", "broker-2", chosen, noticed)
-    scribe.message(7_001_000, "controller-3", "broker-3", chosen, noticed)
+    scribe.message(7_001_300, "controller-3", "broker-3", chosen, noticed)
     asked = scribe.message(7_100_000, "producer-1", "broker-2", produce())
     scribe.message(7_100_500, "broker-2", "producer-1", acknowledge(1), asked)
     event(9_000_000, "restart", "broker-1", None, None, None, None, "broker-1 starts again")

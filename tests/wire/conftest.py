@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import io
 import struct
+import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -183,3 +184,13 @@ def parse_response(key: int, version: int, frame: bytes) -> tuple[int, Any]:
 def frames() -> tuple[Callable[..., bytes], Callable[..., tuple[int, Any]]]:
     """The functions that write a request frame and read a response frame, both by kio."""
     return request_frame, parse_response
+
+
+@pytest.fixture(scope="session")
+def kafka_python() -> Any:
+    """The package ``kafka``, whose import warns of what it uses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import kafka
+        import kafka.protocol.broker_version_data
+    return kafka

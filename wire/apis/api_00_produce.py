@@ -45,6 +45,7 @@ def decode(reader: Reader, version: int) -> ProduceRequest:
             if flexible:
                 reader.tags()
         reader.tags()
+    reader.tags()
     return ProduceRequest(acks, timeout_ms, tuple(partitions), transactional_id)
 
 

@@ -1,0 +1,63 @@
+"""Large clusters in virtual time: creation, controller failover, controlled shutdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.common import in_child, line
+
+CODE = """
+import gc, json, os, resource, sys, time
+from fakekafka import Simulation
+topics, partitions, factor = map(int, sys.argv[1:4])
+def rss():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+simulation = Simulation(5, trace=False, latency_ms=0.1,
+                        config={"auto.leader.rebalance.enable": "false"})
+before = rss()
+started = time.perf_counter()
+virtual = simulation.now_ms
+for number in range(topics):
+    simulation.create_topic(f"t{number}", partitions, factor)
+created, created_virtual = time.perf_counter(), simulation.now_ms
+memory = rss() - before
+simulation.controller.resign()
+failed_over, over_virtual = time.perf_counter(), simulation.now_ms
+controller = simulation.controller.id
+leaving = next(b for b in simulation.broker_ids if b != controller)
+simulation.broker(leaving).shutdown()
+shut, shut_virtual = time.perf_counter(), simulation.now_ms
+print(json.dumps({
+    "create_s": created - started, "failover_s": failed_over - created, "shutdown_s": shut - failed_over,
+    "failover_virtual_ms": over_virtual - created_virtual, "shutdown_virtual_ms": shut_virtual - over_virtual,
+    "memory": memory, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+}))
+"""
+
+
+def _report(title: str, replicas: int, outcome: dict[str, Any]) -> None:
+    wall = outcome["create_s"] + outcome["failover_s"] + outcome["shutdown_s"]
+    line(title, f"{wall:.1f} s wall")
+    for what in ("create", "failover", "shutdown"):
+        line(f"  {what}", f"{outcome[what + '_s']:.2f} s wall")
+    for what in ("failover", "shutdown"):
+        line(f"  {what}, virtual", f"{outcome[what + '_virtual_ms']:,.0f} ms")
+    each = outcome["memory"] / replicas
+    line("  memory per replica", f"{each:,.0f} B", "<= 3,072 B", each <= 3072)
+    line("  peak resident size", f"{outcome['peak'] / 1e6:,.0f} MB")
+
+
+def measure() -> None:
+    """10,000 and 100,000 partitions of one replica; 25,000 of two."""
+    small = in_child(CODE, 200, 50, 1)
+    _report("10,000 partitions (200 x 50, RF 1)", 10_000, small)
+    large = in_child(CODE, 2000, 50, 1)
+    _report("100,000 partitions (2,000 x 50, RF 1)", 100_000, large)
+
+    def per_partition(outcome: dict[str, Any], count: int) -> float:
+        return float(outcome["create_s"] + outcome["failover_s"] + outcome["shutdown_s"]) / count
+
+    ratio = per_partition(large, 100_000) / per_partition(small, 10_000)
+    line("  wall time per partition, large / small", f"{ratio:.2f}", "<= 1.3", ratio <= 1.3)
+    _report("50,000 replicas (25,000 topics, RF 2)", 50_000, in_child(CODE, 25_000, 1, 2))

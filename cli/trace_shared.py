@@ -1,0 +1,68 @@
+"""What the verbs of ``fakekafka trace`` share: the application, the file, printing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..protocol.errors import FakeKafkaError, UsageError
+from ..tracing.events import Event
+from ..tracing.text import format_event
+from ..tracing.trace import TraceReader
+from .exits import end_with_error
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Look into a recorded run. Events are addressed by seq (#1234), times are virtual.",
+)
+
+File = Annotated[Path, typer.Argument(help="a .fktrace file")]
+Seq = Annotated[str, typer.Argument(help="seq of an event, such as 1234 or #1234")]
+Json = Annotated[bool, typer.Option("--json", help="machine-readable output")]
+Verbose = Annotated[
+    int, typer.Option("-v", "--verbose", count=True, help="-v whole payload, -vv state changes")
+]
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[TraceReader]:
+    """The trace in a file; what is wrong with it or with the question ends with status 2."""
+    try:
+        with TraceReader(file) as trace:
+            if trace.problem is not None:
+                print(f"warning: {trace.problem}; showing what is whole", file=sys.stderr)
+            yield trace
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has seen enough
+        raise typer.Exit(0) from None
+    except FakeKafkaError as error:
+        end_with_error(str(error))
+
+
+def seq_of(text: str) -> int:
+    digits = text.removeprefix("#")
+    if not digits.isdigit():
+        raise UsageError(f"{text!r} is no event; write its seq, such as 1234 or #1234")
+    return int(digits)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def print_events(events: Iterable[Event], verbose: int, as_json: bool) -> int:
+    count = 0
+    for event in events:
+        count += 1
+        if as_json:
+            print_json(event.as_dict())
+        else:
+            print(format_event(event, verbose))
+    return count

@@ -1,0 +1,318 @@
+"""The facts the controller remembers: topics, assignments, leadership, deletions asked for.
+
+They mirror ZooKeeper as of the last reads and of the controller's own writes. Per-broker indexes
+follow assignments and leadership, so that what one broker's failure concerns is found without
+looking at every partition. All containers iterate in insertion order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..protocol.values import (
+    LeaderIsrAndControllerEpoch,
+    PartitionReplica,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from ..protocol.versions import Behaviour
+from .brokers import RegisteredBrokers
+from .ordered_set import OrderedSet
+
+_UNASSIGNED = ReplicaAssignment(())
+
+
+class ClusterFacts(RegisteredBrokers):
+    """What is known of topics and partitions (control_plane section 0)."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__()
+        self.behaviour = behaviour
+        self._forget_facts()
+
+    def _forget_facts(self) -> None:
+        self.epoch = 0
+        """Controller epoch of this tenure; 0 when not controller."""
+        self.epoch_zk_version = 0
+        """Version of ``/controller_epoch`` this tenure's writes are guarded by."""
+        self.all_topics: OrderedSet[str] = OrderedSet()
+        self.topic_ids: dict[str, str] = {}
+        """Base64 id by topic name; inverse of ``topic_names``."""
+        self.topic_names: dict[str, str] = {}
+        self.partitions_being_reassigned: OrderedSet[TopicPartition] = OrderedSet()
+        self.topics_to_be_deleted: OrderedSet[str] = OrderedSet()
+        """Queued topics: a superset of those started and of those ineligible."""
+        self.topics_with_deletion_started: OrderedSet[str] = OrderedSet()
+        self.topics_ineligible_for_deletion: OrderedSet[str] = OrderedSet()
+        self.preferred_replica_imbalance_count = 0
+        """Partitions not led by their first replica, topics queued for deletion left out."""
+        self._assignments: dict[str, dict[TopicPartition, ReplicaAssignment]] = {}
+        self._leadership: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
+        self._hosted: dict[int, dict[TopicPartition, None]] = {}
+        """Partitions by broker in the full replica list."""
+        self._led: dict[int, dict[TopicPartition, None]] = {}
+        """Partitions by leader id, -1 included: the index of ``_leadership``."""
+
+    # --- topics
+
+    def set_all_topics(self, topics: Iterable[str]) -> None:
+        """Replace the known topics; states and assignments are not touched."""
+        self.all_topics = OrderedSet(topics)
+
+    def add_topic_id(self, topic: str, topic_id: str) -> None:
+        """Remember a topic's id; raises ``ValueError`` if it has another one already."""
+        known = self.topic_ids.get(topic)
+        if known is not None and known != topic_id:
+            raise ValueError(f"topic {topic} has id {known}, not {topic_id}")
+        self.topic_ids[topic] = topic_id
+        self.topic_names[topic_id] = topic
+
+    def topic_name(self, topic_id: str) -> str | None:
+        return self.topic_names.get(topic_id)
+
+    def remove_topic(self, topic: str) -> None:
+        """Forget a topic that is gone from ZooKeeper.
+
+        Partition and replica states stay, as in Kafka: orderly deletion has removed them before.
+        """
+        if topic not in self.topics_to_be_deleted:
+            self._stop_counting_imbalance(topic)
+        self.topics_to_be_deleted.discard(topic)
+        self.topics_with_deletion_started.discard(topic)
+        self.topics_ineligible_for_deletion.discard(topic)
+        self.all_topics.discard(topic)
+        topic_id = self.topic_ids.pop(topic, None)
+        if topic_id is not None:
+            self.topic_names.pop(topic_id, None)
+        for topic_partition, assignment in self._assignments.pop(topic, {}).items():
+            for broker_id in assignment.replicas:
+                self._hosted[broker_id].pop(topic_partition, None)
+            leadership = self._leadership.pop(topic_partition, None)
+            if leadership is not None:
+                self._led[leadership.leader_and_isr.leader].pop(topic_partition, None)
+
+    # --- assignments
+
+    def update_partition_full_replica_assignment(
+        self, topic_partition: TopicPartition, assignment: ReplicaAssignment
+    ) -> None:
+        """Set a partition's replicas; also adjusts the imbalance count and the index."""
+        of_topic = self._assignments.setdefault(topic_partition.topic, {})
+        old = of_topic.get(topic_partition)
+        of_topic[topic_partition] = assignment
+        old_replicas = () if old is None else old.replicas
+        if old_replicas != assignment.replicas:
+            for broker_id in old_replicas:
+                if broker_id not in assignment.replicas:
+                    self._hosted[broker_id].pop(topic_partition, None)
+            for broker_id in assignment.replicas:
+                self._hosted.setdefault(broker_id, {})[topic_partition] = None
+        leadership = self._leadership.get(topic_partition)
+        if leadership is None or topic_partition.topic in self.topics_to_be_deleted:
+            return
+        if old is not None and _is_imbalanced(old, leadership):
+            self.preferred_replica_imbalance_count -= 1
+        if _is_imbalanced(assignment, leadership):
+            self.preferred_replica_imbalance_count += 1
+
+    def partition_full_replica_assignment(
+        self, topic_partition: TopicPartition
+    ) -> ReplicaAssignment:
+        """Replicas with what a reassignment adds and removes; empty if unknown."""
+        of_topic = self._assignments.get(topic_partition.topic)
+        return _UNASSIGNED if of_topic is None else of_topic.get(topic_partition, _UNASSIGNED)
+
+    def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]:
+        """All replicas, preferred leader first; empty if unknown."""
+        of_topic = self._assignments.get(topic_partition.topic)
+        return () if of_topic is None else of_topic.get(topic_partition, _UNASSIGNED).replicas
+
+    def partition_replica_assignment_for_topic(
+        self, topic: str
+    ) -> dict[TopicPartition, tuple[int, ...]]:
+        return {tp: a.replicas for tp, a in self._assignments.get(topic, {}).items()}
+
+    def partition_full_replica_assignment_for_topic(
+        self, topic: str
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        return dict(self._assignments.get(topic, {}))
+
+    def has_assignment(self, topic_partition: TopicPartition) -> bool:
+        return topic_partition in self._assignments.get(topic_partition.topic, ())
+
+    def all_partitions(self) -> Iterator[TopicPartition]:
+        """Every assigned partition; do not change assignments while iterating."""
+        for of_topic in self._assignments.values():
+            yield from of_topic
+
+    def all_assignments(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
+        """Every assigned partition with its replicas."""
+        for of_topic in self._assignments.values():
+            for topic_partition, assignment in of_topic.items():
+                yield topic_partition, assignment.replicas
+
+    def partitions_for_topic(self, topic: str) -> list[TopicPartition]:
+        return list(self._assignments.get(topic, ()))
+
+    def replicas_for_topic(self, topic: str) -> list[PartitionReplica]:
+        return self.replicas_for_partitions(self._assignments.get(topic, ()))
+
+    def replicas_for_partitions(
+        self, partitions: Iterable[TopicPartition]
+    ) -> list[PartitionReplica]:
+        """Every replica of some partitions (Kafka: ``replicasForPartition``)."""
+        return [
+            PartitionReplica(tp.topic, tp.partition, broker_id)
+            for tp in partitions
+            for broker_id in self.partition_replica_assignment(tp)
+        ]
+
+    def partitions_on_broker(self, broker_id: int) -> list[TopicPartition]:
+        """Partitions that have the broker in their full replica list."""
+        return list(self._hosted.get(broker_id, ()))
+
+    def replicas_on_brokers(self, broker_ids: Iterable[int]) -> list[PartitionReplica]:
+        return [
+            PartitionReplica(tp.topic, tp.partition, broker_id)
+            for broker_id in broker_ids
+            for tp in self._hosted.get(broker_id, ())
+        ]
+
+    def online_and_offline_replicas(
+        self,
+    ) -> tuple[list[PartitionReplica], list[PartitionReplica]]:
+        """Every assigned replica, by whether it is online."""
+        online: list[PartitionReplica] = []
+        offline: list[PartitionReplica] = []
+        for (topic, partition), replicas in self.all_assignments():
+            topic_partition = TopicPartition(topic, partition)
+            for broker_id in replicas:
+                is_online = self.is_replica_online(broker_id, topic_partition)
+                (online if is_online else offline).append(
+                    PartitionReplica(topic, partition, broker_id)
+                )
+        return online, offline
+
+    # --- leadership
+
+    def put_partition_leadership_info(
+        self, topic_partition: TopicPartition, leadership: LeaderIsrAndControllerEpoch
+    ) -> None:
+        """Remember leadership; also adjusts the imbalance count and the index."""
+        old = self._leadership.get(topic_partition)
+        self._leadership[topic_partition] = leadership
+        leader = leadership.leader_and_isr.leader
+        if old is None:
+            self._led.setdefault(leader, {})[topic_partition] = None
+        elif old.leader_and_isr.leader != leader:
+            self._led[old.leader_and_isr.leader].pop(topic_partition, None)
+            self._led.setdefault(leader, {})[topic_partition] = None
+        if topic_partition.topic in self.topics_to_be_deleted:
+            return
+        assignment = self.partition_full_replica_assignment(topic_partition)
+        if old is not None and _is_imbalanced(assignment, old):
+            self.preferred_replica_imbalance_count -= 1
+        if _is_imbalanced(assignment, leadership):
+            self.preferred_replica_imbalance_count += 1
+
+    def partition_leadership_info(
+        self, topic_partition: TopicPartition
+    ) -> LeaderIsrAndControllerEpoch | None:
+        return self._leadership.get(topic_partition)
+
+    @property
+    def partitions_leadership_info(self) -> Mapping[TopicPartition, LeaderIsrAndControllerEpoch]:
+        """All leadership known; read only."""
+        return self._leadership
+
+    def leader_epoch(self, topic_partition: TopicPartition) -> int:
+        """Leader epoch for StopReplica: -2 while deleting, -1 if unknown (15.4)."""
+        if topic_partition.topic in self.topics_to_be_deleted:
+            return -2
+        leadership = self._leadership.get(topic_partition)
+        return -1 if leadership is None else leadership.leader_and_isr.leader_epoch
+
+    def clear_partition_leadership_info(self) -> None:
+        self._leadership.clear()
+        self._led.clear()
+        self.preferred_replica_imbalance_count = 0
+
+    def partitions_with_leaders(self) -> list[TopicPartition]:
+        """Partitions with leadership info, even if the leader is -1, not queued for deletion."""
+        deleting = self.topics_to_be_deleted
+        if not deleting:
+            return list(self._leadership)
+        return [tp for tp in self._leadership if tp.topic not in deleting]
+
+    def partitions_with_offline_leader(self) -> list[TopicPartition]:
+        """Partitions whose known leader is not online, not queued for deletion.
+
+        Includes those without a leader and those led by a broker that is shutting down.
+        """
+        deleting = self.topics_to_be_deleted
+        live = self.live_broker_ids
+        offline: list[TopicPartition] = []
+        for leader in sorted(self._led):
+            led: Iterable[TopicPartition] = self._led[leader]
+            if leader in live:
+                dead_here = self.replicas_on_offline_dirs.get(leader)
+                led = [tp for tp in led if tp in dead_here] if dead_here else ()
+            offline.extend(tp for tp in led if tp.topic not in deleting)
+        return offline
+
+    def partition_leaders_on_broker(self, broker_id: int) -> list[TopicPartition]:
+        """Partitions the broker leads that have other replicas, not queued for deletion."""
+        return [
+            tp
+            for tp in self._led.get(broker_id, ())
+            if tp.topic not in self.topics_to_be_deleted
+            and len(self.partition_replica_assignment(tp)) > 1
+        ]
+
+    # --- topic deletion
+
+    def queue_topic_deletion(self, topics: Iterable[str]) -> None:
+        """Queue topics; their partitions leave the imbalance count at once."""
+        for topic in topics:
+            if topic not in self.topics_to_be_deleted:
+                self._stop_counting_imbalance(topic)
+                self.topics_to_be_deleted.add(topic)
+
+    def begin_topic_deletion(self, topics: Iterable[str]) -> None:
+        """Mark queued topics as started; from now on the offline count leaves them alone."""
+        self.topics_with_deletion_started.add_all(topics)
+
+    def is_topic_deletion_in_progress(self, topic: str) -> bool:
+        return topic in self.topics_with_deletion_started
+
+    def is_topic_queued_up_for_deletion(self, topic: str) -> bool:
+        return topic in self.topics_to_be_deleted
+
+    def is_topic_eligible_for_deletion(self, topic: str) -> bool:
+        return (
+            topic in self.topics_to_be_deleted and topic not in self.topics_ineligible_for_deletion
+        )
+
+    def topics_queued_for_deletion(self) -> list[str]:
+        return list(self.topics_to_be_deleted)
+
+    # --- imbalance
+
+    def _stop_counting_imbalance(self, topic: str) -> None:
+        for topic_partition, assignment in self._assignments.get(topic, {}).items():
+            leadership = self._leadership.get(topic_partition)
+            if leadership is not None and _is_imbalanced(assignment, leadership):
+                self.preferred_replica_imbalance_count -= 1
+
+
+def _is_imbalanced(assignment: ReplicaAssignment, leadership: LeaderIsrAndControllerEpoch) -> bool:
+    """Whether a partition counts as not led by its preferred replica.
+
+    A preferred replica that is still being added counts only once it is in the ISR.
+    """
+    if not assignment.replicas:
+        return False
+    preferred = assignment.replicas[0]
+    if preferred == leadership.leader_and_isr.leader:
+        return False
+    return preferred not in assignment.adding or preferred in leadership.leader_and_isr.isr

@@ -1,0 +1,104 @@
+"""Selection for the auto-rebalance timer (control_plane section 13)."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.election.imbalance import BrokerImbalance, leader_imbalances
+from fakekafka.protocol.values import (
+    BrokerInfo,
+    EndPoint,
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from fakekafka.protocol.versions import behaviour
+from fakekafka.statemachines.controller_context import ControllerContext
+
+
+def context_with(leaders: list[int | None], version: str = "2.8") -> ControllerContext:
+    """Partitions t-0, t-1, ... assigned to (1, 2), led as given (None: no leadership)."""
+    context = ControllerContext(behaviour(version))
+    context.set_live_brokers([(BrokerInfo(i, (EndPoint("h", 9092),)), 100 + i) for i in (1, 2, 3)])
+    context.set_all_topics(["t"])
+    for number, leader in enumerate(leaders):
+        tp = TopicPartition("t", number)
+        context.update_partition_full_replica_assignment(tp, ReplicaAssignment((1, 2)))
+        if leader is not None:
+            context.put_partition_leadership_info(
+                tp, LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, 0, (2, 1), 0), 1)
+            )
+    return context
+
+
+def candidates(
+    context: ControllerContext, percentage: int = 10
+) -> dict[int, tuple[TopicPartition, ...]]:
+    found = leader_imbalances(context, percentage, context.behaviour)
+    return {imbalance.broker_id: imbalance.candidates for imbalance in found}
+
+
+@pytest.mark.parametrize(
+    ("partitions", "is_moved"), [(10, False), (9, True)], ids=["1-of-10", "1-of-9"]
+)
+def test_the_limit_must_be_exceeded(partitions: int, is_moved: bool) -> None:
+    """Exactly ten percent is not more than ten percent."""
+    context = context_with([2] + [1] * (partitions - 1))
+    assert is_moved == bool(candidates(context)[1])
+
+
+def test_the_ratio_counts_only_what_a_broker_should_lead() -> None:
+    """Per preferred broker, not over the whole cluster."""
+    context = context_with([2])
+    for number in range(1, 50):
+        tp = TopicPartition("t", number)
+        context.update_partition_full_replica_assignment(tp, ReplicaAssignment((3, 2)))
+        context.put_partition_leadership_info(
+            tp, LeaderIsrAndControllerEpoch(LeaderAndIsr(3, 0, (3, 2), 0), 1)
+        )
+    only = TopicPartition("t", 0)
+    assert [
+        BrokerImbalance(1, 1, (only,), (only,)),
+        BrokerImbalance(3, 49, (), ()),
+    ] == leader_imbalances(context, 10, context.behaviour)
+
+
+def test_leaderless_partitions_count_and_unknown_ones_do_not() -> None:
+    """L=-1 is imbalanced; without leadership information it only enlarges the denominator."""
+    context = context_with([-1, None, None])
+    [imbalance] = leader_imbalances(context, 10, context.behaviour)
+    assert ((TopicPartition("t", 0),), 3) == (imbalance.imbalanced, imbalance.preferred_count)
+    assert imbalance.ratio == 1 / 3
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_a_reassignment_anywhere_stops_all_rebalancing_before_3_4(version: str) -> None:
+    """From 3.4 on only the partitions being reassigned are left out."""
+    context = context_with([2, 2], version)
+    context.partitions_being_reassigned.add(TopicPartition("t", 0))
+    expected = (TopicPartition("t", 1),) if version == "3.9" else ()
+    assert {1: expected} == candidates(context)
+
+
+@pytest.mark.parametrize("version", ["1.1", "2.8"])
+def test_a_preferred_replica_outside_the_isr_is_skipped_from_2_6_on(version: str) -> None:
+    """Before, being online was enough, and the election then failed."""
+    context = context_with([2], version)
+    tp = TopicPartition("t", 0)
+    context.put_partition_leadership_info(
+        tp, LeaderIsrAndControllerEpoch(LeaderAndIsr(2, 0, (2,), 0), 1)
+    )
+    assert {1: (tp,) if version == "1.1" else ()} == candidates(context)
+
+
+def test_dead_preferred_replicas_deleted_and_unknown_topics_are_skipped() -> None:
+    """They may be imbalanced, but there is nothing to elect."""
+    context = context_with([2])
+    context.remove_live_brokers([1])
+    assert candidates(context) == {1: ()}
+    context = context_with([2])
+    context.set_all_topics([])
+    assert candidates(context) == {1: ()}
+    context = context_with([2])
+    context.queue_topic_deletion(["t"])
+    assert candidates(context) == {}

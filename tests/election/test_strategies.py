@@ -1,0 +1,217 @@
+"""The four election strategies (control_plane section 6)."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.election.strategies import (
+    ControlledShutdown,
+    OfflinePartition,
+    PreferredReplica,
+    Reassign,
+    controlled_shutdown_partition_leader_election,
+    leader_for_controlled_shutdown,
+    leader_for_offline,
+    leader_for_preferred_replica,
+    leader_for_reassign,
+    offline_partition_leader_election,
+    preferred_replica_partition_leader_election,
+    reassign_partition_leader_election,
+)
+from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
+
+TP = TopicPartition("t", 0)
+
+
+class Cluster:
+    """One partition and the brokers around it."""
+
+    def __init__(
+        self,
+        replicas: tuple[int, ...],
+        live: set[int],
+        shutting_down: tuple[int, ...] = (),
+        removing: tuple[int, ...] = (),
+    ) -> None:
+        self.assignment = ReplicaAssignment(replicas, (), removing)
+        self.live = live
+        self.shutting_down_broker_ids = shutting_down
+
+    def partition_replica_assignment(self, _tp: TopicPartition) -> tuple[int, ...]:
+        return self.assignment.replicas
+
+    def partition_full_replica_assignment(self, _tp: TopicPartition) -> ReplicaAssignment:
+        return self.assignment
+
+    def is_replica_online(
+        self, broker_id: int, _tp: TopicPartition, include_shutting_down: bool = False
+    ) -> bool:
+        if broker_id in self.shutting_down_broker_ids and not include_shutting_down:
+            return False
+        return broker_id in self.live
+
+
+@pytest.mark.parametrize(
+    ("assignment", "isr", "live", "unclean", "expected"),
+    [
+        pytest.param([2, 4], [2, 4], {4}, False, (4, False), id="CP-37"),
+        pytest.param([2, 4], [2], {4}, False, (None, False), id="CP-38"),
+        pytest.param([2, 4], [2], {4}, True, (4, True), id="CP-39"),
+        pytest.param([3, 1, 2], [1, 2, 3], {1, 2}, False, (1, False), id="order-of-assignment"),
+        pytest.param([2, 4], [4], {2, 4}, True, (4, False), id="in-sync-before-first"),
+        pytest.param([2, 4], [2], set(), True, (None, False), id="nobody-alive"),
+    ],
+)
+def test_offline_election_takes_the_first_live_in_sync_replica(
+    assignment: list[int],
+    isr: list[int],
+    live: set[int],
+    unclean: bool,
+    expected: tuple[int | None, bool],
+) -> None:
+    """First live ISR member in assignment order; only then, if permitted, any live replica.
+
+    CP-37, CP-38, CP-39.
+    """
+    assert expected == offline_partition_leader_election(assignment, isr, live, unclean)
+
+
+@pytest.mark.parametrize(
+    ("isr", "live", "expected"),
+    [
+        pytest.param([2, 4], {4}, 4, id="CP-40"),
+        pytest.param([2], set(), None, id="CP-41"),
+        pytest.param([], {2}, None, id="CP-42"),
+        pytest.param([4, 2], {2, 4}, 2, id="target-order"),
+    ],
+)
+def test_reassign_election_takes_the_first_live_in_sync_target(
+    isr: list[int], live: set[int], expected: int | None
+) -> None:
+    """CP-40, CP-41, CP-42."""
+    assert expected == reassign_partition_leader_election([2, 4], isr, live)
+
+
+@pytest.mark.parametrize(
+    ("isr", "live", "expected"),
+    [
+        pytest.param([2, 4], {2, 4}, 2, id="CP-43"),
+        pytest.param([2], set(), None, id="CP-44"),
+        pytest.param([4], {2, 4}, None, id="CP-45"),
+        pytest.param([], set(), None, id="CP-46"),
+    ],
+)
+def test_preferred_election_takes_the_first_replica_or_nobody(
+    isr: list[int], live: set[int], expected: int | None
+) -> None:
+    """It never falls through to a later replica: CP-43, CP-44, CP-45, CP-46."""
+    assert expected == preferred_replica_partition_leader_election([2, 4], isr, live)
+
+
+def test_preferred_election_of_an_unassigned_partition_finds_nobody() -> None:
+    """No replicas, no preferred one."""
+    assert preferred_replica_partition_leader_election([], [1], {1}) is None
+
+
+@pytest.mark.parametrize(
+    ("isr", "leaving", "expected"),
+    [
+        pytest.param([2, 4], {2}, 4, id="CP-47"),
+        pytest.param([2], {2}, None, id="CP-48"),
+        pytest.param([2, 4], {2, 4}, None, id="CP-49"),
+    ],
+)
+def test_controlled_shutdown_election_takes_who_stays(
+    isr: list[int], leaving: set[int], expected: int | None
+) -> None:
+    """CP-47, CP-48, CP-49."""
+    chosen = controlled_shutdown_partition_leader_election([2, 4], isr, {2, 4}, leaving)
+    assert expected == chosen
+
+
+def test_a_clean_offline_election_drops_all_dead_isr_members_in_isr_order() -> None:
+    """The new ISR keeps the old one's order and loses every dead member at once."""
+    cluster = Cluster((1, 2, 3, 4), live={2, 4})
+    stored = LeaderAndIsr(1, 7, (4, 3, 2, 1), zk_version=9)
+
+    [result] = leader_for_offline(cluster, [(TP, stored, False)])
+
+    assert LeaderAndIsr(2, 8, (4, 2), 9) == result.leader_and_isr
+    assert result.live_replicas == (2, 4)
+    assert not result.unclean
+
+
+def test_an_unclean_offline_election_leaves_the_leader_alone_in_the_isr() -> None:
+    """CP-15: a leader outside the ISR becomes the whole ISR."""
+    cluster = Cluster((6, 5), live={5})
+
+    [result] = leader_for_offline(cluster, [(TP, LeaderAndIsr(6, 0, (6,), 0), True)])
+
+    assert LeaderAndIsr(5, 1, (5,), 0) == result.leader_and_isr
+    assert result.live_replicas == (5,)
+    assert result.unclean
+
+
+def test_an_offline_election_without_a_candidate_still_names_live_replicas() -> None:
+    """No leader, nothing to write."""
+    cluster = Cluster((1, 2), live={2})
+
+    [result] = leader_for_offline(cluster, [(TP, LeaderAndIsr(1, 0, (1,), 0), False)])
+
+    assert result.leader_and_isr is None
+    assert result.live_replicas == (2,)
+
+
+def test_a_reassign_election_tells_all_target_replicas_dead_or_not() -> None:
+    """Candidates are the replicas without those being removed; the ISR stays as it is."""
+    cluster = Cluster((3, 4, 1), live={1, 4}, removing=(1,))
+    stored = LeaderAndIsr(1, 2, (1, 4), 5)
+
+    [result] = leader_for_reassign(cluster, [(TP, stored)])
+
+    assert LeaderAndIsr(4, 3, (1, 4), 5) == result.leader_and_isr
+    assert result.live_replicas == (3, 4)
+
+
+def test_a_preferred_election_keeps_the_isr_and_tells_everybody() -> None:
+    """The epoch rises even if the leader stays the same."""
+    cluster = Cluster((1, 2, 3), live={1, 2})
+    stored = LeaderAndIsr(1, 4, (2, 1), 5)
+
+    [result] = leader_for_preferred_replica(cluster, [(TP, stored)])
+
+    assert LeaderAndIsr(1, 5, (2, 1), 5) == result.leader_and_isr
+    assert result.live_replicas == (1, 2, 3)
+
+
+def test_a_controlled_shutdown_election_drops_every_leaving_broker() -> None:
+    """Not only the one that asked last; those leaving are told as well."""
+    cluster = Cluster((1, 2, 3), live={1, 2, 3}, shutting_down=(1, 2))
+    stored = LeaderAndIsr(1, 0, (1, 2, 3), 0)
+
+    [result] = leader_for_controlled_shutdown(cluster, [(TP, stored)])
+
+    assert LeaderAndIsr(3, 1, (3,), 0) == result.leader_and_isr
+    assert result.live_replicas == (1, 2, 3)
+
+
+def test_kafka_1_1_does_not_tell_the_leaving_broker() -> None:
+    """Its controlled shutdown counted only brokers that stay as live (section 6.3)."""
+    cluster = Cluster((1, 2), live={1, 2}, shutting_down=(1,))
+
+    [result] = leader_for_controlled_shutdown(
+        cluster, [(TP, LeaderAndIsr(1, 0, (1, 2), 0))], tells_leaving_broker=False
+    )
+
+    assert LeaderAndIsr(2, 1, (2,), 0) == result.leader_and_isr
+    assert result.live_replicas == (2,)
+
+
+def test_strategies_are_named_as_in_kafkas_messages() -> None:
+    """Error messages that clients see contain these names."""
+    assert [str(OfflinePartition(True)), str(Reassign()), str(PreferredReplica()),
+          str(ControlledShutdown())] == [
+        "OfflinePartitionLeaderElectionStrategy(true)",
+        "ReassignPartitionLeaderElectionStrategy",
+        "PreferredReplicaPartitionLeaderElectionStrategy",
+        "ControlledShutdownPartitionLeaderElectionStrategy",
+    ]  # fmt: skip

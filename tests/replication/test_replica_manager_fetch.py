@@ -1,0 +1,474 @@
+"""Fetch at the replica manager: positions, limits, long polling, sessions (data_plane 6)."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.data import (
+    INTERNAL_CONTEXT,
+    READ_COMMITTED,
+    FetchPartition,
+    FetchRequest,
+    RequestContext,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+from replica_cluster import TP, ReplicaCluster
+
+OTHER = TopicPartition("u", 0)
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+def led(version: str = "2.8", brokers: int = 2, **more) -> ReplicaCluster:
+    create = {k: more.pop(k) for k in ("isr", "leader") if k in more}
+    cluster = ReplicaCluster(version, brokers, **more)
+    cluster.create(tuple(range(brokers)), **create)
+    return cluster
+
+
+def filled(values: str = "abcdef", committed: int = 4, **more) -> ReplicaCluster:
+    """Broker 0 leads; each value is a batch; the high watermark is ``committed``."""
+    cluster = led(**more)
+    cluster.produce(0, *values)
+    if len(cluster.replicas[TP]) > 1:
+        cluster.fetch(0, committed, replica_id=1, log_start_offset=0)
+    return cluster
+
+
+def offsets(answer) -> list[int]:
+    return [batch.base_offset for batch in answer.records]
+
+
+def multi(cluster, specs, broker=0, replica_id=-1, context=INTERNAL_CONTEXT, **more):
+    """A fetch of several partitions; the response, or None while it waits."""
+    answers = []
+    values = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **more}
+    cluster[broker].manager.fetch_messages(
+        FetchRequest(replica_id=replica_id, partitions=tuple(specs), **values),
+        context,
+        answers.append,
+    )
+    return answers
+
+
+# -- positions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("offset", "found"),
+    [(0, [0, 1, 2, 3]), (3, [3]), (4, []), (5, []), (6, [])],
+)
+def test_consumer_reads_below_the_high_watermark(offset: int, found: list) -> None:
+    """DP-39: a consumer reads up to the high watermark; between it and LEO empty, no error."""
+    (answer,) = filled().fetch(0, offset)
+    assert (answer.error, offsets(answer)) == (ErrorCode.NONE, found)
+    assert answer.high_watermark == 4
+
+
+def test_follower_reads_to_the_end() -> None:
+    """DP-39: a follower's fetch above the high watermark returns data."""
+    (answer,) = filled().fetch(0, 4, replica_id=1)
+    assert offsets(answer) == [4, 5]
+
+
+@pytest.mark.parametrize("replica_id", [-1, 1])
+def test_out_of_range(replica_id: int) -> None:
+    """Below the log start and above the log end is OFFSET_OUT_OF_RANGE, telling no marks."""
+    cluster = filled()
+    cluster[0].log().maybe_increment_log_start_offset(2)
+    for offset in (1, 7):
+        (answer,) = cluster.fetch(0, offset, replica_id=replica_id)
+        assert answer.error is ErrorCode.OFFSET_OUT_OF_RANGE
+        marks = (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset)
+        assert marks == (-1, -1, -1)
+        assert answer.records == ()
+
+
+def test_debugging_consumer_reads_like_a_consumer() -> None:
+    """Replica id -2 reads up to the high watermark."""
+    (answer,) = filled().fetch(0, 2, replica_id=-2)
+    assert offsets(answer) == [2, 3]
+
+
+def test_replicas_share_the_leaders_batches() -> None:
+    """What a follower is sent are the very objects of the leader's log."""
+    cluster = filled()
+    (first,) = cluster.fetch(0, 0, replica_id=1)
+    (second,) = cluster.fetch(0, 0, replica_id=1)
+    assert first.records[0].data is second.records[0].data
+
+
+# -- access -------------------------------------------------------------------------------------
+
+
+def test_wrong_brokers() -> None:
+    """DP-75: no replica here but known 6; unknown everywhere 3."""
+    cluster = led(brokers=3)
+    cluster.create((1, 2), OTHER)
+    assert cluster.fetch(0, 0, tp=OTHER)[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    missing = cluster.fetch(0, 0, tp=TopicPartition("nowhere", 0))[0]
+    assert missing.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_epoch_validation() -> None:
+    """DP-76: an older epoch is fenced, a newer unknown; a follower with the right one serves."""
+    cluster = filled()
+    cluster.elect(0)
+    for broker in (0, 1):
+        assert cluster.fetch(broker, 0, current_leader_epoch=0)[0].error is (
+            ErrorCode.FENCED_LEADER_EPOCH
+        )
+        assert cluster.fetch(broker, 0, current_leader_epoch=2)[0].error is (
+            ErrorCode.UNKNOWN_LEADER_EPOCH
+        )
+        assert cluster.fetch(broker, 0, current_leader_epoch=1)[0].error is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("api_version", "error"), [(10, 6), (11, 0), (-1, 0)])
+def test_reading_from_a_follower(api_version: int, error: int) -> None:
+    """DP-46: without client metadata (v10) a follower refuses; with it (v11) it answers."""
+    cluster = filled()
+    (answer,) = cluster.fetch(1, 0, context=RequestContext("c", api_version))
+    assert int(answer.error) == error
+
+
+def test_old_brokers_serve_consumers_on_leaders_only() -> None:
+    """Before 2.4 a follower never serves a consumer."""
+    (answer,) = led("1.1").fetch(1, 0)
+    assert answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_foreign_follower() -> None:
+    """DP-41: a broker that replicates one of two partitions gets NONE for both, the other empty."""
+    cluster = led(brokers=3)
+    cluster.create((0, 1), OTHER)
+    cluster.produce(0, "a")
+    cluster.produce(0, "b", tp=OTHER)
+    specs = [FetchPartition(TP, 0), FetchPartition(OTHER, 0)]
+    (response,) = multi(cluster, specs, replica_id=2)
+    assert [p.error for p in response.partitions] == [ErrorCode.NONE, ErrorCode.NONE]
+    assert [offsets(p) for p in response.partitions] == [[0], []]
+    assert [p.high_watermark for p in response.partitions] == [0, 0]
+    assert cluster[0].manager.partition(OTHER).replica(2) is None
+
+
+def test_foreign_follower_was_an_error() -> None:
+    """0.10 answers a follower that is not assigned with an unknown error."""
+    cluster = led("0.10", brokers=3)
+    cluster.create((0, 1), OTHER)
+    assert cluster.fetch(0, 0, replica_id=2, tp=OTHER)[0].error is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_compressed_topic_needs_a_new_client() -> None:
+    """DP-79: on a zstd topic v9 is UNSUPPORTED_COMPRESSION_TYPE, v10 gets data."""
+    cluster = filled(topic={"compression.type": "zstd"})
+    old = cluster.fetch(0, 0, context=RequestContext("c", 9))[0]
+    assert old.error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert cluster.fetch(0, 0, context=RequestContext("c", 10))[0].error is ErrorCode.NONE
+
+
+# -- limits -------------------------------------------------------------------------------------
+
+
+def test_first_partition_gets_a_batch_however_large() -> None:
+    """DP-72: the first non-empty partition gets one batch beyond the limits, the rest nothing."""
+    cluster = filled(brokers=1)
+    cluster.create((0,), OTHER)
+    cluster.produce(0, *"xyz", tp=OTHER)
+    empty = TopicPartition("e", 0)
+    cluster.create((0,), empty)
+    specs = [FetchPartition(empty, 0), FetchPartition(OTHER, 0), FetchPartition(TP, 0)]
+    (response,) = multi(cluster, specs, max_bytes=1)
+    assert [len(p.records) for p in response.partitions] == [0, 1, 0]
+
+
+def test_what_is_left_goes_to_the_later_partitions() -> None:
+    """DP-72, DP-87: partitions are served in request order until the response is full."""
+    cluster = filled(brokers=1)
+    cluster.create((0,), OTHER)
+    cluster.produce(0, *"xyz", tp=OTHER)
+    size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
+    specs = [FetchPartition(TP, 0, max_bytes=2 * size), FetchPartition(OTHER, 0)]
+    (response,) = multi(cluster, specs, max_bytes=3 * size)
+    assert [len(p.records) for p in response.partitions] == [2, 1]
+
+
+def test_old_fetch_has_hard_limits() -> None:
+    """DP-73: Fetch v2 returns no batch beyond the partition limit."""
+    cluster = filled(brokers=1)
+    old = cluster.fetch(0, 0, partition_max_bytes=10, context=RequestContext("c", 2))[0]
+    assert old.records == ()
+    assert len(cluster.fetch(0, 0, partition_max_bytes=10)[0].records) == 1
+
+
+# -- waiting ------------------------------------------------------------------------------------
+
+
+def test_empty_fetch_waits_and_times_out_empty() -> None:
+    """Without data a fetch is parked, and answered empty without error when its time is up."""
+    cluster = filled()
+    answers = cluster.fetch(0, 4, max_wait_ms=500)
+    assert answers == []
+    cluster.clock.advance(499)
+    assert answers == []
+    cluster.clock.advance(1)
+    assert (answers[0].error, answers[0].records) == (ErrorCode.NONE, ())
+    assert cluster[0].manager.fetch_purgatory.delayed_count == 0
+
+
+def test_follower_is_woken_by_an_append_and_consumer_by_the_high_watermark() -> None:
+    """An append completes followers' fetches, a move of the high watermark consumers'."""
+    cluster = filled(committed=6)
+    consumer = cluster.fetch(0, 6, max_wait_ms=500)
+    follower = cluster.fetch(0, 6, replica_id=1, max_wait_ms=500)
+    cluster.produce(0, "g")
+    assert offsets(follower[0]) == [6]
+    assert consumer == []
+    cluster.fetch(0, 7, replica_id=1, max_wait_ms=500)
+    assert offsets(consumer[0]) == [6]
+    assert consumer[0].high_watermark == 7
+
+
+def test_min_bytes() -> None:
+    """A fetch waits for min bytes over all its partitions."""
+    cluster = filled(brokers=1)
+    size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
+    answers = cluster.fetch(0, 6, max_wait_ms=500, min_bytes=2 * size)
+    cluster.produce(0, "g")
+    assert answers == []
+    cluster.produce(0, "h")
+    assert offsets(answers[0]) == [6, 7]
+
+
+def test_same_leader_new_epoch_fences_the_waiting() -> None:
+    """DP-33: the same leader re-sent with a higher epoch answers a waiting fetch FENCED."""
+    cluster = filled()
+    answers = cluster.fetch(1, 0, max_wait_ms=500, current_leader_epoch=0, context=INTERNAL_CONTEXT)
+    assert answers == []
+    cluster.elect(0)
+    assert answers[0].error is ErrorCode.FENCED_LEADER_EPOCH
+
+
+def test_leader_to_follower_answers_the_waiting() -> None:
+    """DP-34, DP-86: an old client's waiting fetch answers 6, one that gave its epoch 74."""
+    cluster = filled(committed=6)
+    old = cluster.fetch(0, 6, max_wait_ms=500, context=RequestContext("c", 8))
+    new = cluster.fetch(0, 6, max_wait_ms=500, current_leader_epoch=0)
+    cluster.elect(1)
+    assert old[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert new[0].error is ErrorCode.FENCED_LEADER_EPOCH
+
+
+def test_diverging_epoch_completes_the_waiting() -> None:
+    """DP-86: a parked fetch whose epoch's end moves below it is completed."""
+    cluster = filled(committed=6)
+    answers = cluster.fetch(0, 6, replica_id=1, max_wait_ms=500, last_fetched_epoch=0)
+    assert answers == []
+    cluster[0].log().truncate_to(4)
+    cluster[0].log().assign_epoch_start_offset(3, 4)
+    cluster[0].manager.complete_delayed_of(TP)
+    assert answers != []
+
+
+def test_stop_replica_with_delete_answers_the_waiting() -> None:
+    """DP-35: deleting a partition completes waiting fetch and produce with NOT_LEADER."""
+    cluster = filled(committed=6)
+    fetch = cluster.fetch(0, 6, max_wait_ms=500)
+    produce = cluster.produce_async(0, "g")
+    assert cluster.stop_replica(0, delete=True) is ErrorCode.NONE
+    assert fetch[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert produce[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_error_in_one_partition_answers_all_at_once() -> None:
+    """Any partition error answers the whole fetch immediately; the others keep their data."""
+    cluster = filled()
+    specs = [FetchPartition(TP, 4), FetchPartition(TopicPartition("nowhere", 0), 0)]
+    (response,) = multi(cluster, specs, max_wait_ms=500)
+    assert [p.error for p in response.partitions] == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+
+
+def test_only_a_high_watermark_move_does_not_answer_early() -> None:
+    """DP-44: with the default selector a moved high watermark alone wakes no follower."""
+    cluster = filled(brokers=3, committed=6)
+    cluster.fetch(0, 6, replica_id=2, max_wait_ms=500)
+    waiting = cluster.fetch(0, 6, replica_id=1, max_wait_ms=500)
+    assert cluster[0].high_watermark() == 6
+    assert waiting == []
+
+
+# -- divergence ---------------------------------------------------------------------------------
+
+
+def test_fetch_inside_a_newer_epoch_naming_the_older_one() -> None:
+    """DP-78: positioned in the second epoch but naming the first: empty, diverging (0, end)."""
+    cluster = filled(committed=6)
+    cluster.elect(0)
+    cluster.produce(0, *"gh")
+    (answer,) = cluster.fetch(0, 7, replica_id=1, last_fetched_epoch=0)
+    assert (answer.error, answer.records) == (ErrorCode.NONE, ())
+    end = answer.diverging_epoch
+    assert (end.leader_epoch, end.end_offset) == (0, 6)
+    unknown = cluster.fetch(0, 7, replica_id=1, last_fetched_epoch=5)[0]
+    assert unknown.error is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+# -- transactions -------------------------------------------------------------------------------
+
+
+def transactional(cluster, *values, sequence=0):
+    from test_replica_manager_produce import send
+
+    from replica_cluster import encode
+
+    records = encode(
+        *values, producer_id=9, producer_epoch=0, base_sequence=sequence, is_transactional=True
+    )
+    return send(cluster, records)
+
+
+def marker(cluster, commit: bool):
+    from fakekafka.protocol.record_batch import build_control_marker
+    from test_replica_manager_produce import send
+
+    records = build_control_marker(
+        producer_id=9,
+        producer_epoch=0,
+        is_commit=commit,
+        coordinator_epoch=0,
+        timestamp=cluster.clock.now_ms,
+    )
+    return send(cluster, records, origin="coordinator")
+
+
+def committed_read(cluster, offset=0, **more):
+    return cluster.fetch(0, offset, isolation_level=READ_COMMITTED, **more)
+
+
+def test_open_transaction_is_hidden_until_its_marker_is_replicated() -> None:
+    """DP-37: hidden while open, still after the marker's append, visible once HW passes it."""
+    cluster = led()
+    transactional(cluster, "a")
+    cluster.fetch(0, 1, replica_id=1)
+    assert offsets(committed_read(cluster)[0]) == []
+    assert offsets(cluster.fetch(0, 0)[0]) == [0]
+    marker(cluster, commit=True)
+    assert offsets(committed_read(cluster)[0]) == []
+    cluster.fetch(0, 2, replica_id=1)
+    assert offsets(committed_read(cluster)[0]) == [0, 1]
+
+
+def test_committed_readers_get_the_aborted_list() -> None:
+    """DP-38, DP-74: READ_COMMITTED gets a list, READ_UNCOMMITTED none; a timeout lists it too."""
+    cluster = led(brokers=1)
+    transactional(cluster, "a")
+    marker(cluster, commit=False)
+    (answer,) = committed_read(cluster)
+    assert [(t.producer_id, t.first_offset) for t in answer.aborted_transactions] == [(9, 0)]
+    assert answer.last_stable_offset == 2
+    assert cluster.fetch(0, 0)[0].aborted_transactions is None
+    assert committed_read(cluster, 2)[0].aborted_transactions == ()
+    waiting = committed_read(cluster, 0, max_wait_ms=100, min_bytes=10000)
+    assert waiting == []
+    cluster.clock.advance(100)
+    assert len(waiting[0].aborted_transactions) == 1
+
+
+# -- preferred replicas -------------------------------------------------------------------------
+
+
+def racked(version: str = "2.8") -> ReplicaCluster:
+    cluster = filled(version=version, committed=6, config={"replica.selector.class": RACK_AWARE})
+    cluster.produce(0, "g")
+    return cluster
+
+
+def test_preferred_replica() -> None:
+    """DP-43: the leader names the follower in the client's rack, without data."""
+    cluster = racked("3.9")
+    (answer,) = cluster.fetch(0, 2, rack_id="r1", max_wait_ms=500)
+    assert (answer.preferred_read_replica, answer.records) == (1, ())
+    assert answer.high_watermark == 6
+    assert cluster.fetch(0, 2, rack_id="r0")[0].preferred_read_replica == -1
+    assert cluster.fetch(1, 2, rack_id="r0")[0].preferred_read_replica == -1, "asked a follower"
+
+
+def test_preferred_replica_waited_in_old_releases() -> None:
+    """KAFKA-13767: before 3.3 an answer that only names a replica waits for max wait."""
+    cluster = racked("2.8")
+    answers = cluster.fetch(0, 2, rack_id="r1", max_wait_ms=500)
+    assert answers == []
+    cluster.clock.advance(500)
+    assert answers[0].preferred_read_replica == 1
+
+
+# -- sessions -----------------------------------------------------------------------------------
+
+
+def incremental(cluster, session_id, epoch, *specs, forgotten=(), **more):
+    return multi(
+        cluster, specs, session_id=session_id, session_epoch=epoch, forgotten=forgotten, **more
+    )
+
+
+def test_session_life() -> None:
+    """DP-77, DP-80: full, quiet, news, changed epoch, closed: what each answer has."""
+    cluster = filled(brokers=1)
+    (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 6))
+    assert full.session_id > 0
+    assert len(full.partitions) == 1
+    (quiet,) = incremental(cluster, full.session_id, 1)
+    assert (quiet.session_id, quiet.partitions) == (full.session_id, ())
+    cluster.produce(0, "g")
+    (news,) = incremental(cluster, full.session_id, 2)
+    assert offsets(news.partitions[0]) == [6]
+    spec = FetchPartition(TP, 7, current_leader_epoch=5)
+    (wrong,) = incremental(cluster, full.session_id, 3, spec)
+    assert wrong.partitions[0].error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    (again,) = incremental(cluster, full.session_id, 4)
+    assert again.partitions[0].error is ErrorCode.UNKNOWN_LEADER_EPOCH
+    (healed,) = incremental(
+        cluster, full.session_id, 5, FetchPartition(TP, 7, current_leader_epoch=0)
+    )
+    assert healed.partitions[0].error is ErrorCode.NONE
+    (silent,) = incremental(cluster, full.session_id, 6)
+    assert silent.partitions == ()
+    (closed,) = incremental(cluster, full.session_id, 7, forgotten=(TP,))
+    assert closed.session_id == 0
+
+
+def test_session_errors() -> None:
+    """DP-82: wrong epoch 71, unknown id 70; both answer without partitions and with id 0."""
+    cluster = filled(brokers=1)
+    (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 0))
+    (wrong,) = incremental(cluster, full.session_id, 9)
+    assert wrong.error is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert (wrong.session_id, wrong.partitions) == (0, ())
+    (unknown,) = incremental(cluster, full.session_id + 1, 1)
+    assert unknown.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_sessions_off_in_old_releases() -> None:
+    """0.10 knows no sessions: every answer has id 0."""
+    (full,) = incremental(filled(version="0.10", brokers=1), 0, 0, FetchPartition(TP, 0))
+    assert full.session_id == 0
+
+
+def test_waiting_session_fetch_tells_the_moved_high_watermark() -> None:
+    """A parked incremental fetch that times out tells what changed meanwhile."""
+    cluster = led(brokers=2)
+    (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 0), replica_id=1)
+    cluster.produce(0, "a")
+    (data,) = incremental(cluster, full.session_id, 1, replica_id=1)
+    assert data.partitions[0].high_watermark == 0
+    waiting = incremental(
+        cluster, full.session_id, 2, FetchPartition(TP, 1), replica_id=1, max_wait_ms=500
+    )
+    assert waiting == []
+    cluster.clock.advance(500)
+    assert [p.high_watermark for p in waiting[0].partitions] == [1]
+    idle = incremental(cluster, full.session_id, 3, replica_id=1, max_wait_ms=500)
+    cluster.clock.advance(500)
+    assert idle[0].partitions == ()

@@ -1,0 +1,246 @@
+"""Expressions, filters, cause and effect, ranges, state."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.errors import UsageError
+from fakekafka.tracing import queries
+from fakekafka.tracing.expressions import compile_expression, parse_duration_us
+from fakekafka.tracing.told_state import changes, path_matches, state_at
+from fakekafka.tracing.trace import Trace
+from trace_helpers import ORDERS_0, Recorder, fetch, record_failover, record_fetches
+
+assert ORDERS_0
+
+
+@pytest.fixture
+def trace() -> Trace:
+    return record_failover(Recorder()).trace()
+
+
+def seqs(trace: Trace, text: str) -> list[int]:
+    return [event.seq for event in queries.grep(trace, queries.compile_filter(text, trace))]
+
+
+FILTERS = {
+    "kind == crash": 1,
+    "type==LeaderAndIsrRequest and actor=='broker-2'": 1,
+    'type=="LeaderAndIsrRequest" and kind == deliver': 3,
+    "type==LeaderAndIsrRequest and epochs.leader > 0": 4,
+    "partition_states[0].leader == 2": 4,
+    "payload.partition_states.leader == [2]": 4,
+    "leader > 0": 0,
+    "t >= 9": 3,
+    "time_us < 1000": 1,
+    "why != None and not contains(why, 'killed')": 2,
+    "matches(actor, '^broker-[23]$') and kind in (deliver, send)": 5,
+    "peer == 'zk-1' or actor == 'zk-1'": 2,
+    "msg == 1": 2,
+    "7.0 <= t < 7.1": 6,
+    "len(partitions) == 1 and acks == -1": 5,
+    "1 if kind == crash else 0": 1,
+}
+
+
+@pytest.mark.parametrize(("text", "count"), FILTERS.items())
+def test_filters(trace: Trace, text: str, count: int) -> None:
+    """The language of grep, one expression a row."""
+    assert len(seqs(trace, text)) == count
+
+
+REFUSED = {
+    "tpye == 3": "unknown name 'tpye'; did you mean 'type'?",
+    "type = 3": "write == to compare",
+    "__import__('os')": r"unknown function __import__\(\)",
+    "actor.__class__": "names beginning with _ are not allowed",
+    "actor.upper()": "only plain calls of the known functions",
+    "[x for x in actor]": "is not part of the expression language",
+    "lambda: 1": "is not part of the expression language",
+    "f'{actor}'": "is not part of the expression language",
+    "actor[1:2]": "slices are not allowed",
+    "len(x=actor)": "only plain calls",
+    "2 ** 9999": "is not allowed",
+    "...": "is not allowed",
+    "lenn(actor)": r"did you mean len\(\)\?",
+    "": "at column",
+    "not " * 999 + "seq": "nested too deeply|too many|parser",
+    "seq + " * 3000 + "1": "longer than",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_refused_expressions(trace: Trace, text: str, message: str) -> None:
+    """Nothing but the small language gets in, and the error says what is wrong."""
+    with pytest.raises(UsageError, match=message):
+        queries.compile_filter(text, trace)
+
+
+def test_attributes_cannot_reach_methods() -> None:
+    """An attribute that is callable is no value."""
+    expression = compile_expression("x.upper", lambda scope, name: scope, ["x"])
+    assert expression.evaluate("text") is None
+
+
+def test_huge_values_are_not_built() -> None:
+    """Multiplying a text is no arithmetic."""
+    expression = compile_expression("'a' * 999999999 == 1", lambda scope, name: None, [])
+    assert not expression.holds(None)
+
+
+def test_filters_skip_chunks_that_cannot_match() -> None:
+    """Chunks without the actor are never decoded."""
+    recorder = record_fetches(Recorder(), 3000)
+    recorder.event(0, "note", "someone", None, None, None, None, "x")
+    trace = recorder.trace()
+    decoded: list[int] = []
+    body = trace._body
+
+    def watched(index: int) -> object:
+        decoded.append(index)
+        return body(index)
+
+    trace._body = watched  # type: ignore[method-assign]
+    assert seqs(trace, "actor == someone and seq > 5") == [3000]
+    assert decoded == [3]
+
+
+def test_then_within(trace: Trace) -> None:
+    """A sequence: something, then something else soon enough."""
+    first = queries.compile_filter("kind == crash", trace)
+    then = queries.compile_filter("type == WatchEvent and kind == deliver", trace)
+    pairs = list(queries.grep_then(trace, first, then, 7_000_000))
+    assert [(a.kind, b.type) for a, b in pairs] == [("crash", "WatchEvent")]
+    assert list(queries.grep_then(trace, first, then, 5_000_000)) == []
+    assert len(list(queries.grep_then(trace, first, then, None))) == 1
+
+
+RANGES = {
+    None: (0, 22),
+    "3:7": (3, 7),
+    "#3": (3, 4),
+    ":5": (0, 5),
+    "15:": (15, 22),
+    "-4:": (18, 22),
+    "7s:7.1s": (9, 15),
+    "7s:": (9, 22),
+    "9s": (19, 22),
+    "99s:": (22, 22),
+    "0:999": (0, 22),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), RANGES.items())
+def test_ranges(trace: Trace, text: str | None, expected: tuple[int, int]) -> None:
+    """Seqs, times, open ends, counting from the end."""
+    assert queries.parse_range(text, trace) == expected
+
+
+@pytest.mark.parametrize("text", ["x", "1:2:3", "3q:", "--5:"])
+def test_bad_ranges(trace: Trace, text: str) -> None:
+    """The error shows how a range is written."""
+    with pytest.raises(UsageError, match="write seqs or times"):
+        queries.parse_range(text, trace)
+
+
+@pytest.mark.parametrize(
+    ("text", "us"), [("5s", 5_000_000), ("200ms", 200_000), ("3us", 3), ("1m", 60_000_000),
+                     ("1.5", 1_500_000), (".5s", 500_000)]
+)  # fmt: skip
+def test_durations(text: str, us: int) -> None:
+    """A number with a unit; seconds without one."""
+    assert parse_duration_us(text) == us
+
+
+@pytest.mark.parametrize("text", ["", "s", "5 years", "-5s", "1e3s"])
+def test_bad_durations(text: str) -> None:
+    """Anything else is refused with examples."""
+    with pytest.raises(UsageError, match="write it like 5s"):
+        parse_duration_us(text)
+
+
+def test_why_walks_from_delivery_to_sending_to_cause(trace: Trace) -> None:
+    """The new leader learns of it because ZooKeeper told the controller."""
+    arrival = seqs(trace, "type == LeaderAndIsrRequest and kind == deliver and actor == 'broker-2'")
+    chain = queries.why(trace, arrival[0])
+    assert [(event.kind, event.type) for event in chain] == [
+        ("deliver", "LeaderAndIsrRequest"),
+        ("send", "LeaderAndIsrRequest"),
+        ("deliver", "WatchEvent"),
+        ("send", "WatchEvent"),
+    ]
+    assert len(queries.why(trace, arrival[0], limit=1)) == 2
+
+
+def test_effects_form_a_tree(trace: Trace) -> None:
+    """What the watch led to: two requests and their arrivals."""
+    root, cut = queries.effects(trace, seqs(trace, "type == WatchEvent")[0])
+    assert not cut
+    assert [child.event.kind for child in root.children] == ["deliver"]
+    sends = root.children[0].children
+    assert [(s.event.peer, [a.event.kind for a in s.children]) for s in sends] == [
+        ("broker-2", ["deliver"]),
+        ("broker-3", ["deliver"]),
+    ]
+
+
+def test_effects_are_limited(trace: Trace) -> None:
+    """A limit is said to have cut the tree."""
+    seq = seqs(trace, "type == WatchEvent")[0]
+    assert queries.effects(trace, seq, limit=2)[1]
+    root, cut = queries.effects(trace, seq, depth=1)
+    assert not cut
+    assert root.children[0].children == []
+
+
+def test_watch_tells_leadership_from_messages(trace: Trace) -> None:
+    """What brokers were told, only when it is news."""
+    found = [
+        (change.event.time_us, change.old, change.new, change.source)
+        for change in changes(trace, "broker-*/orders-0/leader")
+    ]
+    assert found == [
+        (1_250, None, 1, "message"),
+        (7_001_250, None, 2, "message"),
+        (7_001_550, None, 2, "message"),
+    ]
+
+
+def test_recorded_deltas_silence_what_messages_tell() -> None:
+    """Where a handler recorded the truth, nothing is derived."""
+    recorder = record_failover(Recorder())
+    seq = recorder.event(10_000_000, "deliver", "broker-2", "x", fetch(0), 99, None)
+    recorder.state(seq, "broker-2/orders-0/leader", 2, 3)
+    trace = recorder.trace()
+    assert state_at(trace, seq)["broker-2/orders-0/leader"].new == 3
+    assert state_at(trace, seq)["broker-2/orders-0/leader"].source == "delta"
+
+
+def test_state_at_a_step(trace: Trace) -> None:
+    """State after an event, of one actor or path."""
+    assert state_at(trace, 2) != {}
+    early = state_at(trace, 2, actor="broker-1", pattern="broker-1/orders-0")
+    assert early["broker-1/orders-0/leader"].new == 1
+    assert state_at(trace, 0) == {}
+    assert list(state_at(trace, 21)) == sorted(state_at(trace, 21))
+
+
+def test_path_patterns() -> None:
+    """A path means itself and what lies below."""
+    assert path_matches("broker-1/orders-0/hw", "broker-1/orders-0")
+    assert not path_matches("broker-1/orders-01/hw", "broker-1/orders-0")
+    assert path_matches("broker-1/orders-0/hw", "*/hw")
+
+
+def test_every_step_of_a_run_has_an_ancestor_before_it(trace: Trace) -> None:
+    """Causes always lie in the past."""
+    for event in trace.events():
+        parent = queries.parent_of(trace, event)
+        assert parent is None or parent.seq < event.seq
+
+
+def test_events_of_long_traces_are_found_by_time() -> None:
+    """Time positions use the index of chunks."""
+    trace = record_fetches(Recorder(), 5000).trace()
+    assert queries.first_seq_at(trace, 32_015) == 3202
+    assert trace.event(4321).fields["partitions"][0]["fetch_offset"] == 4321
+    assert next(iter(trace.backwards(2000))).seq == 2000

@@ -1,0 +1,176 @@
+"""What people read: the line of an event, and the story of a failover."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fakekafka.protocol.control import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tracing.text import format_event, format_events, format_time
+from fakekafka.tracing.timeline import failovers, timeline
+from trace_helpers import (
+    Recorder,
+    Scribe,
+    acknowledge,
+    fetch,
+    leader_and_isr,
+    produce,
+    record_failover,
+)
+
+GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
+
+
+def test_golden_lines() -> None:
+    """Fixed columns, one line per event; FAKEKAFKA_REWRITE=1 writes the file anew."""
+    text = "\n".join(format_events(record_failover(Recorder()).events)) + "\n"
+    if os.environ.get("FAKEKAFKA_REWRITE") == "1":
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_every_event_is_one_line_of_columns() -> None:
+    """Columns stand at the same place in every line."""
+    for event in record_failover(Recorder()).events:
+        line = format_event(event)
+        assert "\n" not in line
+        assert line[9:22] == format_time(event.time_us).rjust(13)
+        assert line[23:33].strip() == event.kind
+        assert line[34:48].strip() == event.actor
+
+
+def test_verbosity_adds_payload_and_deltas() -> None:
+    """-v shows every field, -vv the state changes too."""
+    recorder = Recorder()
+    seq = recorder.event(0, "deliver", "broker-1", "b", fetch(5), 1, None)
+    recorder.state(seq, "broker-1/orders-0/hw", 3, 4)
+    event = recorder.events[0]
+    assert "Δ1" in format_event(event)
+    assert "fetch_offset=5" in format_event(event, 1)
+    assert "broker-1/orders-0/hw: 3 -> 4" not in format_event(event, 1)
+    assert "Δ broker-1/orders-0/hw: 3 -> 4" in format_event(event, 2)
+
+
+def test_line_says_no_leader_and_error() -> None:
+    """Minus one is left out, except where it says that nobody leads."""
+    recorder = Recorder()
+    recorder.event(0, "send", "c", "b", leader_and_isr(-1, 3, (2,)), 1, None)
+    recorder.event(0, "send", "b", "p", acknowledge(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), 2, None)
+    lines = list(format_events(recorder.events))
+    assert "orders-0(leader=-1 leader_epoch=3" in lines[0]
+    assert lines[1].endswith("orders-0(error=NOT_LEADER_OR_FOLLOWER)")
+
+
+def test_records_are_shown_by_size() -> None:
+    """Nobody reads record bytes on a line."""
+    recorder = Recorder()
+    recorder.event(0, "send", "p", "b", produce(b"z" * 5000), 1, None)
+    assert "acks=-1 orders-0(records=5000B)" in format_event(recorder.events[0])
+
+
+def test_many_partitions_are_counted() -> None:
+    """A request about a thousand partitions stays one line."""
+    states = tuple(
+        LeaderAndIsrPartitionState("orders", number, 1, 1, 0, (1,), 0, (1,))
+        for number in range(1000)
+    )
+    recorder = Recorder()
+    recorder.event(0, "send", "c", "b", LeaderAndIsrRequest(1, 1, 1, states), 1, None)
+    line = format_event(recorder.events[0])
+    assert line.endswith("+997 more")
+    assert len(line) < 400
+    assert len(timeline(recorder.events)) == 7
+
+
+def test_story_of_a_failover() -> None:
+    """Who died, who noticed, who was elected, how long nobody could write, who came back."""
+    lines = timeline(record_failover(Recorder()).events)
+    assert lines == [
+        (1.0, "broker-3 is the controller, epoch 1"),
+        (1.0, "orders-0: leader 1, epoch 0, isr [1, 2, 3]"),
+        (1000.0, "broker-1 is killed"),
+        (
+            7000.25,
+            "controller-3 hears from ZooKeeper that the children of /brokers/ids have changed "
+            "(6000.2 ms after broker-1 died)",
+        ),
+        (
+            7001.0,
+            "orders-0 gets leader 2 (was 1), leader epoch 1, isr [2, 3], "
+            "decided by controller-3 in epoch 1",
+        ),
+        (7001.25, "broker-2 learns that it leads orders-0 (epoch 1)"),
+        (7100.75, "orders-0 takes records again at broker-2: unavailable for 6200.0 ms"),
+        (9000.0, "broker-1 starts again after 8000.0 ms"),
+        (9500.25, "orders-0: isr [2, 3] -> [2, 3, 1]"),
+    ]
+
+
+def test_failover_as_numbers() -> None:
+    """The same findings for tables."""
+    (failover,) = failovers(record_failover(Recorder()).events)
+    assert failover.broker == 1
+    assert failover.noticed_us == 7_000_250
+    assert failover.noticed_by == "controller-3"
+    assert failover.elected_us == 7_001_000
+    assert failover.took_over_us == 7_001_250
+    assert failover.returned_us == 9_000_000
+    assert failover.outages["orders-0"].unavailable_us == 6_200_000
+
+
+def test_acknowledgement_on_its_way_counts_as_before() -> None:
+    """What the dead broker had answered still arrives; the outage begins then."""
+    recorder = Recorder()
+    scribe = Scribe(recorder)
+    scribe.message(0, "controller-3", "broker-1", leader_and_isr(1, 0, (1, 2)))
+    recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
+    scribe.message(900, "broker-1", "p", acknowledge(0), delay_us=300)
+    scribe.message(5000, "controller-3", "broker-2", leader_and_isr(2, 1, (2,)))
+    scribe.message(6000, "broker-2", "p", acknowledge(1), delay_us=200)
+    (failover,) = failovers(recorder.events)
+    assert failover.outages["orders-0"].last_ack_us == 1200
+    assert failover.outages["orders-0"].unavailable_us == 5000
+
+
+def test_story_of_a_recording_that_began_in_mid_run() -> None:
+    """Without the first LeaderAndIsr, who was asked to write tells who led."""
+    recorder = Recorder()
+    scribe = Scribe(recorder)
+    scribe.message(0, "p", "broker-1", produce())
+    scribe.message(300, "broker-1", "p", acknowledge(0))
+    recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
+    scribe.message(5000, "controller-3", "broker-2", leader_and_isr(2, 1, (2,)))
+    scribe.message(6000, "broker-2", "p", acknowledge(1))
+    texts = [text for _, text in timeline(recorder.events)]
+    assert any(text.startswith("orders-0 gets leader 2 (was 1)") for text in texts)
+    assert any("unavailable for" in text for text in texts)
+
+
+def test_lost_leader_is_told() -> None:
+    """A partition without a leader is news; a refused write is not an end of the outage."""
+    recorder = Recorder()
+    scribe = Scribe(recorder)
+    scribe.message(0, "controller-3", "broker-1", leader_and_isr(1, 0, (1,)))
+    recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
+    scribe.message(5000, "controller-3", "broker-2", leader_and_isr(-1, 1, (1,)))
+    scribe.message(6000, "broker-2", "p", acknowledge(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    texts = [text for _, text in timeline(recorder.events)]
+    assert any(
+        text.startswith("orders-0 loses its leader (was 1), leader epoch 1") for text in texts
+    )
+    assert failovers(recorder.events)[0].outages["orders-0"].first_ack_us is None
+
+
+def test_new_controller_and_faults_are_told() -> None:
+    """A higher controller epoch is a new controller; notes carry their text."""
+    recorder = Recorder()
+    scribe = Scribe(recorder)
+    scribe.message(0, "controller-3", "broker-1", leader_and_isr(1, 0, (1,)))
+    recorder.event(5, "fault", "network", None, None, None, None, "partition [[1], [2]]")
+    scribe.message(10, "controller-3", "broker-1", leader_and_isr(1, 0, (1,), 2))
+    texts = [text for _, text in timeline(recorder.events)]
+    assert texts[-2:] == [
+        "network: partition [[1], [2]]",
+        "broker-3 is now the controller, epoch 2",
+    ]

@@ -1,0 +1,196 @@
+"""The file: frames, index, damage, slices."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from fakekafka.protocol.errors import UsageError
+from fakekafka.tracing.chunks import bitmap, in_bitmap
+from fakekafka.tracing.events import TraceError
+from fakekafka.tracing.format import MAGIC, TRAILER
+from fakekafka.tracing.queries import of_operation, selected
+from fakekafka.tracing.slices import write_slice
+from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.verify import refusal
+from fakekafka.tracing.writer import TraceWriter
+from trace_helpers import Recorder, header, record_fetches, write_failover
+
+
+@pytest.mark.parametrize("codec", ["raw", "zlib", "zstd"])
+def test_what_was_written_is_read(tmp_path: Path, codec: str) -> None:
+    """Every codec gives the same events and fingerprint."""
+    recorder = Recorder(TraceWriter(tmp_path / "a.fktrace", header(), codec=codec))
+    record_fetches(recorder, 2345)
+    recorder.close()
+    with TraceReader(tmp_path / "a.fktrace") as trace:
+        assert [event.seq for event in trace.events()] == list(range(2345))
+        assert trace.fingerprint == recorder.fingerprint()
+        assert trace.outline == recorder.outline()
+        assert trace.problem is None
+        assert trace.header["seed"] == 42
+        assert trace.counts() == ({"send": 2345}, {"FetchRequest": 2345})
+
+
+def test_file_begins_and_ends_as_specified(tmp_path: Path) -> None:
+    """Magic, frames, trailer with index offset and digest."""
+    recorder = write_failover(tmp_path / "a.fktrace")
+    data = (tmp_path / "a.fktrace").read_bytes()
+    assert data.startswith(MAGIC)
+    offset, digest, magic = TRAILER.unpack(data[-TRAILER.size :])
+    assert magic == MAGIC
+    assert digest.hex() == recorder.fingerprint()
+    assert data[offset] == 4
+    kind, codec, length, _ = struct.unpack_from("<BBII", data, 8)
+    assert (kind, codec) == (1, 2)
+    assert data[8 + 10 + length] == 2
+
+
+def test_interesting_events_are_indexed(tmp_path: Path) -> None:
+    """Crashes and restarts are found without reading the events."""
+    write_failover(tmp_path / "a.fktrace")
+    with TraceReader(tmp_path / "a.fktrace") as trace:
+        assert [trace.event(seq).kind for seq in trace.interesting()] == ["crash", "restart"]
+
+
+def test_crashed_writer_leaves_a_readable_file(tmp_path: Path) -> None:
+    """Without trailer the index is rebuilt from whole frames."""
+    writer = TraceWriter(tmp_path / "a.fktrace", header())
+    record_fetches(Recorder(writer), 2500)
+    writer.abandon()
+    with TraceReader(tmp_path / "a.fktrace") as trace:
+        assert len(trace) == 2000
+        assert trace.fingerprint is None
+        assert trace.problem == "the file has no end: the run was cut off"
+        assert trace.event(1999).fields["partitions"][0]["fetch_offset"] == 1999
+        assert trace.counts()[0] == {"send": 2000}
+        assert list(trace.events(0, None, trace.chunk_filter({"actor": "nobody"}))) == []
+
+
+def test_every_cut_of_a_file_is_survived(tmp_path: Path) -> None:
+    """However many bytes got out, the reader gives whole chunks or a clear error."""
+    record_path = tmp_path / "a.fktrace"
+    recorder = Recorder(TraceWriter(record_path, header()))
+    record_fetches(recorder, 2100)
+    recorder.close()
+    data = record_path.read_bytes()
+    cut = tmp_path / "cut.fktrace"
+    lengths = set()
+    refused = 0
+    for size in range(0, len(data), max(1, len(data) // 97)):
+        cut.write_bytes(data[:size])
+        try:
+            with TraceReader(cut) as trace:
+                lengths.add(len(list(trace.events())) if trace.problem else -1)
+        except TraceError as error:
+            refused += str(cut) in str(error)
+    assert refused > 1
+    assert lengths <= {0, 1000, 2000, 2100}
+    assert len(lengths) > 1
+
+
+def test_damaged_chunk_ends_the_readable_part(tmp_path: Path) -> None:
+    """A wrong checksum is named with its place."""
+    path = tmp_path / "a.fktrace"
+    writer = TraceWriter(path, header())
+    record_fetches(Recorder(writer), 2500)
+    writer.abandon()
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 0xFF
+    path.write_bytes(data)
+    with TraceReader(path) as trace:
+        assert len(trace) == 1000
+        assert "wrong checksum of the frame at byte" in (trace.problem or "")
+
+
+@pytest.mark.parametrize("content", [b"", b"FK", b"not a trace at all, but long enough"])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    """The error names the file."""
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    with pytest.raises(TraceError, match="other: not a trace file"):
+        TraceReader(path)
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    """No traceback of the operating system."""
+    with pytest.raises(TraceError, match="cannot be read: No such file"):
+        TraceReader(tmp_path / "none")
+
+
+def test_missing_event_is_named(tmp_path: Path) -> None:
+    """The error says what there is."""
+    write_failover(tmp_path / "a.fktrace")
+    with (
+        TraceReader(tmp_path / "a.fktrace") as trace,
+        pytest.raises(TraceError, match=r"no event #99: the trace holds 22 events, #0 to #21"),
+    ):
+        trace.event(99)
+
+
+def test_snapshots_are_stored_and_found(tmp_path: Path) -> None:
+    """Snapshot frames stand between chunks and survive a missing index."""
+    writer = TraceWriter(tmp_path / "a.fktrace", header())
+    writer.write_snapshot(5, {"broker-1/orders-0/hw": 7})
+    writer.abandon()
+    with TraceReader(tmp_path / "a.fktrace") as trace:
+        assert trace.snapshot(0) == (5, {"broker-1/orders-0/hw": 7})
+
+
+def test_unknown_codec_and_bad_header_are_refused(tmp_path: Path) -> None:
+    """Nothing is written for a wrong request."""
+    with pytest.raises(UsageError, match="unknown codec 'lzma'; use one of raw, zlib, zstd"):
+        TraceWriter(tmp_path / "a", header(), codec="lzma")
+    with pytest.raises(UsageError, match="plain values only"):
+        TraceWriter(tmp_path / "a", {**header(), "x": object()})
+    assert not (tmp_path / "a").exists()
+
+
+def test_header_has_what_running_again_needs() -> None:
+    """And nothing of this machine's clock outside ``meta``."""
+    head = header(config={"b": 1, "a": 2}, meta={"wall": "now"})
+    for name in ("seed", "scenario", "parameters", "config", "kafka_version", "virtual_epoch",
+                 "reproduce", "schema", "mode", "format"):  # fmt: skip
+        assert name in head
+    assert list(head["config"]) == ["a", "b"]
+    assert head["config_hash"] == header(config={"a": 2, "b": 1})["config_hash"]
+
+
+def test_bitmaps() -> None:
+    """Numbers of any size, in as few bytes as they need."""
+    bits = bitmap([0, 9, 130])
+    assert [n for n in range(200) if in_bitmap(bits, n)] == [0, 9, 130]
+    assert len(bits) == 17
+    assert bitmap([]) == b""
+
+
+def test_slice_keeps_seqs_and_names_itself(tmp_path: Path) -> None:
+    """A slice is a trace whose events have their old numbers."""
+    write_failover(tmp_path / "a.fktrace")
+    with TraceReader(tmp_path / "a.fktrace") as trace:
+        chosen = list(selected(trace.events(), actors=frozenset({"broker-2"}), start_us=7_000_000))
+        count = write_slice(trace, iter(chosen), tmp_path / "b.fktrace", "--actor broker-2")
+        fields = {event.seq: event.fields for event in chosen}
+    with TraceReader(tmp_path / "b.fktrace") as part:
+        assert count == len(part) == len(chosen) > 3
+        assert {event.seq: event.fields for event in part.events()} == fields
+        assert part.header["part"] == "--actor broker-2"
+        assert refusal(part) == "it holds only a part of its run (--actor broker-2)"
+        with pytest.raises(TraceError, match="no event #0"):
+            part.event(0)
+
+
+def test_operation_slice_follows_causes() -> None:
+    """Everything a client operation led to, until it ended."""
+    recorder = Recorder()
+    event = recorder.event
+    start = event(0, "client_invoke", "p", None, "append", 1, None)
+    event(0, "send", "p", "b", "Produce", 10, start)
+    event(5, "send", "x", "b", "Fetch", 11, None)
+    got = event(9, "deliver", "b", "p", "Produce", 10, None)
+    event(9, "send", "b", "p", "Ack", 12, got)
+    event(12, "client_ok", "p", None, "append", 1, None)
+    assert [e.seq for e in of_operation(recorder.trace(), 1)] == [0, 1, 3, 4, 5]
+    with pytest.raises(UsageError, match="no client operation 7"):
+        of_operation(recorder.trace(), 7)

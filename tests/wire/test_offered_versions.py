@@ -1,0 +1,150 @@
+"""What ApiVersions tells, per emulated release: wire 1-3 and data_plane 16.3."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.api_versions import (
+    ADVERTISED_ONLY,
+    API_NAMES,
+    VersionRange,
+    missing_keys,
+    offered_ranges,
+    release_ranges,
+)
+from fakekafka.protocol.errors import UsageError
+from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.wire.codec import Codec
+from fakekafka.wire.registry import APIS, implemented_ranges
+
+KAFKAJS_MINIMUMS_MAX = {0: 7, 1: 11, 3: 6, 10: 2, 8: 5, 9: 4, 19: 3, 20: 1, 32: 2, 33: 1}
+
+
+@pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
+def test_every_range_offered_is_sane_and_has_a_codec(kafka_version):
+    """aiokafka asserts min <= max for every key; a version offered can be spoken."""
+    ranges = Codec(kafka_version).ranges
+    for key, (minimum, maximum) in ranges.items():
+        assert 0 <= minimum <= maximum
+        if key not in ADVERTISED_ONLY:
+            api = APIS[key]
+            assert api.min_version <= minimum <= maximum <= api.max_version
+            assert api.name == API_NAMES[key]
+    assert list(ranges) == sorted(ranges)
+
+
+@pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
+def test_minimums_stay_low_for_clients_that_do_not_check_them(kafka_version):
+    """kafkajs never looks at the broker's minimum (wire 2)."""
+    ranges = Codec(kafka_version).ranges
+    for key, minimum in KAFKAJS_MINIMUMS_MAX.items():
+        assert key not in ranges or ranges[key].minimum <= minimum
+
+
+@pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
+def test_batches_of_format_v2_can_be_produced_and_fetched_by_any_release(kafka_version):
+    """Produce 3 and Fetch 4 are there even where the release was older (wire 2)."""
+    ranges = Codec(kafka_version).ranges
+    assert ranges[0].minimum == 3
+    assert ranges[1].minimum == 4
+    assert ranges[3].maximum >= 4
+    assert ranges[18].minimum == 0
+
+
+def test_3_9_offers_what_a_zookeeper_broker_of_that_release_did():
+    """Wire 1 and 3: Fetch 17, Produce 11, LeaderAndIsr 7 advertised, DescribeCluster 1."""
+    ranges = Codec("3.9").ranges
+    expected = {0: 11, 1: 17, 2: 9, 3: 12, 4: 7, 18: 4, 60: 1}
+    assert {key: ranges[key].maximum for key in expected} == expected
+    assert not {68, 69, 71, 72} & set(ranges)
+
+
+def test_2_8_offers_the_maxima_of_the_reference():
+    """DP 16.3; DescribeCluster only at v0 breaks kafka-python, so 2.8 leaves it out (wire 3)."""
+    ranges = Codec("2.8").ranges
+    expected = {0: 9, 1: 12, 2: 6, 3: 11, 8: 8, 9: 7, 10: 3, 18: 3, 19: 7, 20: 6, 22: 4, 43: 2}
+    assert {key: ranges[key].maximum for key in expected} == expected
+    assert 60 not in ranges
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "inferred"),
+    [("0.10", (0, 11)), ("1.1", (1, 1)), ("2.8", (2, 8)), ("3.9", (3, 9))],
+)
+def test_kafka_python_infers_the_release_from_the_ranges(kafka_python, kafka_version, inferred):
+    """Wire 3: it looks for the highest key and version it knows."""
+    infer = kafka_python.protocol.broker_version_data.infer_broker_version_from_api_versions
+    assert infer(Codec(kafka_version).ranges) == inferred
+
+
+def test_an_api_of_which_no_version_is_left_is_not_offered():
+    """A range is never empty."""
+    implemented = {0: VersionRange(12, 13), 1: VersionRange(4, 17)}
+    assert 0 not in offered_ranges("3.9", implemented)
+    assert offered_ranges("3.9", implemented)[1] == (4, 17)
+
+
+@pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
+def test_the_gap_list_is_what_the_release_had_and_this_package_does_not(kafka_version):
+    """It is computed, never kept by hand."""
+    release = release_ranges(kafka_version)
+    missing = missing_keys(kafka_version, implemented_ranges())
+    offered = Codec(kafka_version).ranges
+    assert set(missing) | set(offered) == set(release)
+    assert not set(missing) & set(offered)
+    assert set(release) <= set(API_NAMES)
+
+
+def test_an_unknown_release_is_refused_with_the_ones_there_are():
+    """Usage errors say what would be right."""
+    with pytest.raises(UsageError, match=r"'2\.7' is not emulated; use one of '0\.10'"):
+        Codec("2.7")
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
+def test_api_versions_is_answered_with_header_v0_at_any_version(wire, frames, version):
+    """KIP-511: the response header never has tagged fields; the table is the codec's."""
+
+    async def test():
+        client = await wire.connect()
+        fields = {"client_software_name": "raw", "client_software_version": "1.0"}
+        client.request(18, version, 3, **(fields if version >= 3 else {}))
+        correlation_id, response = await client.response(18, version)
+        assert (correlation_id, response.error_code.value) == (3, 0)
+        table = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
+        assert table == wire.listener.codec.ranges
+
+    wire.run(test())
+    assert wire.backend.requests == []
+
+
+@pytest.mark.parametrize("version", [5, 9, 32767, -1])
+def test_an_unknown_api_versions_version_is_answered_in_the_v0_layout(wire, frames, version):
+    """KIP-511: error 35 and the range of ApiVersions itself; the connection stays usable."""
+    import struct
+
+    async def test():
+        client = await wire.connect()
+        body = struct.pack(">hhih", 18, version, 8, 3) + b"new\0\x05abcd"
+        client.send(struct.pack(">i", len(body)) + body)
+        correlation_id, response = frames[1](18, 0, await client.frame())
+        assert (correlation_id, response.error_code.value) == (8, 35)
+        (row,) = response.api_keys
+        assert (row.api_key, row.min_version, row.max_version) == (18, 0, 4)
+        client.request(18, 0, 9)
+        correlation_id, response = await client.response(18, 0)
+        assert (correlation_id, response.error_code.value) == (9, 0)
+
+    wire.run(test())
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a b", "x-"])
+def test_a_bad_software_name_is_an_invalid_request(wire, name):
+    """DP 16.3: v3 with invalid characters gives INVALID_REQUEST (42) and no table."""
+
+    async def test():
+        client = await wire.connect()
+        client.request(18, 3, 1, client_software_name=name, client_software_version="1")
+        _, response = await client.response(18, 3)
+        assert (response.error_code.value, response.api_keys) == (42, ())
+
+    wire.run(test())

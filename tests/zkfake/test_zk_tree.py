@@ -1,0 +1,382 @@
+"""The znode tree: codes, versions, counters, transactions, snapshots."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.values import changed
+from fakekafka.zkfake.messages import (
+    CheckRequest,
+    CloseSession,
+    CreateRequest,
+    CreateSession,
+    DeleteRequest,
+    EventType,
+    ExistsRequest,
+    GetChildrenRequest,
+    GetDataRequest,
+    MultiRequest,
+    SetDataRequest,
+    SetWatches,
+    Stat,
+    SyncRequest,
+    ZkCode,
+    ZkResponse,
+    ZooKeeperError,
+)
+from fakekafka.zkfake.tree import ZnodeTree
+
+SESSION = 7
+OTHER = 8
+
+
+class Driver:
+    """Applies requests with growing zxids; the clock shows zxid * 10."""
+
+    def __init__(self) -> None:
+        self.tree = ZnodeTree()
+        self(CreateSession(6000))
+        self(CreateSession(6000), OTHER)
+
+    def __call__(self, request: object, session_id: int = SESSION) -> ZkResponse:
+        zxid = self.tree.last_zxid + 1
+        return self.tree.apply(zxid, zxid * 10, session_id, request)
+
+    def read(self, request: object) -> ZkResponse:
+        return self.tree.read(request)
+
+    def stat(self, path: str) -> Stat:
+        return self.read(ExistsRequest(path)).raise_if_failed().stat
+
+
+@pytest.fixture
+def zk() -> Driver:
+    return Driver()
+
+
+def test_a_new_node_carries_the_creating_transaction_in_its_stat(zk: Driver) -> None:
+    """zxid 3 is the first after two sessions; versions start at 0."""
+    response = zk(CreateRequest("/a", b"xyz"))
+    assert response == ZkResponse(
+        ZkCode.OK, "/a", Stat(3, 3, 3, 30, 30, 0, 0, 0, 0, 3, 0), zxid=3
+    )
+    assert zk.read(GetDataRequest("/a")).data == b"xyz"
+
+
+def test_setting_data_moves_mzxid_mtime_and_version_only(zk: Driver) -> None:
+    zk(CreateRequest("/a", b"x"))
+    zk(SetDataRequest("/a", b"longer"))
+    assert zk.stat("/a") == Stat(3, 4, 3, 30, 40, 1, 0, 0, 0, 6, 0)
+
+
+def test_children_move_pzxid_and_cversion_of_the_parent(zk: Driver) -> None:
+    """cversion counts additions and removals; mzxid and version stay."""
+    zk(CreateRequest("/a"))
+    zk(CreateRequest("/a/b"))
+    zk(CreateRequest("/a/c"))
+    zk(DeleteRequest("/a/b"))
+    assert zk.stat("/a") == Stat(3, 3, 6, 30, 30, 0, 3, 0, 0, 0, 1)
+
+
+def test_data_may_be_absent_or_empty(zk: Driver) -> None:
+    zk(CreateRequest("/none"))
+    zk(CreateRequest("/empty", b""))
+    assert zk.read(GetDataRequest("/none")).data is None
+    assert zk.read(GetDataRequest("/empty")).data == b""
+
+
+def test_a_recreated_node_starts_over_at_version_0_with_a_new_czxid(zk: Driver) -> None:
+    zk(CreateRequest("/a"))
+    zk(SetDataRequest("/a", b"1"))
+    zk(DeleteRequest("/a"))
+    stat = zk(CreateRequest("/a")).stat
+    assert (stat.version, stat.czxid) == (0, 6)
+
+
+def test_children_are_listed_sorted_without_the_parents_path(zk: Driver) -> None:
+    for name in ("c", "a", "b"):
+        zk(CreateRequest(f"/{name}"))
+    assert zk.read(GetChildrenRequest("/")).children == ("a", "b", "c")
+    assert zk.read(GetChildrenRequest("/a")).children == ()
+
+
+@pytest.mark.parametrize(
+    ("prepared", "request_", "code"),
+    [
+        ((), CreateRequest("/a/b"), ZkCode.NONODE),
+        (("/a",), CreateRequest("/a"), ZkCode.NODEEXISTS),
+        ((), CreateRequest("/"), ZkCode.NODEEXISTS),
+        ((), CreateRequest("/", sequential=True), ZkCode.OK),
+        ((), CreateRequest("a"), ZkCode.BADARGUMENTS),
+        ((), CreateRequest(""), ZkCode.BADARGUMENTS),
+        ((), CreateRequest("/a/"), ZkCode.BADARGUMENTS),
+        ((), CreateRequest("//a"), ZkCode.BADARGUMENTS),
+        ((), CreateRequest("/./a"), ZkCode.BADARGUMENTS),
+        ((), CreateRequest("/a/.."), ZkCode.BADARGUMENTS),
+        ((), CreateRequest("/a\x00b"), ZkCode.BADARGUMENTS),
+        ((), CreateRequest("/..a"), ZkCode.OK),
+        ((), CreateRequest("/<default>"), ZkCode.OK),
+        (("/a",), CreateRequest("/a/", sequential=True), ZkCode.OK),
+        ((), DeleteRequest("/a"), ZkCode.NONODE),
+        ((), DeleteRequest("/"), ZkCode.BADARGUMENTS),
+        ((), DeleteRequest("a"), ZkCode.BADARGUMENTS),
+        (("/a", "/a/b"), DeleteRequest("/a"), ZkCode.NOTEMPTY),
+        (("/a", "/a/b"), DeleteRequest("/a", 3), ZkCode.BADVERSION),
+        (("/a",), DeleteRequest("/a", 0), ZkCode.OK),
+        ((), SetDataRequest("/a", b""), ZkCode.NONODE),
+        (("/a",), SetDataRequest("/a", b"", 1), ZkCode.BADVERSION),
+        (("/a",), SetDataRequest("/a", b"", 0), ZkCode.OK),
+        ((), SetDataRequest("/", b"root"), ZkCode.OK),
+        (("/a",), MultiRequest((GetDataRequest("/a"),)), ZkCode.UNIMPLEMENTED),
+        ((), MultiRequest(()), ZkCode.OK),
+        ((), MultiRequest((MultiRequest(()),)), ZkCode.UNIMPLEMENTED),
+        ((), SetWatches(0, (), (), ()), ZkCode.UNIMPLEMENTED),
+    ],
+)
+def test_writes_answer_zookeepers_codes(
+    zk: Driver, prepared: tuple[str, ...], request_: object, code: ZkCode
+) -> None:
+    for path in prepared:
+        zk(CreateRequest(path))
+    assert zk(request_).code is code
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (GetDataRequest("/x"), ZkCode.NONODE),
+        (GetDataRequest("x"), ZkCode.BADARGUMENTS),
+        (ExistsRequest("/x"), ZkCode.NONODE),
+        (GetChildrenRequest("/x"), ZkCode.NONODE),
+        (CheckRequest("/x", 0), ZkCode.NONODE),
+        (CheckRequest("/", 1), ZkCode.BADVERSION),
+        (CheckRequest("/", 0), ZkCode.OK),
+        (SyncRequest("/x"), ZkCode.OK),
+        (DeleteRequest("/x"), ZkCode.UNIMPLEMENTED),
+    ],
+)
+def test_reads_answer_zookeepers_codes(zk: Driver, request_: object, code: ZkCode) -> None:
+    assert zk.read(request_).code is code
+
+
+def test_an_epoch_node_is_set_created_and_compared_as_kafka_does(zk: Driver) -> None:
+    """CP-71: set / create / create again / set expecting 0, twice."""
+    codes = [
+        zk(request).code
+        for request in (
+            SetDataRequest("/epoch", b"0", 0),
+            CreateRequest("/epoch", b"0"),
+            CreateRequest("/epoch", b"0"),
+            SetDataRequest("/epoch", b"1", 0),
+            SetDataRequest("/epoch", b"2", 0),
+        )
+    ]
+    assert codes == [
+        ZkCode.NONODE,
+        ZkCode.OK,
+        ZkCode.NODEEXISTS,
+        ZkCode.OK,
+        ZkCode.BADVERSION,
+    ]
+    assert zk.stat("/epoch").version == 1
+
+
+def test_a_failed_write_uses_up_a_zxid_and_changes_nothing(zk: Driver) -> None:
+    before = zk.tree.snapshot()
+    response = zk(DeleteRequest("/x"))
+    assert response.zxid == before.last_zxid + 1 == zk.tree.last_zxid
+    assert zk.tree.snapshot().nodes == before.nodes
+    assert zk.tree.take_changes() == []
+
+
+# --- sequential and ephemeral nodes
+
+
+def test_sequential_names_carry_ten_digits_from_zero(zk: Driver) -> None:
+    """CP-200."""
+    paths = [zk(CreateRequest("/_", sequential=True)).path for _ in range(2)]
+    assert paths == ["/_0000000000", "/_0000000001"]
+
+
+def test_a_sequence_number_is_never_reused_and_counts_all_children(zk: Driver) -> None:
+    """CP-200: the counter is the parent's and survives deletions."""
+    zk(CreateRequest("/n_", sequential=True))
+    zk(DeleteRequest("/n_0000000000"))
+    zk(CreateRequest("/plain"))
+    assert zk(CreateRequest("/m_", sequential=True)).path == "/m_0000000002"
+
+
+def test_an_ephemeral_node_names_its_session_and_has_no_children(zk: Driver) -> None:
+    assert zk(CreateRequest("/e", ephemeral=True)).stat.ephemeral_owner == SESSION
+    assert zk(CreateRequest("/e/x")).code is ZkCode.NOCHILDRENFOREPHEMERALS
+    assert zk(CreateRequest("/e/x", sequential=True)).code is ZkCode.NOCHILDRENFOREPHEMERALS
+
+
+def test_closing_a_session_removes_its_ephemeral_nodes_oldest_first(zk: Driver) -> None:
+    for path, session_id in (("/b", SESSION), ("/a", SESSION), ("/other", OTHER)):
+        zk(CreateRequest(path, ephemeral=True), session_id)
+    zk(CreateRequest("/kept"))
+    zk.tree.take_changes()
+    zk(CloseSession())
+    assert zk.tree.take_changes() == [
+        (EventType.NODE_DELETED, "/b"),
+        (EventType.NODE_DELETED, "/a"),
+    ]
+    assert list(zk.tree.walk()) == ["/", "/kept", "/other"]
+
+
+def test_a_deleted_ephemeral_node_is_no_longer_the_sessions(zk: Driver) -> None:
+    """Another session may take the path over; closing the first one leaves it alone."""
+    zk(CreateRequest("/e", ephemeral=True))
+    zk(DeleteRequest("/e"))
+    zk(CreateRequest("/e", ephemeral=True), OTHER)
+    zk(CloseSession())
+    assert zk.stat("/e").ephemeral_owner == OTHER
+
+
+def test_a_closed_session_writes_nothing_more(zk: Driver) -> None:
+    zk(CloseSession())
+    assert zk(CreateRequest("/a")).code is ZkCode.SESSIONEXPIRED
+    assert zk(CloseSession()).code is ZkCode.SESSIONEXPIRED
+    assert list(zk.tree.walk()) == ["/"]
+
+
+# --- transactions
+
+
+def test_a_multi_applies_all_its_operations_under_one_zxid(zk: Driver) -> None:
+    response = zk(
+        MultiRequest(
+            (
+                CheckRequest("/", 0),
+                CreateRequest("/a", b"1"),
+                CreateRequest("/a/s", sequential=True),
+                SetDataRequest("/a", b"2", 0),
+            )
+        )
+    )
+    assert response.code is ZkCode.OK
+    assert [r.code for r in response.results] == [ZkCode.OK] * 4
+    assert response.results[2].path == "/a/s0000000000"
+    stat = zk.stat("/a")
+    assert (stat.czxid, stat.mzxid, stat.pzxid, stat.version) == (3, 3, 3, 1)
+
+
+def test_a_failed_multi_names_the_first_failure_and_marks_what_follows(zk: Driver) -> None:
+    """OK before, the code, RUNTIMEINCONSISTENCY after, as ZooKeeper answers."""
+    response = zk(
+        MultiRequest(
+            (
+                CreateRequest("/a"),
+                CheckRequest("/", 5),
+                DeleteRequest("/missing"),
+            )
+        )
+    )
+    assert response.code is ZkCode.BADVERSION
+    assert [(r.code, r.path) for r in response.results] == [
+        (ZkCode.OK, "/a"),
+        (ZkCode.BADVERSION, "/"),
+        (ZkCode.RUNTIMEINCONSISTENCY, "/missing"),
+    ]
+
+
+def test_a_failed_multi_leaves_no_trace(zk: Driver) -> None:
+    """Every kind of operation is taken back: data, counters, pzxid, ownership, changes."""
+    zk(CreateRequest("/a", b"old"))
+    zk(CreateRequest("/a/gone", b"g", ephemeral=True))
+    zk.tree.take_changes()
+    before = zk.tree.snapshot()
+    response = zk(
+        MultiRequest(
+            (
+                SetDataRequest("/a", b"new"),
+                CreateRequest("/a/e", ephemeral=True),
+                DeleteRequest("/a/gone"),
+                CreateRequest("/a/s", sequential=True),
+                CreateRequest("/a/gone", b"again"),
+                DeleteRequest("/a"),
+            )
+        )
+    )
+    assert response.code is ZkCode.NOTEMPTY
+    assert zk.tree.snapshot() == before._replace(last_zxid=before.last_zxid + 1)
+    assert zk.tree.take_changes() == []
+    assert zk.tree.ephemerals_of(SESSION) == ["/a/gone"]
+
+
+def test_three_states_updated_together_fail_one_by_one(zk: Driver) -> None:
+    """CP-74, generic part: right version, stale version and missing node in three guarded
+    multis; each has its own outcome."""
+    zk(CreateRequest("/guard"))
+    zk(CreateRequest("/p0"))
+    zk(CreateRequest("/p1"))
+    zk(SetDataRequest("/p1", b"x"))
+    outcomes = [
+        zk(MultiRequest((CheckRequest("/guard", 0), SetDataRequest(path, b"new", 0)))).results[1]
+        for path in ("/p0", "/p1", "/p2")
+    ]
+    assert [r.code for r in outcomes] == [ZkCode.OK, ZkCode.BADVERSION, ZkCode.NONODE]
+    assert outcomes[0].stat.version == 1
+
+
+def test_a_node_is_deleted_with_the_version_returned_at_creation(zk: Driver) -> None:
+    """CP-72: register, delete with the returned version, gone."""
+    version = zk(CreateRequest("/controller", b"1", ephemeral=True)).stat.version
+    assert zk.read(GetDataRequest("/controller")).data == b"1"
+    assert zk(DeleteRequest("/controller", version)).code is ZkCode.OK
+    assert zk.read(GetDataRequest("/controller")).code is ZkCode.NONODE
+
+
+def test_conditional_update_of_a_missing_node_or_wrong_version_is_refused(zk: Driver) -> None:
+    """CP-200: the caller sees NONODE or BADVERSION and no version."""
+    assert zk(SetDataRequest("/a", b"", 0)).stat is None
+    zk(CreateRequest("/a"))
+    refused = zk(SetDataRequest("/a", b"", 4))
+    assert (refused.code, refused.stat) == (ZkCode.BADVERSION, None)
+
+
+# --- snapshots
+
+
+def test_a_tree_restored_from_its_snapshot_goes_on_as_the_original(zk: Driver) -> None:
+    """Same counters, owners and closing order, so that servers stay equal."""
+    zk(CreateRequest("/a"))
+    zk(MultiRequest((CreateRequest("/a/z", ephemeral=True), CreateRequest("/a/b", ephemeral=True))))
+    zk(CreateRequest("/a/s", sequential=True))
+    zk(DeleteRequest("/a/s0000000002"))
+    copy = Driver.__new__(Driver)
+    copy.tree = ZnodeTree.restored(zk.tree.snapshot())
+    zk.tree.take_changes()
+    for driver in (zk, copy):
+        driver(CreateRequest("/a/s", sequential=True))
+        driver(CloseSession())
+    assert copy.tree.snapshot() == zk.tree.snapshot()
+    assert copy.tree.take_changes() == zk.tree.take_changes()
+
+
+def test_a_snapshot_is_not_touched_by_later_writes(zk: Driver) -> None:
+    zk(CreateRequest("/a", b"1"))
+    snapshot = zk.tree.snapshot()
+    zk(SetDataRequest("/a", b"2"))
+    assert snapshot.nodes[1].data == b"1"
+
+
+def test_a_failed_response_can_be_raised(zk: Driver) -> None:
+    with pytest.raises(ZooKeeperError, match=r"NONODE\(-101\) for /x") as caught:
+        zk(DeleteRequest("/x")).raise_if_failed()
+    assert caught.value.code is ZkCode.NONODE
+
+
+def test_responses_are_values_that_can_be_changed_into_others(zk: Driver) -> None:
+    response = zk(CreateRequest("/a"))
+    assert changed(response, code=ZkCode.CONNECTIONLOSS).path == "/a"
+    assert response.is_ok
+
+
+def test_many_nodes_are_cheap() -> None:
+    """A node with one child keeps the name itself, without a dictionary."""
+    zk = Driver()
+    zk(CreateRequest("/p"))
+    zk(CreateRequest("/p/state"))
+    assert zk.tree.nodes["/p"].children == "state"
+    assert zk.tree.nodes["/p/state"].children is None

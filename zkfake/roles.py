@@ -1,0 +1,55 @@
+"""Settings of a server, and what it asks of the role it plays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .connections import ClientConnection
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperConfig:
+    """Settings of a server, by ZooKeeper's names and with its defaults."""
+
+    tick_time_ms: int = 2000
+    init_limit_ticks: int = 10
+    """How long a new leader and its followers may take to agree."""
+    sync_limit_ticks: int = 5
+    """How long leader and followers may be silent towards each other."""
+    min_session_timeout_ms: int = 0
+    """ZooKeeper's default is two ticks; here short sessions are let through, for fast tests."""
+    max_session_timeout_ms: int = 40_000
+    max_packet_bytes: int = 0xFFFFF
+    """``jute.maxbuffer``: a larger request costs its sender the connection."""
+
+    def negotiated_timeout_ms(self, wanted_ms: int) -> int:
+        return min(max(wanted_ms, self.min_session_timeout_ms), self.max_session_timeout_ms)
+
+
+class Role(Protocol):
+    """What the server asks of its place in the ensemble."""
+
+    is_serving: bool
+
+    def start(self) -> None: ...
+    def stop(self) -> None:
+        """Cancel timers; send nothing any more."""
+        ...
+
+    def submit(
+        self, connection: ClientConnection | None, session_id: int, xid: int, request: Any
+    ) -> None:
+        """Have a write (or sync) carried out; ``connection`` None: nobody waits for it."""
+        ...
+
+    def revalidate(self, connection: ClientConnection, session_id: int) -> None:
+        """Find out whether a session lives, then call ``server.session_found``."""
+        ...
+
+    def touch(self, session_id: int) -> None:
+        """A client of this server was heard of."""
+        ...
+
+    def on_message(self, source: str, message: Any) -> bool: ...
+    def on_disconnect(self, name: str) -> None: ...
