@@ -143,6 +143,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
                 self.spec.cluster_id
             )
             await self.dynamic_config.load()
+            self.spec.disk.start()
             self.replica_manager.startup()
             registration = BrokerRegistration(self.controller)
             await registration.register()

@@ -257,10 +257,8 @@ class ControlRequestHandling(PartitionHost):
             return UpdateMetadataResponse(error), []
         return UpdateMetadataResponse(_NONE), self.metadata_cache.update(request)
 
-    # -- hooks of the manager ---------------------------------------------------------------
-
-    def mark_partition_offline(self, topic_partition: TopicPartition) -> None:
-        raise NotImplementedError
+    # -- hook of the manager ----------------------------------------------------------------
 
     def start_high_watermark_checkpoints(self) -> None:
+        """Called at the end of each LeaderAndIsr; the first one starts the checkpoints."""
         raise NotImplementedError

@@ -257,6 +257,8 @@ class FetchHandling(PartitionHost):
         try:
             read = log.read(fetch_offset, max_bytes, bound, at_least_one)
         except KafkaError as error:
+            if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                self.on_storage_failure(spec.topic_partition, error)
             return FetchPartitionResponse(spec.topic_partition, error.code), 0
         size = read.size
         if size:

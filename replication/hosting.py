@@ -168,3 +168,16 @@ class PartitionHost:
         self.produce_purgatory.check_and_complete(topic_partition)
         self.fetch_purgatory.check_and_complete(topic_partition)
         self.delete_purgatory.check_and_complete(topic_partition)
+
+    # -- failures ---------------------------------------------------------------------------
+
+    def on_storage_failure(self, topic_partition: TopicPartition, error: Exception) -> None:
+        """A log failed under an operation: its whole directory goes offline."""
+        raise NotImplementedError
+
+    def mark_partition_offline(self, topic_partition: TopicPartition) -> None:
+        """Serve a partition no longer until the broker restarts."""
+        self.fetcher_manager.remove_fetchers((topic_partition,))
+        self._unregister(topic_partition)
+        self._offline[topic_partition] = None
+        self.complete_delayed_of(topic_partition)

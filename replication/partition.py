@@ -380,5 +380,5 @@ class Partition(PartitionState):
         if leader_high_watermark != previous:
             log.update_high_watermark(leader_high_watermark)
         if leader_log_start > log.log_start_offset:
-            log.maybe_increment_log_start_offset(leader_log_start)
+            log.maybe_increment_log_start_offset(leader_log_start, "leader")
         return log.high_watermark > previous

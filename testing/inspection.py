@@ -92,7 +92,7 @@ class Inspection:
                 high_watermark=log.high_watermark,
                 log_end_offset=log.log_end_offset,
                 leader_epoch=hosted.leader_epoch,
-                epochs=tuple(log.epoch_entries()),
+                epochs=tuple(log.epochs),
             )
 
         return self._in_process(process.process, look)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from ..protocol.awaiting import Pending, Task
 from .handlers import HandlerRegistry
 from .messages import (
+    CheckRequest,
     CloseSession,
     CreateSession,
     EventType,
@@ -27,7 +28,8 @@ from .messages import (
 from .tree import ZnodeTree
 from .watches import WatchManager
 
-_READS = (GetDataRequest, ExistsRequest, GetChildrenRequest, SyncRequest)
+_WATCHABLE = (GetDataRequest, ExistsRequest, GetChildrenRequest)
+_READS = (*_WATCHABLE, CheckRequest, SyncRequest)
 
 
 class LocalZooKeeper:
@@ -77,7 +79,7 @@ class LocalZooKeeper:
         if session_id not in tree.sessions:
             return ZkResponse(ZkCode.SESSIONEXPIRED, request.path, zxid=tree.last_zxid)
         response = tree.read(request)
-        if not isinstance(request, SyncRequest) and request.watch:
+        if isinstance(request, _WATCHABLE) and request.watch:
             if isinstance(request, GetChildrenRequest):
                 if response.code == 0:
                     self._watches.add_children(session_id, request.path)

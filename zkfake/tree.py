@@ -251,10 +251,12 @@ class ZnodeTree:
     # --- reads
 
     def read(self, request: SessionRequest) -> ZkResponse:
-        """Answer exists, get data, get children or sync; UNIMPLEMENTED for a write."""
+        """Answer exists, get data, get children, check or sync; UNIMPLEMENTED for a write."""
         zxid = self.last_zxid
         if isinstance(request, SyncRequest):
             return ZkResponse(ZkCode.OK, request.path, zxid=zxid)
+        if isinstance(request, CheckRequest):
+            return self._check(zxid, request)
         if not isinstance(request, GetDataRequest | ExistsRequest | GetChildrenRequest):
             return ZkResponse(ZkCode.UNIMPLEMENTED, getattr(request, "path", None), zxid=zxid)
         path = request.path

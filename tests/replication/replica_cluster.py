@@ -195,14 +195,14 @@ class Node:
         if self.is_alive:
             self.is_alive = False
             self.host.is_alive = False
-            self.disk.crash()
+            self.disk.kill()
 
     def power_off(self) -> None:
         """A power loss: only what was flushed stays."""
         if self.is_alive:
             self.is_alive = False
             self.host.is_alive = False
-            self.disk.power_loss()
+            self.disk.power_off()
 
     def shutdown(self) -> None:
         self.manager.shutdown(checkpoint=True)

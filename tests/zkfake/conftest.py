@@ -200,7 +200,7 @@ def network() -> ZkNetwork:
     return ZkNetwork()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_network() -> type[ZkNetwork]:
     return ZkNetwork
 
