@@ -76,6 +76,11 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         self._halted = halted
         self._early: deque[Delivery] = deque()
         self._shutdown: Pending[bool] | None = None
+        self._build()
+
+    def _build(self) -> None:
+        """Make the parts, in the order in which they need each other."""
+        spec = self.spec
         self.dynamic_config = DynamicConfigManager(
             broker_id=self.broker_id,
             host=self,

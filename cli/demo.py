@@ -123,7 +123,7 @@ def _real_clients() -> bool:
         same = replicas_identical(cluster, [TOPIC])
         failures = list(cluster.failures)
     console.print("\n[bold]What happened[/bold] (from the recorded messages)")
-    for time_ms, text in timeline(recorder.events()):
+    for time_ms, text in timeline(recorder.events):
         console.print(f"  {time_ms:9.1f} ms  {text}", highlight=False)
     console.print()
     console.print(

@@ -73,9 +73,7 @@ def parse_message(records: Readable, position: int, verify: bool = True) -> Lega
         value, at = _read_bytes(records, at, end)
     except struct.error:
         raise CorruptBatch("a message exceeds its size") from None
-    return LegacyMessage(
-        offset, magic, attributes, timestamp, key, value, size + _ENTRY.size
-    )
+    return LegacyMessage(offset, magic, attributes, timestamp, key, value, size + _ENTRY.size)
 
 
 def _read_bytes(records: Readable, position: int, end: int) -> tuple[bytes | None, int]:

@@ -506,8 +506,9 @@ def build_control_marker(
 
 def with_base_offset(data: Readable, base_offset: int, leader_epoch: int) -> bytes:
     """The same batch at another offset and epoch, in one copy; the checksum stays valid."""
-    return PREFIX.pack(base_offset, len(data) - LENGTH_OVERHEAD, leader_epoch) + (
-        memoryview(data)[16:]
+    return (
+        PREFIX.pack(base_offset, len(data) - LENGTH_OVERHEAD, leader_epoch)
+        + (memoryview(data)[16:])
     )
 
 

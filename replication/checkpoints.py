@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from ..protocol.errors import FakeKafkaError
 from ..protocol.values import TopicPartition
@@ -47,9 +48,7 @@ def parse_offsets(text: str) -> dict[TopicPartition, int]:
 
 def format_epochs(epochs: Sequence[int], start_offsets: Sequence[int]) -> str:
     """``epoch startOffset`` lines."""
-    lines = [
-        f"{epoch} {offset}\n" for epoch, offset in zip(epochs, start_offsets, strict=True)
-    ]
+    lines = [f"{epoch} {offset}\n" for epoch, offset in zip(epochs, start_offsets, strict=True)]
     return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}"
 
 
@@ -92,10 +91,8 @@ def format_topic_id(topic_id: str) -> str:
     without dashes, is written as Kafka writes a Uuid."""
     plain = topic_id.replace("-", "")
     if len(plain) == 32:
-        try:
+        with suppress(ValueError):  # anything that is not hexadecimal is kept
             topic_id = base64.urlsafe_b64encode(bytes.fromhex(plain)).decode().rstrip("=")
-        except ValueError:
-            pass  # 22 characters of base64 do not have 32 digits; anything else is kept
     return f"version: 0\ntopic_id: {topic_id}\n"
 
 

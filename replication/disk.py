@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ..protocol.config import TopicConfig
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.values import TopicPartition
-from ..protocol.versions import Behaviour, behaviour as behaviour_of
+from ..protocol.versions import Behaviour
+from ..protocol.versions import behaviour as behaviour_of
 from .checkpoints import (
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -151,9 +152,7 @@ class Disk:
         """The partitions stored in directories that are online, sorted."""
         self.start()
         return sorted(
-            name
-            for name, storage in self._storages.items()
-            if not storage.directory.is_offline
+            name for name, storage in self._storages.items() if not storage.directory.is_offline
         )
 
     def open_log(
@@ -296,9 +295,7 @@ class Disk:
         self._merge(
             LOG_START_OFFSET_CHECKPOINT,
             lambda log: (
-                log.log_start_offset
-                if log.log_start_offset > log.segments[0].base_offset
-                else None
+                log.log_start_offset if log.log_start_offset > log.segments[0].base_offset else None
             ),
         )
 

@@ -29,7 +29,8 @@ from ..protocol.record_batch import (
     crc32c,
 )
 from ..protocol.values import TopicPartition
-from ..protocol.versions import Behaviour, behaviour as behaviour_of
+from ..protocol.versions import Behaviour
+from ..protocol.versions import behaviour as behaviour_of
 from .log_segments import LogSegments
 from .log_settings import LogSettings
 from .log_storage import LogDirectory, LogStorage
@@ -268,13 +269,9 @@ class Log(LogSegments):
             self._flush_if_due()
         return AppendInfo(offset, last_offset, max_timestamp, log_append_time_ms, (batch,))
 
-    def _store(
-        self, segment: Segment, batch: RecordBatch, max_timestamp: int, now_ms: int
-    ) -> None:
+    def _store(self, segment: Segment, batch: RecordBatch, max_timestamp: int, now_ms: int) -> None:
         storage = self.storage
-        indexed = segment.append(
-            batch, max_timestamp, now_ms, self.settings.index_interval_bytes
-        )
+        indexed = segment.append(batch, max_timestamp, now_ms, self.settings.index_interval_bytes)
         self.log_end_offset = batch.last_offset + 1
         if storage.is_real:
             storage.on_append(segment, batch, indexed)
@@ -417,9 +414,7 @@ class Log(LogSegments):
             return NOTHING_READ
         first = batches[position]
         size = len(first.data)
-        if first.last_offset >= upper_bound_offset or (
-            size > max_bytes and not minimum_one_batch
-        ):
+        if first.last_offset >= upper_bound_offset or (size > max_bytes and not minimum_one_batch):
             return NOTHING_READ
         end = position + 1
         for end in range(position + 1, len(batches)):
@@ -475,9 +470,7 @@ class Log(LogSegments):
                 return self._find_time(batches, largest)
         return None
 
-    def _find_time(
-        self, batches: Iterable[RecordBatch], timestamp: int
-    ) -> TimestampOffset | None:
+    def _find_time(self, batches: Iterable[RecordBatch], timestamp: int) -> TimestampOffset | None:
         start = self.log_start_offset
         for batch in batches:
             if batch.max_timestamp < timestamp or batch.last_offset < start:

@@ -259,9 +259,7 @@ class LogSegments:
         producers = self.producers
         if producers is None or producers.first_unstable_offset < 0:
             return self.high_watermark
-        return min(
-            self.high_watermark, max(producers.first_unstable_offset, self.log_start_offset)
-        )
+        return min(self.high_watermark, max(producers.first_unstable_offset, self.log_start_offset))
 
     @property
     def first_unstable_offset(self) -> int:
@@ -334,7 +332,7 @@ class LogSegments:
         self.active = segments[-1]
         self.active.truncate_to(offset, self.settings.index_interval_bytes)
         if storage.is_real:
-            storage.on_rewrite(self.active)
+            storage.on_truncate(self.active)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
@@ -411,9 +409,7 @@ class LogSegments:
     def _segment_of(self, batch: RecordBatch) -> Segment:
         return self.segments[self._segment_index(batch.base_offset)]
 
-    def _note_producer(
-        self, batch: RecordBatch, segment: Segment, is_replay: bool = False
-    ) -> None:
+    def _note_producer(self, batch: RecordBatch, segment: Segment, is_replay: bool = False) -> None:
         """Carry a stored batch with a producer id into the producer state."""
         producers = self.producers
         if producers is None:

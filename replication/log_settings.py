@@ -55,9 +55,7 @@ class LogSettings:
         self.is_compacted = "compact" in policy
         self.is_deleted = "delete" in policy
         self.timestamp_type = (
-            LOG_APPEND_TIME
-            if config["message.timestamp.type"] == "LogAppendTime"
-            else CREATE_TIME
+            LOG_APPEND_TIME if config["message.timestamp.type"] == "LogAppendTime" else CREATE_TIME
         )
         self.timestamp_difference_max_ms: int = config["message.timestamp.difference.max.ms"]
         self.flush_messages: int = config["flush.messages"]

@@ -75,8 +75,14 @@ class LogStorage:
     def on_roll(self, previous: Segment | None, segment: Segment) -> None:
         """``segment`` is the active one now."""
 
-    def on_rewrite(self, segment: Segment) -> None:
-        """The content of a segment was replaced: truncation, compaction."""
+    def on_truncate(self, segment: Segment) -> None:
+        """A segment lost its end."""
+
+    def on_rewrite(self, segment: Segment, replaced: Sequence[Segment], now_ms: int) -> None:
+        """Compaction put ``segment`` in the place of ``replaced`` (its own base among theirs)."""
+
+    def purge(self, now_ms: int) -> None:
+        """Remove the files of deleted segments whose delay is over."""
 
     def on_delete(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Segments left the log for good."""

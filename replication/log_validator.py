@@ -178,9 +178,7 @@ def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated
     source = batch.compression
     target = source if settings.codec is None else settings.codec
     needs_records = settings.checks_records or source != target
-    append_time = (
-        context.now_ms if settings.timestamp_type == LOG_APPEND_TIME else NO_TIMESTAMP
-    )
+    append_time = context.now_ms if settings.timestamp_type == LOG_APPEND_TIME else NO_TIMESTAMP
     if batch.timestamp_type == LOG_APPEND_TIME and settings.timestamp_type == CREATE_TIME:
         needs_records = True  # each record is to be named in the error
     records = _read_records(batch, needs_records)
@@ -282,7 +280,10 @@ class _RecordErrors:
 
 
 def _check_record(
-    index: int, record: Record, timestamp_type: int, context: ValidationContext,
+    index: int,
+    record: Record,
+    timestamp_type: int,
+    context: ValidationContext,
     errors: _RecordErrors,
 ) -> None:
     settings = context.settings
@@ -320,10 +321,7 @@ def _rebuilt(
     context: ValidationContext,
 ) -> bytes:
     data = build_batch(
-        [
-            Record(index, r.timestamp, r.key, r.value, r.headers)
-            for index, r in enumerate(records)
-        ],
+        [Record(index, r.timestamp, r.key, r.value, r.headers) for index, r in enumerate(records)],
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
@@ -378,5 +376,3 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
     )
     _check_size(len(data), settings)
     return Validated(data, context.now_ms if is_append_time else NO_TIMESTAMP)
-
-

@@ -187,9 +187,7 @@ class ProducerStateManager:
         last_sequence = base_sequence
         if base_sequence >= 0:
             last_sequence = add_sequence(base_sequence, last_offset - first_offset)
-        entry.add(
-            BatchMetadata(base_sequence, last_sequence, first_offset, last_offset, timestamp)
-        )
+        entry.add(BatchMetadata(base_sequence, last_sequence, first_offset, last_offset, timestamp))
         entry.last_timestamp = timestamp
         if is_transactional and entry.transaction_first_offset < 0:
             entry.transaction_first_offset = first_offset
@@ -250,8 +248,7 @@ class ProducerStateManager:
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()
-            if entry.transaction_first_offset < 0
-            and now_ms - entry.last_timestamp >= expiration_ms
+            if entry.transaction_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
         ]
         for producer_id in expired:
             del self.entries[producer_id]

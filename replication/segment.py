@@ -48,6 +48,7 @@ class Segment:
         "max_timestamp",
         "max_timestamp_batch",
         "size",
+        "time_index_grew",
     )
 
     def __init__(self, base_offset: int, created_ms: int = 0) -> None:
@@ -66,6 +67,8 @@ class Segment:
         self.index_entries = 0
         """Entries an offset index would hold by now."""
         self._unindexed_bytes = 0
+        self.time_index_grew = False
+        """Whether the last index entry noted a new largest timestamp."""
         self._time_index: array[int] | None = None
         self._time_batches: array[int] | None = None
         self.aborted: list[AbortedEntry] | None = None
@@ -99,10 +102,11 @@ class Segment:
 
     def _note_time(self) -> None:
         index = self._time_index
+        self.time_index_grew = index is None or self.max_timestamp > index[-1]
         if index is None:
             self._time_index = array("q", (self.max_timestamp,))
             self._time_batches = array("q", (len(self.batches),))
-        elif self.max_timestamp > index[-1]:
+        elif self.time_index_grew:
             index.append(self.max_timestamp)
             self._time_batches.append(len(self.batches))  # type: ignore[union-attr]
         else:

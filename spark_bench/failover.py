@@ -183,24 +183,11 @@ def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
         limit_ms = parameters.session_timeout_ms * 3 + 60_000
         simulation.run_until(lambda: all(p in load.first_ack_after_us for p in led), limit_ms)
         phases.end()
-        simulation.run_for(_AFTER_MS)
-        simulation.broker(victim).start()
-        load.running = False
-        simulation.run_until(lambda: load.producer.unfinished == 0, limit_ms)
-        simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), limit_ms)
-        full_isr_ms = simulation.now_ms - fault_us / 1000
-        end = {p: simulation.partition(TOPIC, p.partition).high_watermark for p in led}
+        full_isr_ms, problems = _recover(simulation, parameters, load, victim, limit_ms)
+        ends = {p: simulation.partition(TOPIC, p.partition).high_watermark for p in led}
         simulation.run_until(
-            lambda: all(consumer.positions.get(p, -1) >= offset for p, offset in end.items()),
-            limit_ms,
+            lambda: all(consumer.positions.get(p, -1) >= end for p, end in ends.items()), limit_ms
         )
-        read = [
-            record.value
-            for n in range(parameters.partitions)
-            for record in simulation.consume(TOPIC, n)
-        ]
-        once = acknowledged_exactly_once(load.acknowledged, read)
-        same = replicas_identical(simulation, [TOPIC])
         row: dict[str, Any] = {
             "was_controller": was_controller,
             "partitions_led": len(led),
@@ -208,7 +195,7 @@ def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
             "acknowledged": len(load.acknowledged),
             "errors": load.errors,
             "retries": load.producer.retries,
-            "problems": "; ".join((*once.problems, *same.problems)),
+            "problems": "; ".join(problems),
             "messages": simulation.runtime.network.messages_sent,
             "virtual_ms": simulation.now_ms,
             "fingerprint": fingerprint.fingerprint(),
@@ -221,6 +208,27 @@ def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
         "row": row,
         "histograms": {name: histogram.rows() for name, histogram in histograms.items()},
     }
+
+
+def _recover(
+    simulation: Simulation,
+    parameters: FailoverParameters,
+    load: _Load,
+    victim: int,
+    limit_ms: float,
+) -> tuple[float, tuple[str, ...]]:
+    """Bring the broker back; (crash to full ISR in ms, promises that were broken)."""
+    assert load.fault_us is not None
+    simulation.run_for(_AFTER_MS)
+    simulation.broker(victim).start()
+    load.running = False
+    simulation.run_until(lambda: load.producer.unfinished == 0, limit_ms)
+    simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), limit_ms)
+    full_isr_ms = simulation.now_ms - load.fault_us / 1000
+    read = [r.value for n in range(parameters.partitions) for r in simulation.consume(TOPIC, n)]
+    once = acknowledged_exactly_once(load.acknowledged, read)
+    same = replicas_identical(simulation, [TOPIC])
+    return full_isr_ms, (*once.problems, *same.problems)
 
 
 def _outage(

@@ -35,7 +35,9 @@ class BrokerChanges:
         if not controller.is_active:
             return
         context, channels = controller.context, controller.channels
-        found = {b.id: (b, e) for b, e in await controller.zk.get_all_broker_and_epochs_in_cluster()}
+        found = {
+            b.id: (b, e) for b, e in await controller.zk.get_all_broker_and_epochs_in_cluster()
+        }
         known = dict(context.live_broker_id_and_epochs)
         new = [broker_id for broker_id in found if broker_id not in known]
         dead = sorted(broker_id for broker_id in known if broker_id not in found)
@@ -101,7 +103,9 @@ class BrokerChanges:
         await controller.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
         await controller.partition_state_machine.trigger_online_partition_state_change()
         await controller.reassignments.resume_on_brokers(new_brokers)
-        deleting = dict.fromkeys(r.topic for r in replicas if r.topic in context.topics_to_be_deleted)
+        deleting = dict.fromkeys(
+            r.topic for r in replicas if r.topic in context.topics_to_be_deleted
+        )
         if deleting:
             await controller.topic_deletion.resume_deletion_for_topics(deleting)
         await controller.watches.watch_brokers(new_brokers)

@@ -52,6 +52,7 @@ from .rebalance import Rebalance
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import ControllerBrokerRequestBatch
 from .response_events import ResponsesToEvents
+from .session_watcher import SessionWatcher
 from .topic_changes import TopicChanges
 from .topic_deletion import ControllerDeletionClient, TopicDeletionFlow, TopicDeletionManager
 from .watches import ControllerWatches
@@ -71,25 +72,6 @@ class BrokerChannels(Protocol):
         self, broker_id: int, request: Any, callback: Callable[[Any], object] | None
     ) -> None: ...
     def queue_size(self, broker_id: int) -> int: ...
-
-
-class SessionWatcher:
-    """Turns the replacement of an expired ZooKeeper session into events (control_plane 3.6)."""
-
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
-
-    async def before_initializing_session(self) -> None:
-        """Drop what is queued and wait until the resignation begins; not so in 0.10."""
-        if self._controller.behaviour.pipelined_zookeeper:
-            expiring = self._controller.event_manager.clear_and_put(events.Expire())
-            await expiring.await_processing()
-
-    def after_initializing_session(self) -> None:
-        self._controller.event_manager.put(events.RegisterBrokerAndReelect())
-
-    def on_auth_failure(self) -> None:
-        """There is no authentication to fail."""
 
 
 class KafkaController:

@@ -345,4 +345,4 @@ class UpdateFeatures(ControllerEvent):
 
 def not_controller_outcomes(partitions: tuple[TopicPartition, ...] | None) -> ElectionOutcomes:
     """What an election answers where the controller is not: nothing if nothing was named."""
-    return {tp: (ErrorCode.NOT_CONTROLLER, NOT_CONTROLLER_MESSAGE) for tp in partitions or ()}
+    return dict.fromkeys(partitions or (), (ErrorCode.NOT_CONTROLLER, NOT_CONTROLLER_MESSAGE))

@@ -19,7 +19,7 @@ from .events import (
     PartitionReassignmentIsrChange,
     ZkPartitionReassignment,
 )
-from .reassignment import ReassignmentSteps
+from .reassignment_steps import ReassignmentSteps
 from .transitions import ReplicaState
 
 if TYPE_CHECKING:
@@ -155,17 +155,13 @@ class LegacyReassignments(ReassignmentSteps):
         else:
             await self._elect_among_target(topic_partition)
 
-    async def _assign(
-        self, topic_partition: TopicPartition, assignment: ReplicaAssignment
-    ) -> None:
+    async def _assign(self, topic_partition: TopicPartition, assignment: ReplicaAssignment) -> None:
         await self._write_assignment(topic_partition, assignment)
         self._controller.context.update_partition_full_replica_assignment(
             topic_partition, assignment
         )
 
-    async def _is_in_isr(
-        self, topic_partition: TopicPartition, replicas: tuple[int, ...]
-    ) -> bool:
+    async def _is_in_isr(self, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> bool:
         stored = await self._controller.zk.get_topic_partition_state(topic_partition)
         return stored is not None and set(replicas) <= set(stored.leader_and_isr.isr)
 

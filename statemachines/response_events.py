@@ -24,9 +24,7 @@ class ResponsesToEvents:
     def on_leader_and_isr_response(self, response: LeaderAndIsrResponse, broker_id: int) -> None:
         self._events.put(LeaderAndIsrResponseReceived(response, broker_id))
 
-    def on_update_metadata_response(
-        self, response: UpdateMetadataResponse, broker_id: int
-    ) -> None:
+    def on_update_metadata_response(self, response: UpdateMetadataResponse, broker_id: int) -> None:
         self._events.put(UpdateMetadataResponseReceived(response, broker_id))
 
     def on_stop_replica_deletion_response(

@@ -81,9 +81,7 @@ class TopicChanges:
         """Write the topic back as it was before someone added partitions to a dying topic."""
         controller = self._controller
         context = controller.context
-        existing = set(
-            await controller.zk.get_children(znodes.topic_partitions_path(topic), False)
-        )
+        existing = set(await controller.zk.get_children(znodes.topic_partitions_path(topic), False))
         restored = {
             tp: context.partition_full_replica_assignment(tp)
             for tp in stored

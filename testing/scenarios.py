@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..protocol.errors import ErrorCode, FakeKafkaError, UsageError
-from ..protocol.values import TopicPartition
+from ..protocol.errors import FakeKafkaError, UsageError
 from .checks import acknowledged_exactly_once, fully_replicated, replicas_identical
 from .cluster import WaitTimeout
 from .scenario_file import parse_scenario
 from .scenario_spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
 from .simulation import Simulation
+from .workload import Workload
 
 _START_TIMEOUT_MS = 120_000
 
@@ -37,83 +37,6 @@ class ScenarioResult:
     @property
     def ok(self) -> bool:
         return not self.problems
-
-
-class Workload:
-    """The clients of one ``WorkloadSpec``."""
-
-    def __init__(self, simulation: Simulation, spec: WorkloadSpec, partitions: int) -> None:
-        self._simulation = simulation
-        self._runtime = simulation.runtime
-        self.spec = spec
-        numbers = spec.partitions if spec.partitions is not None else range(partitions)
-        self._targets = [TopicPartition(spec.topic, number) for number in numbers]
-        self.acknowledged: list[bytes] = []
-        self.failed = 0
-        self.sent = 0
-        self.running = False
-        names = [f"{spec.name}-producer-{n + 1}" for n in range(spec.producers)]
-        self.producers = [
-            simulation.producer(
-                name,
-                acks=spec.acks,
-                enable_idempotence=spec.idempotent and spec.acks == -1,
-                linger_ms=spec.linger_ms,
-            )
-            for name in names
-        ]
-        for number in range(spec.consumers):
-            simulation.consumer(
-                [(spec.topic, target.partition) for target in self._targets],
-                name=f"{spec.name}-consumer-{number + 1}",
-            )
-
-    def start(self) -> None:
-        """Begin: arrivals on a clock (open), or a window of unanswered records (closed)."""
-        self.running = True
-        if self.spec.model == "open":
-            self._arrive()
-        else:
-            for producer in self.producers:
-                for _ in range(self.spec.in_flight):
-                    self._send(producer)
-
-    def stop(self) -> None:
-        self.running = False
-
-    @property
-    def unfinished(self) -> int:
-        return sum(producer.unfinished for producer in self.producers)
-
-    @property
-    def retries(self) -> int:
-        return sum(producer.retries for producer in self.producers)
-
-    def _arrive(self) -> None:
-        if self.running:
-            producer = self.producers[self.sent % len(self.producers)]
-            self._send(producer)
-            interval_us = int(1_000_000 / self.spec.rate_per_s)
-            self._runtime.call_later(producer, interval_us, self._arrive)
-
-    def _send(self, producer: Any) -> None:
-        low, high = self.spec.record_bytes
-        size = low if low == high else self._runtime.rng.randint(low, high)
-        prefix = f"{self.spec.name}:{self.sent:08d}".encode()
-        value = prefix + b"." * max(0, size - len(prefix))
-        where = self._targets[self.sent % len(self._targets)]
-        self.sent += 1
-
-        def answered(error: ErrorCode, _offset: int) -> None:
-            if error == ErrorCode.NONE:
-                self.acknowledged.append(value)
-            else:
-                self.failed += 1
-            if self.running and self.spec.model == "closed":
-                # Not from inside the answer: an unreachable cluster would recurse.
-                self._runtime.call_later(producer, 0, lambda: self._send(producer))
-
-        producer.produce(where, value, callback=answered)
 
 
 class ScenarioRun:

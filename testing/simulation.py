@@ -196,7 +196,7 @@ class Simulation(ClusterBase):
         """What was recorded so far."""
         if self.recorder is None:
             raise UsageError("this simulation runs without recording (trace=False)")
-        return self.recorder.events()
+        return self.recorder.events
 
     @property
     def fingerprint(self) -> str:

@@ -318,7 +318,8 @@ class Connection(asyncio.BufferedProtocol):
             self._close_for(error)
             return
         transport = self._transport
-        assert transport is not None
+        if transport is None:
+            return
         self._last_active_s = self._listener.loop.time()
         if len(parts) == 1:
             transport.write(parts[0])

@@ -13,7 +13,7 @@ import errno
 import logging
 import socket
 
-from ..protocol.errors import UsageError, invariant
+from ..protocol.errors import UsageError
 from .backend import Backend, BrokerTopicNames
 from .codec import Codec
 from .connection import Connection
@@ -108,9 +108,8 @@ class BrokerListener:
         if self._accepting:
             return
         self.bind()
-        assert self._socket is not None
         self._accepting = True
-        self.loop.add_reader(self._socket, self._accept)
+        self._await_clients()
 
     def close(self, *, keep_port: bool = False) -> None:
         """Refuse new connections and cut all open ones, at once; ``serve`` starts anew.
@@ -170,8 +169,8 @@ class BrokerListener:
 
     def _accept(self) -> None:
         listening = self._socket
-        invariant(listening is not None, "a listener accepts only while it has a socket")
-        assert listening is not None
+        if listening is None:
+            return
         for _ in range(_ACCEPTS_PER_EVENT):
             try:
                 accepted, _ = listening.accept()
@@ -192,11 +191,11 @@ class BrokerListener:
             raise error
         logger.error("broker %d cannot accept a connection: %s", self.broker_id, error)
         self.loop.remove_reader(listening)
-        self.loop.call_later(_ACCEPT_RETRY_S, self._accept_again, listening)
+        self.loop.call_later(_ACCEPT_RETRY_S, self._await_clients)
 
-    def _accept_again(self, listening: socket.socket) -> None:
-        if self._accepting and self._socket is listening:
-            self.loop.add_reader(listening, self._accept)
+    def _await_clients(self) -> None:
+        if self._accepting and self._socket is not None:
+            self.loop.add_reader(self._socket, self._accept)
 
     def _on_connected(self, task: asyncio.Task[object]) -> None:
         accepted = self._tasks.pop(task, None)

@@ -8,6 +8,8 @@ groups ignore. An unknown group is no error: its offsets are -1.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...protocol.data import CommittedOffset, OffsetFetchRequest, OffsetFetchResponse
 from ...protocol.errors import ErrorCode
 from ..api import Api, Batch
@@ -46,13 +48,12 @@ def _decode_groups(reader: Reader, version: int) -> Batch:
 def encode(
     writer: Writer,
     version: int,
-    response: OffsetFetchResponse | tuple[OffsetFetchResponse, ...],
-    request: OffsetFetchRequest | Batch,
+    response: Any,
+    request: OffsetFetchRequest | Batch | None,
 ) -> None:
     if version >= 3:
         writer.int32(0)  # throttle time
-    if isinstance(response, tuple):
-        assert isinstance(request, Batch)
+    if isinstance(request, Batch):
         writer.array(len(response))
         for asked, group in zip(request.requests, response, strict=True):
             writer.string(asked.group_id)
@@ -68,10 +69,10 @@ def encode(
 
 
 def _with_group_error(
-    response: OffsetFetchResponse, request: OffsetFetchRequest | Batch
+    response: OffsetFetchResponse, request: OffsetFetchRequest | None
 ) -> tuple[CommittedOffset, ...]:
     """Version 1 has no place for the group's error: every partition asked for carries it."""
-    if response.error is ErrorCode.NONE or isinstance(request, Batch):
+    if response.error is ErrorCode.NONE or request is None:
         return response.partitions
     return tuple(
         CommittedOffset(partition, response.error) for partition in request.partitions or ()

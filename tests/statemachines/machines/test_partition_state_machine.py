@@ -406,7 +406,7 @@ def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Any) -> Non
     assert core.context.partitions_in_state(NEW) == [tps["queued"]]
 
 
-def test_many_elections_cost_three_batches(make_core: Any) -> None:
+def test_many_elections_cost_two_batches(make_core: Any) -> None:
     """Round trips do not grow with partitions: one read and one write batch (KAFKA-5642)."""
     core = make_core(5)
     tps = [TopicPartition("t", n) for n in range(20)]

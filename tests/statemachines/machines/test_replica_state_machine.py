@@ -1,0 +1,350 @@
+"""The replica state machine (control_plane section 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.control import LeaderAndIsrRequest
+from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
+from fakekafka.statemachines.errors import ControllerMoved
+from fakekafka.statemachines.transitions import REPLICA_PREDECESSORS, ReplicaState
+from fakekafka.zkfake.messages import GetDataRequest, MultiRequest, ZkCode
+
+TP = TopicPartition("t", 0)
+NEW, ONLINE, OFFLINE = ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE
+STARTED, SUCCESSFUL = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL
+INELIGIBLE, NON_EXISTENT = ReplicaState.DELETION_INELIGIBLE, ReplicaState.NON_EXISTENT
+
+
+def leads(core: Any, *replicas: int, isr: tuple[int, ...] = (), leader: int | None = None) -> None:
+    """Partition t-0 with replicas, led by the first one, all in sync, all Online."""
+    core.assign(TP, *replicas)
+    core.lead(TP, replicas[0] if leader is None else leader, isr or replicas)
+    for broker_id in replicas:
+        core.put_replica(TP, broker_id, ONLINE)
+
+
+def test_startup_finds_a_live_replica_online(core: Any) -> None:
+    """CP-23."""
+    core.assign(TP, 5)
+    core.run(core.replicas.startup())
+    assert core.replica_state(TP, 5) is ONLINE
+
+
+def test_startup_takes_dead_replicas_out_of_the_isr(core: Any) -> None:
+    """CP-24: OfflineReplica, not Ineligible; L=-1 if it led, LE+1."""
+    leads(core, 6, 5)
+    core.run(core.replicas.startup())
+    assert (core.replica_state(TP, 6), core.replica_state(TP, 5)) == (OFFLINE, ONLINE)
+    assert core.stored(TP) == (-1, 1, (5,), 1, 1)
+    assert [state.leader for state in core.channels.leader_and_isr()[5]] == [-1]
+
+
+def test_startup_moves_dead_replicas_without_leadership_offline(core: Any) -> None:
+    """CP-25."""
+    core.assign(TP, 6)
+    core.run(core.replicas.startup())
+    assert core.replica_state(TP, 6) is OFFLINE
+
+
+def test_startup_before_2_3_leaves_dead_replicas_ineligible(make_core: Any) -> None:
+    """And in the ISR, and leading."""
+    core = make_core(5, version="1.1")
+    leads(core, 6, 5)
+    core.run(core.replicas.startup())
+    assert core.replica_state(TP, 6) is INELIGIBLE
+    assert core.stored(TP) == (6, 0, (6, 5), 0, 1)
+
+
+@pytest.mark.parametrize("target", list(ReplicaState))
+@pytest.mark.parametrize("current", list(ReplicaState))
+def test_only_the_fourteen_legal_pairs_change_state(
+    core: Any, current: ReplicaState, target: ReplicaState
+) -> None:
+    """CP-26, CP-34, CP-35: the others are logged, nothing is raised."""
+    core.assign(TP, 5)
+    core.put_replica(TP, 5, current)
+    core.move_replicas(TP, target, 5)
+    legal = current in REPLICA_PREDECESSORS[target]
+    assert core.replica_state(TP, 5) is (target if legal else current)
+    assert (core.errors() == "") == legal
+
+
+def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Any) -> None:
+    """The log names replica, both states, and where one may come from."""
+    core.move_replicas(TP, INELIGIBLE, 5)
+    assert core.errors() == (
+        "replica 5 of t-0 cannot move from NonExistentReplica to ReplicaDeletionIneligible: it "
+        "would have to be in one of the states OfflineReplica, ReplicaDeletionStarted"
+    )
+
+
+def test_before_2_3_only_a_started_deletion_could_become_ineligible(make_core: Any) -> None:
+    """The table itself differs."""
+    core = make_core(5, version="1.1")
+    core.put_replica(TP, 5, OFFLINE)
+    core.move_replicas(TP, INELIGIBLE, 5)
+    assert core.replica_state(TP, 5) is OFFLINE
+
+
+def test_a_new_replica_without_leadership_goes_offline_with_metadata_for_all(
+    make_core: Any,
+) -> None:
+    """CP-27: StopReplica without delete to it, UpdateMetadata to every broker."""
+    core = make_core(5, 6)
+    core.assign(TP, 5)
+    core.put_replica(TP, 5, NEW)
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.replica_state(TP, 5) is OFFLINE
+    assert core.channels.stop_replica() == [(5, "t-0", -1, False)]
+    assert sorted(core.channels.update_metadata()) == [5, 6]
+    assert core.channels.update_metadata()[6].partition_states == ()
+
+
+def test_a_new_assigned_replica_comes_online_silently(core: Any) -> None:
+    """CP-28."""
+    leads(core, 5)
+    core.put_replica(TP, 5, NEW)
+    core.move_replicas(TP, ONLINE, 5)
+    assert core.replica_state(TP, 5) is ONLINE
+    assert core.channels.sent == []
+
+
+def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Any) -> None:
+    """Should not happen: logged, in memory only."""
+    leads(core, 5)
+    core.put_replica(TP, 7, NEW)
+    core.move_replicas(TP, ONLINE, 7)
+    assert core.context.partition_replica_assignment(TP) == (5, 7)
+    assert "without being assigned" in core.errors()
+
+
+@pytest.mark.parametrize("current", [ONLINE, OFFLINE, INELIGIBLE])
+def test_coming_online_tells_the_replica_its_role_again(core: Any, current: ReplicaState) -> None:
+    """CP-29, CP-31, CP-32: LeaderAndIsr with unchanged epoch, not new."""
+    leads(core, 5)
+    core.put_replica(TP, 5, current)
+    core.move_replicas(TP, ONLINE, 5)
+    [state] = core.channels.leader_and_isr()[5]
+    assert (state.leader, state.leader_epoch, state.is_new) == (5, 0, False)
+    assert core.stored(TP) == (5, 0, (5,), 0, 1)
+
+
+def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: Any) -> None:
+    """CP-30: the cache has the new version, the rest is told, StopReplica has the old epoch."""
+    core = make_core(5, 6)
+    leads(core, 5, 6)
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.stored(TP) == (-1, 1, (6,), 1, 1)
+    assert core.channels.stop_replica() == [(5, "t-0", 0, False)]
+    assert list(core.channels.leader_and_isr()) == [6]
+    cached = core.context.partition_leadership_info(TP)
+    assert cached.leader_and_isr == LeaderAndIsr(-1, 1, (6,), 1)
+
+
+def test_a_follower_going_offline_leaves_the_leader_alone(make_core: Any) -> None:
+    """ISR shrinks in order, LE+1."""
+    core = make_core(5, 6, 7)
+    leads(core, 5, 6, 7, isr=(7, 6, 5))
+    core.move_replicas(TP, OFFLINE, 6)
+    assert core.stored(TP) == (5, 1, (7, 5), 1, 1)
+
+
+def test_a_replica_outside_the_isr_costs_no_write_but_is_announced(make_core: Any) -> None:
+    """The cache is refreshed from ZooKeeper, LeaderAndIsr repeats the unchanged epoch."""
+    core = make_core(5, 6)
+    leads(core, 5, 6, isr=(5,))
+    core.move_replicas(TP, OFFLINE, 6)
+    assert core.stored(TP) == (5, 0, (5,), 0, 1)
+    assert [s.leader_epoch for s in core.channels.leader_and_isr()[5]] == [0]
+
+
+def test_the_last_isr_member_stays_in_it(make_core: Any) -> None:
+    """CP-111, CP-112: ISR [x] with x dead and L=-1, whatever unclean election says."""
+    core = make_core(5, config={"unclean.leader.election.enable": True})
+    leads(core, 5)
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.stored(TP) == (-1, 1, (5,), 1, 1)
+
+
+@pytest.mark.parametrize(("unclean", "isr"), [(True, ()), (False, (5,))])
+def test_before_1_1_the_isr_emptied_where_unclean_election_was_on(
+    make_core: Any, unclean: bool, isr: tuple[int, ...]
+) -> None:
+    """CP-112, for 0.10: the topic's flag decided."""
+    core = make_core(5, version="0.10", config={"unclean.leader.election.enable": not unclean})
+    config = {"unclean.leader.election.enable": str(unclean).lower()}
+    core.run(core.zk.set_or_create_entity_configs("topics", "t", config))
+    leads(core, 5)
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.stored(TP) == (-1, 1, isr, 1, 1)
+
+
+def test_each_broker_lost_is_a_write_of_its_own(make_core: Any) -> None:
+    """Two followers in one call: LE+2."""
+    core = make_core(5, 6, 7)
+    leads(core, 5, 6, 7)
+    core.move_replicas(TP, OFFLINE, 6, 7)
+    assert core.stored(TP) == (5, 2, (5,), 2, 1)
+
+
+def test_one_broker_with_many_partitions_costs_two_batches(make_core: Any) -> None:
+    """One read, one write."""
+    core = make_core(5, 6)
+    tps = [TopicPartition("t", n) for n in range(20)]
+    for tp in tps:
+        core.assign(tp, 5, 6)
+        core.lead(tp, 5, (5, 6))
+        core.put_replica(tp, 6, ONLINE)
+    batches: list[int] = []
+    send = core.client.handle_requests
+
+    class Counting:
+        async def handle_requests(self, requests: Any) -> Any:
+            batches.append(len(requests))
+            return await send(requests)
+
+    core.zk.client = Counting()
+    replicas = [PartitionReplica(*tp, 6) for tp in tps]
+    core.run(core.replicas.handle_state_changes(replicas, OFFLINE))
+    assert batches == [20, 20]
+    assert len(core.channels.leader_and_isr()[5]) == 20
+
+
+def test_a_race_for_the_isr_is_decided_again(make_core: Any) -> None:
+    """The leader shrank the ISR between the controller's read and its write."""
+    core = make_core(5, 6, 7)
+    leads(core, 5, 6, 7)
+    raced: list[Any] = []
+
+    def race(request: Any) -> bool:
+        if isinstance(request, MultiRequest) and not raced:
+            raced.append(request)
+            core.run(core.zk.update_partition_isr(TP, LeaderAndIsr(5, 0, (5, 6), 0), 1))
+        return False
+
+    core.client.fail_next(race, ZkCode.OK)
+    core.move_replicas(TP, OFFLINE, 6)
+    assert core.stored(TP) == (5, 1, (5,), 2, 1)
+
+
+def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: Any) -> None:
+    """ZooKeeper is written all the same; StopReplica carries the epoch of deletion."""
+    core = make_core(5, 6)
+    leads(core, 5, 6)
+    core.context.queue_topic_deletion(["t"])
+    core.move_replicas(TP, OFFLINE, 6)
+    assert core.stored(TP) == (5, 1, (5,), 1, 1)
+    assert core.channels.leader_and_isr() == {}
+    assert core.channels.stop_replica() == [(6, "t-0", -2, False)]
+
+
+@pytest.mark.parametrize("is_queued", [False, True])
+def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Any, is_queued: bool) -> None:
+    """CP-165: silently dropped for queued topics; the state stays either way."""
+    leads(core, 5)
+    core.run(core.zk.delete_path("/brokers/topics/t/partitions/0/state"))
+    if is_queued:
+        core.context.queue_topic_deletion(["t"])
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.replica_state(TP, 5) is ONLINE
+    assert (core.errors() == "") == is_queued
+
+
+def test_state_of_a_newer_controller_is_left_alone(core: Any) -> None:
+    """Section 3.8: logged, state unchanged."""
+    core.assign(TP, 5)
+    core.lead(TP, 5, (5,), controller_epoch=9)
+    core.put_replica(TP, 5, ONLINE)
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.replica_state(TP, 5) is ONLINE
+    assert "newer than 1" in core.errors()
+
+
+def test_a_failing_read_leaves_the_replica(core: Any) -> None:
+    """Every partition of the call fails with it."""
+    leads(core, 5)
+    core.client.fail_next(lambda r: isinstance(r, GetDataRequest), RuntimeError("lost"))
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.replica_state(TP, 5) is ONLINE
+    assert "lost" in core.errors()
+
+
+def test_a_moved_controller_is_rethrown(core: Any) -> None:
+    """CP-73: nothing is sent, and the next batch starts clean."""
+    leads(core, 5)
+    core.run(core.zk.set_controller_epoch(9, core.context.epoch_zk_version))
+    with pytest.raises(ControllerMoved):
+        core.move_replicas(TP, OFFLINE, 5)
+    assert core.channels.sent == []
+    core.context.remove_live_brokers([5])
+    core.move_replicas(TP, STARTED, 5)
+    assert "was not sent yet" not in core.errors()
+
+
+def test_deletion_starts_with_stop_replica(core: Any) -> None:
+    """CP-33."""
+    core.assign(TP, 5)
+    core.put_replica(TP, 5, OFFLINE)
+    core.move_replicas(TP, STARTED, 5)
+    assert core.channels.stop_replica() == [(5, "t-0", -1, True)]
+
+
+def test_a_deleted_replica_leaves_assignment_and_states(core: Any) -> None:
+    """CP-36."""
+    core.assign(TP, 5)
+    core.put_replica(TP, 5, SUCCESSFUL)
+    core.move_replicas(TP, NON_EXISTENT, 5)
+    assert core.context.partition_replica_assignment(TP) == ()
+    assert list(core.context.all_replica_states()) == []
+    assert core.context.partitions_on_broker(5) == []
+
+
+def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Any) -> None:
+    """LeaderAndIsr with is_new to this broker only; metadata to all."""
+    core.register(6)
+    leads(core, 5)
+    core.move_replicas(TP, NEW, 6)
+    [(broker_id, request)] = core.channels.of(LeaderAndIsrRequest)
+    assert (broker_id, request.partition_states[0].is_new) == (6, True)
+    assert sorted(core.channels.update_metadata()) == [5, 6]
+
+
+def test_a_leader_cannot_become_new(core: Any) -> None:
+    """Logged, unchanged."""
+    core.assign(TP, 5)
+    core.lead(TP, 5, (5,))
+    core.move_replicas(TP, NEW, 5)
+    assert core.replica_state(TP, 5) is NON_EXISTENT
+    assert "a leader cannot be new" in core.errors()
+
+
+@pytest.mark.parametrize(("version", "is_told"), [("0.10", True), ("2.8", False)])
+def test_kafka_0_10_looks_for_a_new_replicas_leader_in_zookeeper(
+    make_core: Any, version: str, is_told: bool
+) -> None:
+    """From 1.1 on the cache answers."""
+    core = make_core(5, 6, version=version)
+    core.assign(TP, 5)
+    core.lead(TP, 5, (5,), cached=False)
+    core.move_replicas(TP, NEW, 6)
+    assert (6 in core.channels.leader_and_isr()) == is_told
+
+
+def test_kafka_0_10_refuses_to_take_a_replica_offline_without_leadership(
+    make_core: Any,
+) -> None:
+    """Section 19, article 004: an error there, a plain transition from 1.1 on."""
+    core = make_core(5, version="0.10")
+    core.assign(TP, 5)
+    core.put_replica(TP, 5, NEW)
+    core.move_replicas(TP, OFFLINE, 5)
+    assert core.replica_state(TP, 5) is NEW
+    assert "no leadership" in core.errors()
+
+
+def test_no_replicas_no_batch(core: Any) -> None:
+    """Nothing to do, nothing opened."""
+    core.run(core.replicas.handle_state_changes([], ONLINE))
+    assert core.channels.sent == []
