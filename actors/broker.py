@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from .controller import ControllerActor
     from .runtime import Process, Runtime
 
+_REGISTRATION_RETRY_MS = 50
+
 
 class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
     """One broker: its replica manager, metadata cache and request handlers."""
@@ -150,8 +152,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
             await self.dynamic_config.load()
             self.spec.disk.start()
             self.replica_manager.startup()
-            registration = BrokerRegistration(self.controller)
-            await registration.register()
+            await self._register()
             await self.controller.startup()
             await self.dynamic_config.startup()
         except Cancelled:
@@ -167,6 +168,26 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
         early, self._early = self._early, deque()
         for delivery in early:
             self.receive(delivery)
+
+    async def _register(self) -> None:
+        """Register, again and again while the session of a killed predecessor lives.
+
+        Kafka's own start fails then, and whatever supervises the process starts it once more.
+        """
+        registration = BrokerRegistration(self.controller)
+        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"]
+        deadline_ms = self.now_ms() + patience_ms
+        while True:
+            try:
+                await registration.register()
+                return
+            except KafkaError as error:
+                if (
+                    error.code != ErrorCode.DUPLICATE_BROKER_REGISTRATION
+                    or self.now_ms() > deadline_ms
+                ):
+                    raise
+            await sleep(self, _REGISTRATION_RETRY_MS)
 
     def _handle(self, delivery: Delivery) -> None:
         if self.state == "starting":

@@ -126,7 +126,7 @@ def _decompress_lz4_unchecked(data: bytes) -> bytes:
     flags = data[4]
     block_max_size = _LZ4_BLOCK_MAX_SIZES[(data[5] >> 4) & 7]
     position = 7 + (8 if flags & 0x08 else 0)
-    parts = []
+    parts: list[bytes] = []
     while True:
         (size,) = struct.unpack_from("<I", data, position)
         position += 4

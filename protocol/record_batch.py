@@ -7,77 +7,99 @@ records inside stay opaque bytes until somebody asks for them (data_plane 12.1, 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from crc32c import crc32c
 
 from . import compression as codecs
-
-MAGIC = 2
-HEADER_SIZE = 61
-LENGTH_OVERHEAD = 12
-"""Bytes before those that the batch length field counts."""
-MINIMUM_LENGTH = HEADER_SIZE - LENGTH_OVERHEAD
-CRC_START = 21
-"""The checksum covers everything from the attributes on."""
-
-HEADER = struct.Struct(">qiibIhiqqqhii")
-"""baseOffset, length, leaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
-maxTimestamp, producerId, producerEpoch, baseSequence, recordCount."""
-PREFIX = struct.Struct(">qii")
-"""baseOffset, length, leaderEpoch: what a leader rewrites; not under the checksum."""
-_LENGTH = struct.Struct(">qi")
-_BODY_HEADER = struct.Struct(">hiqqqhii")
-_EPOCH = struct.Struct(">i")
-_ATTRIBUTES = struct.Struct(">h")
-_LONG = struct.Struct(">q")
-_INT = struct.Struct(">i")
-_CRC = struct.Struct(">I")
-_CONTROL_KEY = struct.Struct(">hh")
-_CONTROL_VALUE = struct.Struct(">hi")
-
-CODEC_MASK = 0x07
-TIMESTAMP_TYPE_BIT = 0x08
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40
-
-CREATE_TIME = 0
-LOG_APPEND_TIME = 1
-NO_TIMESTAMP = -1
-NO_SEQUENCE = -1
-SEQUENCE_MAX = 2147483647
-ABORT = 0
-COMMIT = 1
-
-Readable = bytes | bytearray | memoryview
-
-
-class CorruptBatch(ValueError):
-    """Bytes that are no batch: a size that does not fit, a wrong checksum, an unknown magic."""
-
-
-class MalformedRecords(ValueError):
-    """A batch whose checksum holds but whose records cannot be read."""
-
-
-class Record(NamedTuple):
-    """One record as its reader sees it."""
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-
-
-class ControlMarker(NamedTuple):
-    """What the one record of a control batch says (data_plane 12.1)."""
-
-    is_commit: bool
-    coordinator_epoch: int
+from .record_format import (
+    ABORT as ABORT,
+)
+from .record_format import (
+    BODY_HEADER,
+    CONTROL_KEY,
+    CONTROL_VALUE,
+    CRC,
+    EPOCH,
+    INT,
+    LENGTH,
+    LONG,
+    SHORT,
+    decode_records,
+    write_record,
+)
+from .record_format import (
+    CODEC_MASK as CODEC_MASK,
+)
+from .record_format import (
+    COMMIT as COMMIT,
+)
+from .record_format import (
+    CONTROL_BIT as CONTROL_BIT,
+)
+from .record_format import (
+    CRC_START as CRC_START,
+)
+from .record_format import (
+    CREATE_TIME as CREATE_TIME,
+)
+from .record_format import (
+    DELETE_HORIZON_BIT as DELETE_HORIZON_BIT,
+)
+from .record_format import (
+    HEADER as HEADER,
+)
+from .record_format import (
+    HEADER_SIZE as HEADER_SIZE,
+)
+from .record_format import (
+    LENGTH_OVERHEAD as LENGTH_OVERHEAD,
+)
+from .record_format import (
+    LOG_APPEND_TIME as LOG_APPEND_TIME,
+)
+from .record_format import (
+    MAGIC as MAGIC,
+)
+from .record_format import (
+    MINIMUM_LENGTH as MINIMUM_LENGTH,
+)
+from .record_format import (
+    NO_SEQUENCE as NO_SEQUENCE,
+)
+from .record_format import (
+    NO_TIMESTAMP as NO_TIMESTAMP,
+)
+from .record_format import (
+    PREFIX as PREFIX,
+)
+from .record_format import (
+    SEQUENCE_MAX as SEQUENCE_MAX,
+)
+from .record_format import (
+    TIMESTAMP_TYPE_BIT as TIMESTAMP_TYPE_BIT,
+)
+from .record_format import (
+    TRANSACTIONAL_BIT as TRANSACTIONAL_BIT,
+)
+from .record_format import (
+    ControlMarker as ControlMarker,
+)
+from .record_format import (
+    CorruptBatch as CorruptBatch,
+)
+from .record_format import (
+    MalformedRecords as MalformedRecords,
+)
+from .record_format import (
+    Readable as Readable,
+)
+from .record_format import (
+    Record as Record,
+)
+from .record_format import (
+    add_sequence as add_sequence,
+)
 
 
 class RecordBatch:
@@ -94,8 +116,8 @@ class RecordBatch:
     @classmethod
     def of(cls, data: bytes) -> RecordBatch:
         """The view of exactly one whole batch; its header is trusted."""
-        (base_offset,) = _LONG.unpack_from(data)
-        return cls(data, base_offset, base_offset + _INT.unpack_from(data, 23)[0])
+        (base_offset,) = LONG.unpack_from(data)
+        return cls(data, base_offset, base_offset + INT.unpack_from(data, 23)[0])
 
     @property
     def size_in_bytes(self) -> int:
@@ -103,7 +125,7 @@ class RecordBatch:
 
     @property
     def partition_leader_epoch(self) -> int:
-        return _EPOCH.unpack_from(self.data, 12)[0]  # type: ignore[no-any-return]
+        return EPOCH.unpack_from(self.data, 12)[0]  # type: ignore[no-any-return]
 
     @property
     def magic(self) -> int:
@@ -111,31 +133,31 @@ class RecordBatch:
 
     @property
     def crc(self) -> int:
-        return _CRC.unpack_from(self.data, 17)[0]  # type: ignore[no-any-return]
+        return CRC.unpack_from(self.data, 17)[0]  # type: ignore[no-any-return]
 
     @property
     def attributes(self) -> int:
-        return _ATTRIBUTES.unpack_from(self.data, 21)[0]  # type: ignore[no-any-return]
+        return SHORT.unpack_from(self.data, 21)[0]  # type: ignore[no-any-return]
 
     @property
     def base_timestamp(self) -> int:
-        return _LONG.unpack_from(self.data, 27)[0]  # type: ignore[no-any-return]
+        return LONG.unpack_from(self.data, 27)[0]  # type: ignore[no-any-return]
 
     @property
     def max_timestamp(self) -> int:
-        return _LONG.unpack_from(self.data, 35)[0]  # type: ignore[no-any-return]
+        return LONG.unpack_from(self.data, 35)[0]  # type: ignore[no-any-return]
 
     @property
     def producer_id(self) -> int:
-        return _LONG.unpack_from(self.data, 43)[0]  # type: ignore[no-any-return]
+        return LONG.unpack_from(self.data, 43)[0]  # type: ignore[no-any-return]
 
     @property
     def producer_epoch(self) -> int:
-        return _ATTRIBUTES.unpack_from(self.data, 51)[0]  # type: ignore[no-any-return]
+        return SHORT.unpack_from(self.data, 51)[0]  # type: ignore[no-any-return]
 
     @property
     def base_sequence(self) -> int:
-        return _INT.unpack_from(self.data, 53)[0]  # type: ignore[no-any-return]
+        return INT.unpack_from(self.data, 53)[0]  # type: ignore[no-any-return]
 
     @property
     def last_sequence(self) -> int:
@@ -147,7 +169,7 @@ class RecordBatch:
 
     @property
     def record_count(self) -> int:
-        return _INT.unpack_from(self.data, 57)[0]  # type: ignore[no-any-return]
+        return INT.unpack_from(self.data, 57)[0]  # type: ignore[no-any-return]
 
     @property
     def compression(self) -> int:
@@ -176,7 +198,7 @@ class RecordBatch:
         data = self.data
         return (
             len(data) >= HEADER_SIZE
-            and _INT.unpack_from(data, 8)[0] == len(data) - LENGTH_OVERHEAD
+            and INT.unpack_from(data, 8)[0] == len(data) - LENGTH_OVERHEAD
             and crc32c(memoryview(data)[CRC_START:]) == self.crc
         )
 
@@ -205,11 +227,11 @@ class RecordBatch:
         records = self.records()
         if not records or records[0].key is None or len(records[0].key) < 4:
             return None
-        kind = _CONTROL_KEY.unpack_from(records[0].key)[1]
+        kind = CONTROL_KEY.unpack_from(records[0].key)[1]
         if kind not in (ABORT, COMMIT):
             return None
         value = records[0].value or b""
-        epoch = _CONTROL_VALUE.unpack_from(value)[1] if len(value) >= 6 else -1
+        epoch = CONTROL_VALUE.unpack_from(value)[1] if len(value) >= 6 else -1
         return ControlMarker(kind == COMMIT, epoch)
 
     def __eq__(self, other: object) -> bool:
@@ -228,12 +250,6 @@ class RecordBatch:
         )
 
 
-def add_sequence(sequence: int, increment: int) -> int:
-    """``sequence + increment`` with Kafka's wrap from 2147483647 to 0."""
-    total = sequence + increment
-    return total if total <= SEQUENCE_MAX else total - SEQUENCE_MAX - 1
-
-
 # -- reading ------------------------------------------------------------------------------------
 
 
@@ -248,7 +264,7 @@ def parse_batches(records: Readable | None, verify: bool = False) -> list[Record
     found = []
     position = 0
     while total - position >= LENGTH_OVERHEAD:
-        _, length = _LENGTH.unpack_from(records, position)
+        _, length = LENGTH.unpack_from(records, position)
         if length < MINIMUM_LENGTH:
             raise CorruptBatch(f"batch length {length} is below the minimum of {MINIMUM_LENGTH}")
         end = position + LENGTH_OVERHEAD + length
@@ -267,152 +283,7 @@ def parse_batches(records: Readable | None, verify: bool = False) -> list[Record
     return found
 
 
-def _read_varint(data: Readable, position: int) -> tuple[int, int]:
-    shift = 0
-    value = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), position
-        shift += 7
-        if shift > 63:
-            raise MalformedRecords("a varint is longer than ten bytes")
-
-
-def decode_records(
-    body: Readable,
-    position: int,
-    count: int,
-    base_offset: int,
-    base_timestamp: int,
-    append_time: int | None = None,
-) -> list[Record]:
-    """Decode ``count`` records from ``body`` (already decompressed) at ``position``.
-
-    Raises ``MalformedRecords`` unless they fill the body exactly.
-    """
-    found = []
-    try:
-        for _ in range(count):
-            record, position = _decode_record(
-                body, position, base_offset, base_timestamp, append_time
-            )
-            found.append(record)
-    except (IndexError, UnicodeDecodeError):
-        raise MalformedRecords(f"record {len(found)} exceeds the batch") from None
-    if position != len(body):
-        raise MalformedRecords(f"{len(body) - position} bytes follow the last of {count} records")
-    return found
-
-
-def _decode_record(
-    body: Readable, position: int, base_offset: int, base_timestamp: int, append_time: int | None
-) -> tuple[Record, int]:
-    """One record and the position after it. Varints of one byte are read in place."""
-    byte = body[position]
-    if byte < 0x80:
-        size, position = (byte >> 1) ^ -(byte & 1), position + 1
-    else:
-        size, position = _read_varint(body, position)
-    end = position + size
-    if size < 0 or end > len(body):
-        raise IndexError
-    position += 1  # attributes, unused
-    byte = body[position]
-    if byte < 0x80:
-        timestamp, position = (byte >> 1) ^ -(byte & 1), position + 1
-    else:
-        timestamp, position = _read_varint(body, position)
-    byte = body[position]
-    if byte < 0x80:
-        delta, position = (byte >> 1) ^ -(byte & 1), position + 1
-    else:
-        delta, position = _read_varint(body, position)
-    key, position = _read_bytes(body, position, end)
-    value, position = _read_bytes(body, position, end)
-    byte = body[position]
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-    if byte == 0:
-        position += 1
-    else:
-        headers, position = _read_headers(body, position, end)
-    if position != end:
-        raise MalformedRecords(f"a record of {size} bytes ends {end - position} bytes early")
-    return Record(
-        base_offset + delta,
-        base_timestamp + timestamp if append_time is None else append_time,
-        key,
-        value,
-        headers,
-    ), end
-
-
-def _read_bytes(body: Readable, position: int, end: int) -> tuple[bytes | None, int]:
-    byte = body[position]
-    if byte < 0x80:
-        size, position = (byte >> 1) ^ -(byte & 1), position + 1
-    else:
-        size, position = _read_varint(body, position)
-    if size < 0:
-        return None, position
-    stop = position + size
-    if stop > end:
-        raise IndexError
-    return bytes(body[position:stop]), stop
-
-
-def _read_headers(
-    body: Readable, position: int, end: int
-) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
-    count, position = _read_varint(body, position)
-    if count < 0 or count > end - position:
-        raise MalformedRecords(f"a record claims {count} headers")
-    headers = []
-    for _ in range(count):
-        key, position = _read_bytes(body, position, end)
-        if key is None:
-            raise MalformedRecords("a header without a key")
-        value, position = _read_bytes(body, position, end)
-        headers.append((key.decode(), value))
-    return tuple(headers), position
-
-
-# -- building -----------------------------------------------------------------------------------
-
-
-def write_varint(out: bytearray, value: int) -> None:
-    """Append a zig-zag varint (of up to 64 bits)."""
-    value = (value << 1) ^ (value >> 63)
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-
-
-def _write_record(out: bytearray, record: Record, offset_delta: int, time_delta: int) -> None:
-    body = bytearray(1)
-    write_varint(body, time_delta)
-    write_varint(body, offset_delta)
-    for part in (record.key, record.value):
-        if part is None:
-            body.append(1)
-        else:
-            write_varint(body, len(part))
-            body += part
-    write_varint(body, len(record.headers))
-    for name, value in record.headers:
-        encoded = name.encode()
-        write_varint(body, len(encoded))
-        body += encoded
-        if value is None:
-            body.append(1)
-        else:
-            write_varint(body, len(value))
-            body += value
-    write_varint(out, len(body))
-    out += body
+# -- building ---------------------------------------------------------------------------------
 
 
 def build_batch(
@@ -447,7 +318,7 @@ def build_batch(
         timestamp = record.timestamp
         if timestamp > largest:
             largest = timestamp
-        _write_record(body, record, record.offset - base_offset, timestamp - base_timestamp)
+        write_record(body, record, record.offset - base_offset, timestamp - base_timestamp)
     if last_offset is None:
         last_offset = records[-1].offset if records else base_offset
     attributes = codec
@@ -459,7 +330,7 @@ def build_batch(
         attributes |= CONTROL_BIT
     if delete_horizon_ms is not None:
         attributes |= DELETE_HORIZON_BIT
-    covered = _BODY_HEADER.pack(
+    covered = BODY_HEADER.pack(
         attributes,
         last_offset - base_offset,
         base_timestamp,
@@ -472,7 +343,7 @@ def build_batch(
     return (
         PREFIX.pack(base_offset, len(covered) + 9, leader_epoch)
         + b"\x02"
-        + _CRC.pack(crc32c(covered))
+        + CRC.pack(crc32c(covered))
         + covered
     )
 
@@ -490,8 +361,8 @@ def build_control_marker(
     record = Record(
         base_offset,
         timestamp,
-        _CONTROL_KEY.pack(0, COMMIT if is_commit else ABORT),
-        _CONTROL_VALUE.pack(0, coordinator_epoch),
+        CONTROL_KEY.pack(0, COMMIT if is_commit else ABORT),
+        CONTROL_VALUE.pack(0, coordinator_epoch),
     )
     return build_batch(
         [record],
@@ -519,8 +390,8 @@ def with_timestamps(data: Readable, timestamp_type: int, max_timestamp: int) -> 
         patched[22] |= TIMESTAMP_TYPE_BIT
     else:
         patched[22] &= ~TIMESTAMP_TYPE_BIT
-    _LONG.pack_into(patched, 35, max_timestamp)
-    _CRC.pack_into(patched, 17, crc32c(memoryview(patched)[CRC_START:]))
+    LONG.pack_into(patched, 35, max_timestamp)
+    CRC.pack_into(patched, 17, crc32c(memoryview(patched)[CRC_START:]))
     return bytes(patched)
 
 

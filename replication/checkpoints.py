@@ -98,9 +98,11 @@ def format_topic_id(topic_id: str) -> str:
 
 def parse_topic_id(text: str) -> str:
     """The topic id of ``partition.metadata``. Raises ``CorruptCheckpoint``."""
-    fields = dict(
-        (part.strip() for part in line.split(":", 1)) for line in text.splitlines() if ":" in line
-    )
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            fields[name.strip()] = value.strip()
     if fields.get("version") != "0" or not fields.get("topic_id"):
         raise CorruptCheckpoint("malformed partition.metadata")
     return fields["topic_id"]

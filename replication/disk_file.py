@@ -29,7 +29,8 @@ from .checkpoints import (
     parse_properties,
 )
 from .disk import Disk
-from .file_storage import FileHandles, FileStorage, read_file, write_atomically
+from .disk_file_io import FileHandles, read_file, write_atomically
+from .disk_file_storage import FileStorage
 from .log import Log
 from .log_settings import LogSettings
 from .log_storage import LogDirectory, LogStorage

@@ -6,11 +6,12 @@ replicas keep the same object, readers get it whole (data_plane 3.5, 6.2, 12.3; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+
+from crc32c import crc32c
 
 from ..protocol import compression as codecs
 from ..protocol.config import LONG_MAX, TopicConfig
-from ..protocol.data import MAX_TIMESTAMP, AbortedTransaction
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.record_batch import (
     CODEC_MASK,
@@ -23,15 +24,19 @@ from ..protocol.record_batch import (
     PREFIX,
     TRANSACTIONAL_BIT,
     Readable,
-    Record,
     RecordBatch,
     add_sequence,
-    crc32c,
 )
 from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
 from ..protocol.versions import behaviour as behaviour_of
-from .log_segments import LogSegments
+from .log_reads import LogReads
+from .log_results import (
+    NOTHING_APPENDED,
+    AppendInfo,
+    OffsetsOutOfOrder,
+    UnexpectedAppendOffset,
+)
 from .log_settings import LogSettings
 from .log_storage import LogDirectory, LogStorage
 from .log_validator import (
@@ -45,88 +50,7 @@ from .segment import Segment
 _PLAIN_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL_BIT
 
 
-class UnexpectedAppendOffset(KafkaError):
-    """A follower was given a batch that begins below its log end."""
-
-    def __init__(self, topic_partition: TopicPartition, batch: RecordBatch, end: int) -> None:
-        super().__init__(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"{topic_partition}: offsets {batch.base_offset} to {batch.last_offset} "
-            f"cannot follow log end {end}",
-        )
-        self.first_offset = batch.base_offset
-        self.last_offset = batch.last_offset
-
-
-class OffsetsOutOfOrder(KafkaError):
-    """A follower was given batches whose offsets do not increase."""
-
-    def __init__(self, topic_partition: TopicPartition, batches: Sequence[RecordBatch]) -> None:
-        offsets = ", ".join(str(batch.base_offset) for batch in batches)
-        super().__init__(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"{topic_partition}: offsets of fetched batches do not increase: {offsets}",
-        )
-
-
-class AppendInfo:
-    """What an append did."""
-
-    __slots__ = (
-        "batches",
-        "duplicate",
-        "first_offset",
-        "last_offset",
-        "log_append_time_ms",
-        "max_timestamp",
-    )
-
-    def __init__(
-        self,
-        first_offset: int,
-        last_offset: int,
-        max_timestamp: int,
-        log_append_time_ms: int,
-        batches: tuple[RecordBatch, ...] = (),
-        duplicate: bool = False,
-    ) -> None:
-        self.first_offset = first_offset
-        """-1 if nothing was appended; of the original if ``duplicate``."""
-        self.last_offset = last_offset
-        self.max_timestamp = max_timestamp
-        self.log_append_time_ms = log_append_time_ms
-        """-1 unless the topic goes by append time."""
-        self.batches = batches
-        self.duplicate = duplicate
-
-
-class ReadInfo:
-    """Whole batches read, the first of which holds the offset asked for or follows it."""
-
-    __slots__ = ("batches", "size")
-
-    def __init__(self, batches: tuple[RecordBatch, ...], size: int) -> None:
-        self.batches = batches
-        self.size = size
-        """Bytes of the batches."""
-
-
-class TimestampOffset:
-    """A record found by its time."""
-
-    __slots__ = ("leader_epoch", "offset", "timestamp")
-
-    def __init__(self, timestamp: int, offset: int, leader_epoch: int) -> None:
-        self.timestamp = timestamp
-        self.offset = offset
-        self.leader_epoch = leader_epoch
-
-
-NOTHING_APPENDED = AppendInfo(-1, -1, NO_TIMESTAMP, -1)
-NOTHING_READ = ReadInfo((), 0)
-
-
-class Log(LogSegments):
+class Log(LogReads):
     """The log of one replica. Raises ``KafkaError`` KAFKA_STORAGE_ERROR once its directory failed.
 
     An instance belongs to one broker process; its ``storage`` outlives it.
@@ -250,7 +174,9 @@ class Log(LogSegments):
             if known is not None:
                 return known
         offset = self.log_end_offset
-        last_offset = offset + fields[6]
+        last_delta = fields[6]
+        # One object for both where they are equal: a batch of one record saves an integer.
+        last_offset = offset + last_delta if last_delta else offset
         max_timestamp = fields[8]
         if self._needs_roll(size, max_timestamp, last_offset, now_ms):
             self.roll(now_ms)
@@ -370,144 +296,7 @@ class Log(LogSegments):
         when = now_ms if now_ms >= 0 else max_timestamp
         if self._needs_roll(len(batch.data), max_timestamp, batch.last_offset, when):
             self.roll(when)
-        if not self.active.size and batch.base_offset > self.active.base_offset:
-            # The first batch may begin later: compaction left a gap before it.
-            self.log_end_offset = max(self.log_end_offset, self.active.base_offset)
         segment = self.active
         self._store(segment, batch, max_timestamp, when)
         if batch.data[43] < 0x80:  # the sign bit of the producer id
             self._note_producer(batch, segment)
-
-    # -- reading ------------------------------------------------------------------------------
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        upper_bound_offset: int,
-        minimum_one_batch: bool = True,
-    ) -> ReadInfo:
-        """Whole batches from the one that holds ``offset`` on, out of one segment.
-
-        They end below ``upper_bound_offset`` and within ``max_bytes``, except that with
-        ``minimum_one_batch`` the first may be larger. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE
-        below the log start and above the log end (data_plane 6.2).
-        """
-        if self.storage.directory.is_offline:
-            self.storage.directory.check()
-        if offset > self.log_end_offset or offset < self.log_start_offset:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{self.topic_partition} holds {self.log_start_offset} to "
-                f"{self.log_end_offset}, not {offset}",
-            )
-        if offset >= upper_bound_offset or offset == self.log_end_offset:
-            return NOTHING_READ
-        segments = self.segments
-        for index in range(self._segment_index(offset), len(segments)):
-            segment = segments[index]
-            position = segment.find(offset)
-            batches = segment.batches
-            if position < len(batches):
-                break
-        else:
-            return NOTHING_READ
-        first = batches[position]
-        size = len(first.data)
-        if first.last_offset >= upper_bound_offset or (size > max_bytes and not minimum_one_batch):
-            return NOTHING_READ
-        end = position + 1
-        for end in range(position + 1, len(batches)):
-            batch = batches[end]
-            larger = size + len(batch.data)
-            if larger > max_bytes or batch.last_offset >= upper_bound_offset:
-                break
-            size = larger
-        else:
-            end = len(batches)
-        return ReadInfo(tuple(batches[position:end]), size)
-
-    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Aborted transactions that touch offsets ``start`` up to ``end`` (data_plane 13.3)."""
-        found: list[AbortedTransaction] = []
-        if self.producers is None:
-            return found
-        for segment in self.segments[self._segment_index(start) :]:
-            for entry in segment.aborted or ():
-                if entry.last_offset >= start and entry.first_offset < end:
-                    found.append(AbortedTransaction(entry.producer_id, entry.first_offset))
-                if entry.last_stable_offset >= end:
-                    return found
-        return found
-
-    # -- looking up by time -------------------------------------------------------------------
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record at or after a time (or of ``MAX_TIMESTAMP``), from the log start on.
-
-        Only the first segment that reaches the time is searched. Raises ``KafkaError``
-        UNSUPPORTED_FOR_MESSAGE_FORMAT for a topic whose messages carry no time.
-        """
-        if self.settings.record_version < 1:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-                f"the message format of {self.topic_partition} has no timestamps",
-            )
-        if timestamp == MAX_TIMESTAMP:
-            return self.max_timestamp_offset()
-        for segment in self.segments:
-            if segment.max_timestamp >= timestamp and segment.batches:
-                position = segment.first_batch_with_time(timestamp)
-                return self._find_time(segment.batches[position:], timestamp)
-        return None
-
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record with the greatest timestamp; None in an empty log."""
-        largest = max(segment.max_timestamp for segment in self.segments)
-        for segment in self.segments:
-            if segment.batches and segment.max_timestamp == largest:
-                batches = segment.batches[segment.max_timestamp_batch :]
-                return self._find_time(batches, largest)
-        return None
-
-    def _find_time(self, batches: Iterable[RecordBatch], timestamp: int) -> TimestampOffset | None:
-        start = self.log_start_offset
-        for batch in batches:
-            if batch.max_timestamp < timestamp or batch.last_offset < start:
-                continue
-            for record in batch.records():
-                if record.timestamp >= timestamp and record.offset >= start:
-                    return TimestampOffset(
-                        record.timestamp, record.offset, batch.partition_leader_epoch
-                    )
-        return None
-
-    def legacy_fetch_offsets_before(self, timestamp: int, offsets_max: int) -> list[int]:
-        """ListOffsets v0: starts of segments last written by ``timestamp``, newest first.
-
-        -1 begins with the log end, -2 with the oldest segment.
-        """
-        starts = [
-            (max(segment.base_offset, self.log_start_offset), segment.last_modified_ms)
-            for segment in self.segments
-        ]
-        if self.active.size:
-            starts.append((self.log_end_offset, LONG_MAX))
-        if timestamp == -1:
-            candidates = starts
-        elif timestamp == -2:
-            candidates = starts[:1]
-        else:
-            candidates = starts
-            while candidates and candidates[-1][1] > timestamp:
-                candidates = candidates[:-1]
-        return [offset for offset, _ in reversed(candidates)][:offsets_max]
-
-    def records(self) -> list[Record]:
-        """Every record from the log start on, markers included; for tests and views."""
-        return [
-            record
-            for batch in self.batches(self.log_start_offset)
-            for record in batch.records()
-            if record.offset >= self.log_start_offset
-        ]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.record_batch import RecordBatch
 from ..protocol.values import TopicPartition
+from .checkpoints import CLEANER_CHECKPOINT
 from .segment import Segment
 
 
@@ -104,6 +105,16 @@ class LogStorage:
     def drop_snapshot(self, offset: int) -> None:
         if self.snapshots is not None:
             self.snapshots.pop(offset, None)
+
+    # -- compaction ---------------------------------------------------------------------------
+
+    def cleaned_offset(self, topic_partition: TopicPartition) -> int:
+        """Up to where the log was compacted; 0 before the first time."""
+        return self.directory.checkpoints.get(CLEANER_CHECKPOINT, {}).get(topic_partition, 0)
+
+    def put_cleaned_offset(self, topic_partition: TopicPartition, offset: int) -> None:
+        offsets = self.directory.checkpoints.setdefault(CLEANER_CHECKPOINT, {})
+        offsets[topic_partition] = offset
 
     # -- crashes ------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from ..protocol import compression as codecs
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.legacy_records import LegacyMessage, parse_message, unwrap
@@ -29,7 +31,6 @@ from ..protocol.record_batch import (
     Record,
     RecordBatch,
     build_batch,
-    crc32c,
     with_timestamps,
 )
 from ..protocol.versions import Behaviour

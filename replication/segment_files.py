@@ -8,6 +8,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+from crc32c import crc32c
+
 from ..protocol.record_batch import (
     CRC_START,
     HEADER_SIZE,
@@ -17,7 +19,6 @@ from ..protocol.record_batch import (
     NO_TIMESTAMP,
     Readable,
     RecordBatch,
-    crc32c,
 )
 from .segment import AbortedEntry, Segment
 

@@ -50,6 +50,7 @@ from .partition_state_machine import PartitionStateMachine
 from .reassignment import Reassignments
 from .rebalance import Rebalance
 from .replica_state_machine import ReplicaStateMachine
+from .request_batch import BrokerChannels as RequestChannels
 from .request_batch import ControllerBrokerRequestBatch
 from .response_events import ResponsesToEvents
 from .session_watcher import SessionWatcher
@@ -61,16 +62,13 @@ NO_CONTROLLER = -1
 STATE_CHANGE_HANDLER = "controller-state-change-handler"
 
 
-class BrokerChannels(Protocol):
+class BrokerChannels(RequestChannels, Protocol):
     """Kafka's ``ControllerChannelManager`` (control_plane 15.6): a FIFO queue per broker."""
 
     def startup(self, brokers: Iterable[BrokerInfo]) -> None: ...
     def shutdown(self) -> None: ...
     def add_broker(self, broker: BrokerInfo) -> None: ...
     def remove_broker(self, broker_id: int) -> None: ...
-    def send_request(
-        self, broker_id: int, request: Any, callback: Callable[[Any], object] | None
-    ) -> None: ...
     def queue_size(self, broker_id: int) -> int: ...
 
 
@@ -215,10 +213,6 @@ class KafkaController:
         self.active_controller_id = NO_CONTROLLER
 
     # --- the face to the local broker
-
-    def register_broker(self) -> Awaitable[None]:
-        """Register this broker (control_plane 8.0); raises ``KafkaError`` if it may not."""
-        return self.registration.register()
 
     def controlled_shutdown(
         self, broker_id: int, broker_epoch: int, callback: events.ControlledShutdownCallback

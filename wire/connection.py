@@ -14,7 +14,6 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +22,7 @@ from ..protocol.data import ProduceRequest, RequestContext
 from ..protocol.errors import ClientError, ErrorCode, KafkaError
 from .api import Answer, Batch
 from .codec import RequestHeader
+from .exchange import BatchExchange, Exchange
 
 if TYPE_CHECKING:
     from .listener import BrokerListener
@@ -36,51 +36,6 @@ _OWN_BUFFER_BYTES_MIN = 4096
 _WAITING_FRAMES_MAX = 64
 _WAITING_BYTES_MAX = 4 * 1024 * 1024
 _CONTEXTS_MAX = 64
-
-
-class Exchange:
-    """One request on its way: what is needed to answer it."""
-
-    __slots__ = ("connection", "header", "request")
-
-    def __init__(self, connection: Connection, header: RequestHeader, request: Any) -> None:
-        self.connection = connection
-        self.header = header
-        self.request = request
-
-    def respond(self, response: Any) -> None:
-        """Answer with a response message, or close the connection with an exception."""
-        self.connection.on_response(self, response)
-
-
-class BatchExchange:
-    """Gathers the responses of the requests that one client request stands for."""
-
-    __slots__ = ("_exchange", "_missing", "_responses")
-
-    def __init__(self, exchange: Exchange, count: int) -> None:
-        self._exchange = exchange
-        self._responses: list[Any] = [None] * count
-        self._missing = count
-
-    def respond_to(self, index: int) -> Callable[[Any], None]:
-        """What answers the request with this index."""
-        answered = False
-
-        def respond(response: Any) -> None:
-            nonlocal answered
-            if answered:
-                return
-            answered = True
-            if isinstance(response, BaseException):
-                self._exchange.respond(response)
-                return
-            self._responses[index] = response
-            self._missing -= 1
-            if not self._missing:
-                self._exchange.respond(tuple(self._responses))
-
-        return respond
 
 
 class Connection(asyncio.BufferedProtocol):

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import UsageError, invariant
-from ..protocol.host import Host, Timer
+from ..protocol.host import Host
 from .batches import Batch, InFlight, lost
 from .client_state import OVER, ClientState
 from .client_watches import ClientWatches
@@ -38,8 +38,9 @@ from .messages import (
     ZkResponse,
     ZooKeeperError,
 )
+from .timers import OneTimer
 
-RECONNECT_BACKOFF_MS_MAX = 1000
+RETRY_MS_MAX = 1000
 PING_INTERVAL_MS_MAX = 10_000
 AUTH_RETRY_MS = 1000
 _CONNECTION_BITS = 22
@@ -70,6 +71,8 @@ class ZooKeeperClient(HandlerRegistry):
         self._server_index = -1
         self._wanted_timeout_ms = session_timeout_ms
         self._timeout_ms = session_timeout_ms  # as negotiated
+        self._backoff_ms_max = max(1, min(RETRY_MS_MAX, session_timeout_ms // 6))
+        self._attempt_ends_ms = 0
         self._requests = InFlight(max_in_flight)
         self._watches = ClientWatches()
         self._last_zxid = 0
@@ -80,7 +83,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._received = 0
         self._last_heard_ms = 0
         self._last_sent_ms = 0
-        self._timer: Timer | None = None
+        self._timer = OneTimer(host)
         self._waiters: list[Pending[bool]] = []
         self._closing: Pending[None] | None = None
         self._reinitializing: Task[None] | None = None
@@ -122,7 +125,7 @@ class ZooKeeperClient(HandlerRegistry):
     def abandon(self) -> None:
         """Stop as a crashed process does: no message, no answers; the session will expire."""
         self.state = ClientState.CLOSED
-        self._cancel_timer()
+        self._timer.cancel()
         self._requests.sent.clear()
         self._requests.waiting.clear()
         self._waiters.clear()
@@ -182,7 +185,7 @@ class ZooKeeperClient(HandlerRegistry):
             code = ZkCode.SESSIONEXPIRED
         if code is not None:
             return [lost(request, code) for request in requests]
-        batch = Batch(requests)
+        batch = Batch([self.with_watch(request) for request in requests])
         self._requests.waiting.append(batch)
         if self.state is ClientState.CONNECTED:
             self._pump()
@@ -214,18 +217,26 @@ class ZooKeeperClient(HandlerRegistry):
         self._connection_id += 1
         self._sent = 0
         self._received = 0
+        self._attempt_ends_ms = self.host.now_ms() + self._timeout_ms // len(self._servers)
+        self._ask_to_connect()
+
+    def _ask_to_connect(self) -> None:
+        """Send the request, again and again until the attempt is over: as TCP repeats its SYN."""
+        left_ms = self._attempt_ends_ms - self.host.now_ms()
+        if left_ms <= 0:
+            self._connection_lost()
+            return
         self.host.send(
             self.server,
             ConnectRequest(
                 self._connection_id, self.session_id, self._wanted_timeout_ms, self._last_zxid
             ),
         )
-        self._set_timer(self._timeout_ms / len(self._servers), self._connection_lost)
+        self._timer.set(min(left_ms, self._backoff_ms_max), self._ask_to_connect)
 
     def _reconnect_later(self) -> None:
         """Wait a random while, so that clients do not come back all at once."""
-        backoff_ms_max = min(RECONNECT_BACKOFF_MS_MAX, self._wanted_timeout_ms // 6)
-        self._set_timer(self.host.rng.uniform(0, backoff_ms_max), self._connect)
+        self._timer.set(self.host.rng.uniform(0, self._backoff_ms_max), self._connect)
 
     def _connection_lost(self) -> None:
         """The connection, or the attempt, is over: everything under way is lost."""
@@ -249,7 +260,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._timeout_ms = response.session_timeout_ms
         self.state = ClientState.CONNECTED
         self._last_heard_ms = self._last_sent_ms = self.host.now_ms()
-        self._set_timer(self._ping_interval_ms(), self._heartbeat)
+        self._timer.set(self._ping_interval_ms(), self._heartbeat)
         rearm = self._watches.rearm_request(self._last_zxid)
         if rearm is not None:
             self._transmit(self._requests.add(None, 0, rearm), rearm)
@@ -278,23 +289,9 @@ class ZooKeeperClient(HandlerRegistry):
             self._last_sent_ms = now_ms
             self.host.send(self.server, Ping(self._connection_id, number, self.session_id))
             idle_ms = 0
-        self._set_timer(
+        self._timer.set(
             max(1, min(interval_ms - idle_ms, read_timeout_ms - silent_ms)), self._heartbeat
         )
-
-    def _set_timer(self, delay_ms: float, callback: Any) -> None:
-        self._cancel_timer()
-
-        def fire() -> None:
-            self._timer = None
-            callback()
-
-        self._timer = self.host.call_later_ms(delay_ms, fire)
-
-    def _cancel_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     # --- messages in
 
@@ -366,7 +363,7 @@ class ZooKeeperClient(HandlerRegistry):
     def _end(self, state: ClientState) -> None:
         self.state = state
         self.session_id = 0
-        self._cancel_timer()
+        self._timer.cancel()
         self._connection_id += 1
         self._watches.clear()
         self._requests.fail_all(OVER[state])
@@ -381,7 +378,7 @@ class ZooKeeperClient(HandlerRegistry):
             return
         self._end(state)
         if state is ClientState.AUTH_FAILED:
-            self._set_timer(AUTH_RETRY_MS, self._reinitialize)
+            self._timer.set(AUTH_RETRY_MS, self._reinitialize)
             Task(self.run_state_callbacks("on_auth_failure"))
         else:
             self._reinitialize()

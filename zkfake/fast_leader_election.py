@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..protocol.host import Host, Timer
+from ..protocol.host import Host
 from .quorum_messages import Notification, ServerState, Vote
+from .timers import OneTimer
 
 SETTLE_MS = 200
 RESEND_MS_MIN = 200
@@ -64,7 +65,7 @@ class FastLeaderElection:
         self._is_looking = False
         self._is_settling = False
         self._resend_ms = RESEND_MS_MIN
-        self._timer: Timer | None = None
+        self._timer = OneTimer(host)
 
     @property
     def quorum(self) -> int:
@@ -86,7 +87,7 @@ class FastLeaderElection:
     def stop(self) -> None:
         """End the search without an outcome."""
         self._is_looking = False
-        self._cancel_timer()
+        self._timer.cancel()
 
     def update_epoch(self, epoch: int) -> None:
         """The leader found has opened an epoch: late joiners are told that one."""
@@ -115,8 +116,7 @@ class FastLeaderElection:
 
     def _wait(self) -> None:
         self._is_settling = False
-        self._cancel_timer()
-        self._timer = self._host.call_later_ms(self._resend_ms, self._resend)
+        self._timer.set(self._resend_ms, self._resend)
 
     def _resend(self) -> None:
         self._resend_ms = min(2 * self._resend_ms, RESEND_MS_MAX)
@@ -125,16 +125,10 @@ class FastLeaderElection:
 
     def _settle(self) -> None:
         self._is_settling = True
-        self._cancel_timer()
-        self._timer = self._host.call_later_ms(SETTLE_MS, self._settled)
+        self._timer.set(SETTLE_MS, self._settled)
 
     def _settled(self) -> None:
         self._finish(self.vote)
-
-    def _cancel_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _finish(self, vote: Vote) -> None:
         self.stop()

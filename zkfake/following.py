@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.host import Timer
 from .connections import ClientConnection
 from .links import Link
 from .messages import SessionRequest, SyncRequest
@@ -34,6 +33,7 @@ from .quorum_messages import (
     SyncMode,
     UpToDate,
 )
+from .timers import OneTimer
 
 if TYPE_CHECKING:
     from .server import ZooKeeperServer
@@ -57,7 +57,7 @@ class Following:
         self._is_synced = False  # log and epoch are the leader's
         self._synced_zxid = 0  # end of the leader's history as taken at NewLeader
         self._touched: dict[int, None] = {}
-        self._timer: Timer | None = None
+        self._timer = OneTimer(server.host)
         self._handlers: dict[type, Any] = {
             LeaderInfo: self._on_leader_info,
             SyncFollower: self._on_sync_follower,
@@ -77,17 +77,11 @@ class Following:
         self._connect()
 
     def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
 
     def _give_up(self) -> None:
         self._link.close()
         self._server.look()
-
-    def _set_timer(self, delay_ms: float, callback: Any) -> None:
-        self.stop()
-        self._timer = self._server.host.call_later_ms(delay_ms, callback)
 
     def _connect(self) -> None:
         """Open a link; a leader that does not answer yet is asked again, but not for ever."""
@@ -99,7 +93,7 @@ class Following:
         self._link.send(FollowerInfo, self._server.server_id, self._server.storage.accepted_epoch)
         delay_ms = min(CONNECT_RETRY_MS_MIN << self._attempts, CONNECT_RETRY_MS_MAX)
         self._attempts += 1
-        self._set_timer(delay_ms, self._connect)
+        self._timer.set(delay_ms, self._connect)
 
     def _check_leader(self) -> None:
         """Look for a new leader when this one is silent for too long."""
@@ -109,7 +103,7 @@ class Following:
         if silent_ms >= limit_ms:
             self._give_up()
         else:
-            self._set_timer(limit_ms - silent_ms, self._check_leader)
+            self._timer.set(limit_ms - silent_ms, self._check_leader)
 
     def on_disconnect(self, name: str) -> None:
         if name == self._leader:
@@ -133,7 +127,7 @@ class Following:
         if not self._is_accepted:
             self._is_accepted = True
             config = self._server.config
-            self._set_timer(config.tick_time_ms * config.init_limit_ticks, self._give_up)
+            self._timer.set(config.tick_time_ms * config.init_limit_ticks, self._give_up)
         self._handlers[type(message)](message)
         return True
 

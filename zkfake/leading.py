@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.host import Timer
 from .connections import ClientConnection
 from .links import Follower, Link
 from .messages import CloseSession, CreateSession, SessionRequest, SyncRequest, ZkCode
@@ -38,6 +37,7 @@ from .quorum_messages import (
     UpToDate,
 )
 from .sessions import SessionTracker
+from .timers import OneTimer
 
 if TYPE_CHECKING:
     from .server import ZooKeeperServer
@@ -64,7 +64,7 @@ class Leading:
         self._syncs: deque[tuple[int, Follower | ClientConnection, int, int]] = deque()
         """zxid to wait for, who asked, connection id, xid."""
         self._quorum_seen_ms = 0
-        self._timer: Timer | None = None
+        self._timer = OneTimer(server.host)
         self._handlers: dict[type, Any] = {
             AckEpoch: self._on_ack_epoch,
             Ack: self._on_ack,
@@ -78,14 +78,12 @@ class Leading:
     def start(self) -> None:
         config = self._server.config
         limit_ms = config.tick_time_ms * config.init_limit_ticks
-        self._timer = self._server.host.call_later_ms(limit_ms, self._give_up)
+        self._timer.set(limit_ms, self._give_up)
 
     def stop(self) -> None:
         self.is_serving = False
         self._tracker.stop()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
 
     def _give_up(self) -> None:
         for follower in self._followers.values():
@@ -232,9 +230,6 @@ class Leading:
 
     def _ping(self) -> None:
         """Ping everyone, and see to it that a quorum still answers; then again after a while."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         server = self._server
         tick_ms = server.config.tick_time_ms
         now_ms = server.host.now_ms()
@@ -249,7 +244,7 @@ class Leading:
             return
         for follower in self._followers.values():
             follower.link.send(LeaderPing)
-        self._timer = server.host.call_later_ms(self._ping_interval_ms(), self._ping)
+        self._timer.set(self._ping_interval_ms(), self._ping)
 
     def _ping_interval_ms(self) -> float:
         """Half a tick, or less when short sessions need their heartbeats carried faster."""

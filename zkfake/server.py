@@ -174,12 +174,14 @@ class ZooKeeperServer:
         if not self._running:
             return
         known = self.connections.by_id.get(request.connection_id)
+        if known is not None:
+            # Asked again: the answer was lost, or is still to come.
+            if known.session_id:
+                timeout_ms = self.storage.tree.sessions.get(known.session_id, 0)
+                known.send_connected(known.session_id, timeout_ms)
+            return
         # A server that is behind the client must not serve it, or time would run backwards.
-        if (
-            known is not None
-            or not self.role.is_serving
-            or request.last_zxid_seen > self.storage.tree.last_zxid
-        ):
+        if not self.role.is_serving or request.last_zxid_seen > self.storage.tree.last_zxid:
             self.host.send(source, ConnectionClosed(request.connection_id))
             return
         connection = self.connections.open(source, request.connection_id)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import io
 import struct
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -194,3 +197,25 @@ def kafka_python() -> Any:
         import kafka
         import kafka.protocol.broker_version_data
     return kafka
+
+
+def _sibling(name: str) -> ModuleType:
+    """A module beside this one; test folders are no packages."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def response_messages() -> ModuleType:
+    """Strategies for the responses of every API."""
+    return _sibling("response_messages")
+
+
+@pytest.fixture(scope="session")
+def response_trees() -> ModuleType:
+    """What clients must see of them."""
+    return _sibling("response_trees")

@@ -56,9 +56,7 @@ def zk() -> Driver:
 def test_a_new_node_carries_the_creating_transaction_in_its_stat(zk: Driver) -> None:
     """zxid 3 is the first after two sessions; versions start at 0."""
     response = zk(CreateRequest("/a", b"xyz"))
-    assert response == ZkResponse(
-        ZkCode.OK, "/a", Stat(3, 3, 3, 30, 30, 0, 0, 0, 0, 3, 0), zxid=3
-    )
+    assert response == ZkResponse(ZkCode.OK, "/a", Stat(3, 3, 3, 30, 30, 0, 0, 0, 0, 3, 0), zxid=3)
     assert zk.read(GetDataRequest("/a")).data == b"xyz"
 
 

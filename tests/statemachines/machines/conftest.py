@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -33,6 +35,8 @@ from fakekafka.statemachines.replica_state_machine import ReplicaStateMachine
 from fakekafka.statemachines.request_batch import ControllerBrokerRequestBatch
 from fakekafka.statemachines.transitions import PartitionState, ReplicaState
 from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
+
+sys.path.insert(0, str(Path(__file__).parent))  # for zk_fixture
 
 T = TypeVar("T")
 CONTROLLER_ID = 5

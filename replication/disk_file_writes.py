@@ -6,23 +6,22 @@ once, without a buffer of this process, so that what was appended survives ``kil
 
 from __future__ import annotations
 
-import mmap
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.record_batch import Readable, RecordBatch
+from ..protocol.values import TopicPartition
 from .checkpoints import (
+    CLEANER_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
-    CorruptCheckpoint,
     format_epochs,
+    format_offsets,
     format_topic_id,
-    parse_epochs,
-    parse_topic_id,
 )
+from .disk_file_io import FileHandles, read_file, write_atomically
 from .log_storage import LogDirectory, LogStorage
 from .segment import Segment
 from .segment_files import (
@@ -38,75 +37,14 @@ from .segment_files import (
     file_stem,
     format_aborted,
     index_entry,
-    parse_aborted,
-    scan_batches,
     time_index_entry,
 )
 
-_SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 
-class FileHandles:
-    """Files open for appending; the least recently used is closed beyond ``limit``."""
-
-    def __init__(self, limit: int = 256) -> None:
-        self._limit = limit
-        self._descriptors: OrderedDict[str, int] = OrderedDict()
-
-    def append(self, path: str, data: Readable) -> None:
-        descriptor = self._get(path)
-        written = os.write(descriptor, data)
-        while written < len(data):  # a signal or a nearly full disk
-            written += os.write(descriptor, memoryview(data)[written:])
-
-    def sync(self, path: str) -> None:
-        os.fsync(self._get(path))
-
-    def _get(self, path: str) -> int:
-        descriptor = self._descriptors.get(path)
-        if descriptor is None:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            self._descriptors[path] = descriptor
-            if len(self._descriptors) > self._limit:
-                os.close(self._descriptors.popitem(last=False)[1])
-        else:
-            self._descriptors.move_to_end(path)
-        return descriptor
-
-    def close(self, path: str) -> None:
-        descriptor = self._descriptors.pop(path, None)
-        if descriptor is not None:
-            os.close(descriptor)
-
-    def close_all(self) -> None:
-        while self._descriptors:
-            os.close(self._descriptors.popitem()[1])
-
-
-def write_atomically(path: str, data: bytes, sync: bool = True) -> None:
-    """Replace a file: write beside it, sync, rename."""
-    temporary = path + ".tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        os.write(descriptor, data)
-        if sync:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)
-
-
-def read_file(path: str) -> bytes | None:
-    """The content of a file; None if there is none."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-class FileStorage(LogStorage):
-    """The stored state of one partition in a directory of its own."""
+class FileWrites(LogStorage):
+    """The writing half of ``FileStorage``: every change goes through to the files."""
 
     __slots__ = (
         "_deleted",
@@ -191,7 +129,7 @@ class FileStorage(LogStorage):
         index, times = build_indexes(segment, self._index_interval_bytes, is_active=False)
         self._put_if_different(stem + INDEX_SUFFIX, index)
         self._put_if_different(stem + TIME_INDEX_SUFFIX, times)
-        for suffix in _SEGMENT_SUFFIXES:
+        for suffix in SEGMENT_SUFFIXES:
             self._handles.close(stem + suffix)
 
     def finish_active(self) -> None:
@@ -233,7 +171,7 @@ class FileStorage(LogStorage):
 
     def _delete_files(self, segments: Sequence[Segment], now_ms: int) -> None:
         for segment in segments:
-            for suffix in _SEGMENT_SUFFIXES:
+            for suffix in SEGMENT_SUFFIXES:
                 path = self._stem(segment) + suffix
                 self._handles.close(path)
                 self._dirty.pop(path, None)
@@ -301,6 +239,12 @@ class FileStorage(LogStorage):
         with suppress(OSError):
             os.remove(f"{self.path}/{file_stem(offset)}{SNAPSHOT_SUFFIX}")
 
+    def put_cleaned_offset(self, topic_partition: TopicPartition, offset: int) -> None:
+        super().put_cleaned_offset(topic_partition, offset)
+        path = f"{self.directory.path}/{CLEANER_CHECKPOINT}"
+        data = format_offsets(self.directory.checkpoints[CLEANER_CHECKPOINT]).encode()
+        self._guarded(lambda: write_atomically(path, data, self._sync))
+
     def cut_to(self, offset: int, index_interval_bytes: int = 4096) -> None:
         before = list(self.segments)
         super().cut_to(offset, index_interval_bytes)
@@ -308,151 +252,9 @@ class FileStorage(LogStorage):
         if self.segments:
             self._cut_files(self.segments[-1])
 
-    # -- loading ----------------------------------------------------------------------------
-
-    def load(
-        self,
-        index_interval_bytes: int,
-        file_delete_delay_ms: int,
-        recovery_point: int,
-    ) -> None:
-        """Read the directory into memory; after an unclean stop, recover it (data_plane 10.2).
-
-        Raises ``KafkaError`` KAFKA_STORAGE_ERROR, and takes the log directory offline, when a
-        checkpoint in it is corrupt or an I/O error occurs.
-        """
-        self._index_interval_bytes = index_interval_bytes
-        self._file_delete_delay_ms = file_delete_delay_ms
-        if not self.is_loaded:
-            self._guarded(lambda: self._load(recovery_point))
-            self.is_loaded = True
-
-    def unload(self) -> None:
-        """Forget what is in memory; the files stay."""
-        self.is_loaded = False
-        self.segments = []
-        self.epochs = self.epoch_starts = self.snapshots = None
-        self.has_producers = False
-        self._dirty.clear()
-        self._deleted.clear()
-
-    def _load(self, recovery_point: int) -> None:
-        os.makedirs(self.path, exist_ok=True)
-        self._tidy()
-        names = sorted(os.listdir(self.path))
-        self.segments = []
-        for name in names:
-            if name.endswith(SNAPSHOT_SUFFIX) and name[: -len(SNAPSHOT_SUFFIX)].isdigit():
-                data = read_file(f"{self.path}/{name}") or b""
-                super().put_snapshot(int(name[: -len(SNAPSHOT_SUFFIX)]), data)
-        bases = [
-            int(name[: -len(LOG_SUFFIX)])
-            for name in names
-            if name.endswith(LOG_SUFFIX) and name[: -len(LOG_SUFFIX)].isdigit()
-        ]
-        epochs = read_file(f"{self.path}/{LEADER_EPOCH_CHECKPOINT}")
-        if epochs is not None:
-            self.epochs, self.epoch_starts = parse_epochs(_text(epochs))
-        metadata = read_file(f"{self.path}/{PARTITION_METADATA}")
-        if metadata is not None:
-            self.topic_id = parse_topic_id(_text(metadata))
-        self._load_segments(bases, recovery_point)
-        end = self.segments[-1].next_offset if self.segments else 0
-        was_clean = self.directory.was_clean
-        self.flushed_offset = end if was_clean else min(end, recovery_point)
-        self.has_producers = bool(self.snapshots) or any(
-            batch.data[43] < 0x80 for segment in self.segments for batch in segment.batches
-        )
-
-    def _tidy(self) -> None:
-        """Finish or undo what a crash interrupted."""
-        names = sorted(os.listdir(self.path))
-        for name in names:
-            path = f"{self.path}/{name}"
-            if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")):
-                os.remove(path)
-            elif name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-                base = int(name.split(".", 1)[0])
-                batches, _ = scan_batches(read_file(path) or b"", base, verify=False)
-                last = batches[-1].last_offset if batches else base
-                for other in names:
-                    stem, _, suffix = other.partition(".")
-                    if f".{suffix}" in _SEGMENT_SUFFIXES and base <= int(stem) <= last:
-                        os.remove(f"{self.path}/{other}")
-                os.replace(path, path[: -len(SWAP_SUFFIX)])
-
-    def _load_segments(self, bases: list[int], recovery_point: int) -> None:
-        was_clean = self.directory.was_clean
-        for index, base in enumerate(bases):
-            next_base = bases[index + 1] if index + 1 < len(bases) else None
-            verify = not was_clean and (next_base is None or next_base > recovery_point)
-            segment, is_whole = self._load_segment(base, verify)
-            overlaps = self.segments and self.segments[-1].next_offset > base
-            if overlaps:
-                self._delete_files([segment], -1)
-                continue
-            self.segments.append(segment)
-            if verify:
-                self._recover_epochs(segment)
-            if not is_whole:
-                # Nothing after a damaged batch can be trusted.
-                self._cut_files(segment)
-                self._delete_files([Segment(later) for later in bases[index + 1 :]], -1)
-                break
-        for segment in self.segments:
-            self._cut_files(segment)
-
-    def _load_segment(self, base: int, verify: bool) -> tuple[Segment, bool]:
-        """A segment with its valid batches, and whether that is all of the file."""
-        stem = f"{self.path}/{file_stem(base)}"
-        status = os.stat(stem + LOG_SUFFIX)
-        modified_ms = status.st_mtime_ns // 1_000_000
-        segment = Segment(base, modified_ms)
-        valid = 0
-        if status.st_size:
-            with open(stem + LOG_SUFFIX, "rb") as file:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                view = memoryview(mapped)
-                try:
-                    batches, valid = scan_batches(view, base, verify)
-                finally:
-                    view.release()
-                    mapped.close()
-            segment.replace_batches(batches, modified_ms, self._index_interval_bytes)
-        aborted = parse_aborted(read_file(stem + TRANSACTION_INDEX_SUFFIX) or b"")
-        if aborted is None:
-            # Without snapshots the whole log is replayed, which builds the index anew.
-            for offset in tuple(self.snapshots or ()):
-                self.drop_snapshot(offset)
-        end = segment.next_offset
-        segment.aborted = [e for e in aborted or () if e.last_offset < end] or None
-        return segment, valid == status.st_size
-
-    def _recover_epochs(self, segment: Segment) -> None:
-        """Add the epochs of re-scanned batches that the checkpoint misses."""
-        if self.epochs is None or self.epoch_starts is None:
-            self.epochs, self.epoch_starts = [], []
-        before = len(self.epochs)
-        latest = self.epochs[-1] if self.epochs else -1
-        for batch in segment.batches:
-            epoch = batch.partition_leader_epoch
-            if epoch > latest:
-                latest = epoch
-                self.epochs.append(epoch)
-                self.epoch_starts.append(batch.base_offset)
-        if len(self.epochs) != before:
-            self.on_epochs()
-
 
 def _size(path: str) -> int | None:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
         return None
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise CorruptCheckpoint("a checkpoint is not text") from None

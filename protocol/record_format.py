@@ -1,0 +1,227 @@
+"""Message format v2 byte by byte: constants, header layout, the encoding of single records.
+
+``record_batch`` builds and reads whole batches with it (data_plane 12.1).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+MAGIC = 2
+HEADER_SIZE = 61
+LENGTH_OVERHEAD = 12
+"""Bytes before those that the batch length field counts."""
+MINIMUM_LENGTH = HEADER_SIZE - LENGTH_OVERHEAD
+CRC_START = 21
+"""The checksum covers everything from the attributes on."""
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+"""baseOffset, length, leaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
+maxTimestamp, producerId, producerEpoch, baseSequence, recordCount."""
+PREFIX = struct.Struct(">qii")
+"""baseOffset, length, leaderEpoch: what a leader rewrites; not under the checksum."""
+LENGTH = struct.Struct(">qi")
+BODY_HEADER = struct.Struct(">hiqqqhii")
+EPOCH = struct.Struct(">i")
+SHORT = struct.Struct(">h")
+LONG = struct.Struct(">q")
+INT = struct.Struct(">i")
+CRC = struct.Struct(">I")
+CONTROL_KEY = struct.Struct(">hh")
+CONTROL_VALUE = struct.Struct(">hi")
+
+CODEC_MASK = 0x07
+TIMESTAMP_TYPE_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40
+
+CREATE_TIME = 0
+LOG_APPEND_TIME = 1
+NO_TIMESTAMP = -1
+NO_SEQUENCE = -1
+SEQUENCE_MAX = 2147483647
+ABORT = 0
+COMMIT = 1
+
+Readable = bytes | bytearray | memoryview
+
+
+class CorruptBatch(ValueError):
+    """Bytes that are no batch: a size that does not fit, a wrong checksum, an unknown magic."""
+
+
+class MalformedRecords(ValueError):
+    """A batch whose checksum holds but whose records cannot be read."""
+
+
+class Record(NamedTuple):
+    """One record as its reader sees it."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class ControlMarker(NamedTuple):
+    """What the one record of a control batch says (data_plane 12.1)."""
+
+    is_commit: bool
+    coordinator_epoch: int
+
+
+def add_sequence(sequence: int, increment: int) -> int:
+    """``sequence + increment`` with Kafka's wrap from 2147483647 to 0."""
+    total = sequence + increment
+    return total if total <= SEQUENCE_MAX else total - SEQUENCE_MAX - 1
+
+
+# -- records ---------------------------------------------------------------------------------
+
+
+def _read_varint(data: Readable, position: int) -> tuple[int, int]:
+    shift = 0
+    value = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+        if shift > 63:
+            raise MalformedRecords("a varint is longer than ten bytes")
+
+
+def decode_records(
+    body: Readable,
+    position: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_time: int | None = None,
+) -> list[Record]:
+    """Decode ``count`` records from ``body`` (already decompressed) at ``position``.
+
+    Raises ``MalformedRecords`` unless they fill the body exactly.
+    """
+    found = []
+    try:
+        for _ in range(count):
+            record, position = _decode_record(
+                body, position, base_offset, base_timestamp, append_time
+            )
+            found.append(record)
+    except (IndexError, UnicodeDecodeError):
+        raise MalformedRecords(f"record {len(found)} exceeds the batch") from None
+    if position != len(body):
+        raise MalformedRecords(f"{len(body) - position} bytes follow the last of {count} records")
+    return found
+
+
+def _decode_record(
+    body: Readable, position: int, base_offset: int, base_timestamp: int, append_time: int | None
+) -> tuple[Record, int]:
+    """One record and the position after it. Varints of one byte are read in place."""
+    byte = body[position]
+    if byte < 0x80:
+        size, position = (byte >> 1) ^ -(byte & 1), position + 1
+    else:
+        size, position = _read_varint(body, position)
+    end = position + size
+    if size < 0 or end > len(body):
+        raise IndexError
+    position += 1  # attributes, unused
+    byte = body[position]
+    if byte < 0x80:
+        timestamp, position = (byte >> 1) ^ -(byte & 1), position + 1
+    else:
+        timestamp, position = _read_varint(body, position)
+    byte = body[position]
+    if byte < 0x80:
+        delta, position = (byte >> 1) ^ -(byte & 1), position + 1
+    else:
+        delta, position = _read_varint(body, position)
+    key, position = _read_bytes(body, position, end)
+    value, position = _read_bytes(body, position, end)
+    byte = body[position]
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    if byte == 0:
+        position += 1
+    else:
+        headers, position = _read_headers(body, position, end)
+    if position != end:
+        raise MalformedRecords(f"a record of {size} bytes ends {end - position} bytes early")
+    return Record(
+        base_offset + delta,
+        base_timestamp + timestamp if append_time is None else append_time,
+        key,
+        value,
+        headers,
+    ), end
+
+
+def _read_bytes(body: Readable, position: int, end: int) -> tuple[bytes | None, int]:
+    byte = body[position]
+    if byte < 0x80:
+        size, position = (byte >> 1) ^ -(byte & 1), position + 1
+    else:
+        size, position = _read_varint(body, position)
+    if size < 0:
+        return None, position
+    stop = position + size
+    if stop > end:
+        raise IndexError
+    return bytes(body[position:stop]), stop
+
+
+def _read_headers(
+    body: Readable, position: int, end: int
+) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    count, position = _read_varint(body, position)
+    if count < 0 or count > end - position:
+        raise MalformedRecords(f"a record claims {count} headers")
+    headers = []
+    for _ in range(count):
+        key, position = _read_bytes(body, position, end)
+        if key is None:
+            raise MalformedRecords("a header without a key")
+        value, position = _read_bytes(body, position, end)
+        headers.append((key.decode(), value))
+    return tuple(headers), position
+
+
+def write_varint(out: bytearray, value: int) -> None:
+    """Append a zig-zag varint (of up to 64 bits)."""
+    value = (value << 1) ^ (value >> 63)
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def write_record(out: bytearray, record: Record, offset_delta: int, time_delta: int) -> None:
+    body = bytearray(1)
+    write_varint(body, time_delta)
+    write_varint(body, offset_delta)
+    for part in (record.key, record.value):
+        if part is None:
+            body.append(1)
+        else:
+            write_varint(body, len(part))
+            body += part
+    write_varint(body, len(record.headers))
+    for name, value in record.headers:
+        encoded = name.encode()
+        write_varint(body, len(encoded))
+        body += encoded
+        if value is None:
+            body.append(1)
+        else:
+            write_varint(body, len(value))
+            body += value
+    write_varint(out, len(body))
+    out += body

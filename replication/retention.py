@@ -1,0 +1,71 @@
+"""Deletion of old segments by time, by size and below the log start (data_plane 15.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .log import Log
+from .segment import Segment
+
+_Predicate = Callable[[Segment, Segment | None], bool]
+
+
+def delete_old_segments(log: Log, now_ms: int) -> int:
+    """Delete what retention lets go and move the log start along; gives the segments deleted.
+
+    A segment goes only if all before it go and the high watermark has passed it; time and size
+    count only with cleanup policy ``delete``. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
+    """
+    log.storage.directory.check()
+    count = _delete(log, now_ms, lambda _, following: _is_below_start(log, following))
+    if log.settings.is_deleted:
+        count += _delete_by_size(log, now_ms) + _delete_by_time(log, now_ms)
+    log.storage.purge(now_ms)
+    return count
+
+
+def _is_below_start(log: Log, following: Segment | None) -> bool:
+    return following is not None and following.base_offset <= log.log_start_offset
+
+
+def _delete_by_size(log: Log, now_ms: int) -> int:
+    excess = log.size_in_bytes - log.settings.retention_bytes
+    if log.settings.retention_bytes < 0 or excess < 0:
+        return 0
+
+    def exceeds(segment: Segment, _: Segment | None) -> bool:
+        nonlocal excess
+        if excess < segment.size:
+            return False
+        excess -= segment.size
+        return True
+
+    return _delete(log, now_ms, exceeds)
+
+
+def _delete_by_time(log: Log, now_ms: int) -> int:
+    retention_ms = log.settings.retention_ms
+    if retention_ms < 0:
+        return 0
+    return _delete(
+        log, now_ms, lambda segment, _: now_ms - segment.largest_timestamp > retention_ms
+    )
+
+
+def _delete(log: Log, now_ms: int, predicate: _Predicate) -> int:
+    count = 0
+    segments = log.segments
+    for index, segment in enumerate(segments):
+        following = segments[index + 1] if index + 1 < len(segments) else None
+        end = log.log_end_offset if following is None else following.base_offset
+        is_last_and_empty = following is None and segment.size == 0
+        if log.high_watermark < end or is_last_and_empty or not predicate(segment, following):
+            break
+        count += 1
+    if not count:
+        return 0
+    if count == len(segments):
+        log.roll(now_ms)
+    log.maybe_increment_log_start_offset(segments[count].base_offset, "retention")
+    log.delete_segments(count, now_ms)
+    return count

@@ -1,0 +1,205 @@
+"""Record batches: what is built is what Kafka's clients build, and comes back as it went in."""
+
+from __future__ import annotations
+
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from fakekafka.protocol import compression
+from fakekafka.protocol.legacy_records import build_message, down_convert, parse_message, unwrap
+from fakekafka.protocol.record_batch import (
+    HEADER,
+    CorruptBatch,
+    MalformedRecords,
+    Record,
+    RecordBatch,
+    add_sequence,
+    build_batch,
+    build_control_marker,
+    parse_batches,
+    with_base_offset,
+    with_timestamps,
+)
+
+RECORDS = [
+    Record(0, 1700000000000, b"key", b"value", (("h", b"1"), ("none", None))),
+    Record(1, 1700000000007, None, b"v" * 300),
+    Record(2, 1699999999000, b"tombstone", None),
+]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_records_survive_every_codec(codec: str) -> None:
+    """A batch decodes to the records it was built from, whatever the codec."""
+    (batch,) = parse_batches(build_batch(RECORDS, compression=codec), verify=True)
+    assert batch.records() == RECORDS
+    assert compression.CODEC_IDS[codec] == batch.compression
+
+
+def test_header_fields_are_readable() -> None:
+    """Every header field has a property that reads what was built."""
+    data = build_batch(RECORDS, 0, 7, 42, 3, 100, is_transactional=True)
+    batch = RecordBatch.of(data)
+    expected = (7, 2, 42, 3, 100, 102, 3, True, False, 1700000000007, len(data))
+    assert expected == (
+        batch.partition_leader_epoch,
+        batch.magic,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.last_sequence,
+        batch.record_count,
+        batch.is_transactional,
+        batch.is_control,
+        batch.max_timestamp,
+        batch.size_in_bytes,
+    )
+
+
+def test_bytes_equal_those_of_another_implementation() -> None:
+    """aiokafka builds the very same bytes from the same records."""
+    builder = DefaultRecordBatchBuilder(2, 0, False, 9, 1, 5, 1 << 20)
+    for record in RECORDS:
+        builder.append(
+            record.offset, record.timestamp, record.key, record.value, list(record.headers)
+        )
+    expected = bytes(builder.build())
+    ours = build_batch(RECORDS, 0, HEADER.unpack_from(expected)[2], 9, 1, 5)
+    assert expected == ours
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+def test_other_implementations_read_our_compression(codec: str) -> None:
+    """aiokafka's reader understands header and checksum of compressed batches."""
+    batch = DefaultRecordBatch(build_batch(RECORDS, compression=codec))
+    assert batch.validate_crc()
+
+
+def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:
+    """A leader moves a batch to its place and the checksum still holds."""
+    moved = RecordBatch.of(with_base_offset(build_batch(RECORDS), 1000, 9))
+    assert (
+        moved.base_offset,
+        moved.last_offset,
+        moved.partition_leader_epoch,
+        moved.is_intact(),
+    ) == (1000, 1002, 9, True)
+    assert [record.offset for record in moved.records()] == [1000, 1001, 1002]
+
+
+def test_append_time_is_the_time_of_all_records() -> None:
+    """With the append-time bit set readers use the maximum timestamp for every record."""
+    batch = RecordBatch.of(with_timestamps(build_batch(RECORDS), 1, 5555))
+    assert batch.is_intact()
+    assert {5555} == {record.timestamp for record in batch.records()}
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_control_marker_round_trip(is_commit: bool) -> None:
+    """A marker says whether it commits and by which coordinator epoch."""
+    batch = RecordBatch.of(build_control_marker(5, 2, is_commit, 8, 99))
+    marker = batch.control_marker()
+    assert marker is not None
+    assert (is_commit, 8) == marker
+    assert (
+        batch.is_control,
+        batch.is_transactional,
+        batch.base_sequence,
+        batch.record_count,
+    ) == (True, True, -1, 1)
+
+
+def test_partial_batch_at_the_end_is_ignored() -> None:
+    """Cut-off bytes behind whole batches are no error."""
+    data = build_batch(RECORDS)
+    assert len(parse_batches(data + data + data[:-1])) == 2
+    assert parse_batches(data[:40]) == []
+    assert parse_batches(None) == []
+
+
+def test_damage_is_noticed() -> None:
+    """A flipped bit fails the checksum; a wrong magic or length is no batch."""
+    data = bytearray(build_batch(RECORDS))
+    data[-1] ^= 1
+    with pytest.raises(CorruptBatch, match="checksum"):
+        parse_batches(bytes(data), verify=True)
+    with pytest.raises(CorruptBatch, match="magic"):
+        parse_batches(bytes(data[:16] + b"\x07" + data[17:]))
+    with pytest.raises(CorruptBatch, match="length"):
+        parse_batches(bytes(data[:8] + b"\0\0\0\1" + data[12:]))
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_wrong_record_count_is_malformed(count: int) -> None:
+    """A count that does not match the bytes is found when the records are read."""
+    data = bytearray(build_batch(RECORDS))
+    data[57:61] = count.to_bytes(4, "big")
+    with pytest.raises(MalformedRecords):
+        RecordBatch.of(bytes(data)).records()
+
+
+def test_every_cut_of_a_body_is_malformed() -> None:
+    """No prefix of the records passes for all of them."""
+    data = build_batch(RECORDS)
+    for end in range(61, len(data)):
+        with pytest.raises(MalformedRecords):
+            RecordBatch.of(data[:end]).records()
+
+
+def test_sequences_wrap() -> None:
+    """After 2147483647 comes 0."""
+    assert add_sequence(2147483647, 1) == 0
+    assert add_sequence(2147483645, 5) == 2
+    assert add_sequence(2147483646, 1) == 2147483647
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+@pytest.mark.parametrize("payload", [b"", b"nonsense" * 9, b"\x82SNAPPY\0" + b"\xff" * 20])
+def test_garbage_is_a_corrupt_payload(codec: int, payload: bytes) -> None:
+    """No codec fails with anything but ``CorruptPayload``."""
+    try:
+        assert compression.decompress(codec, payload) == b""
+    except compression.CorruptPayload:
+        pass
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [0, 1, 2, 3])
+def test_old_message_sets_round_trip(magic: int, codec: int) -> None:
+    """Down-converted batches read back as the same keys, values and offsets."""
+    data = with_base_offset(build_batch(RECORDS, compression=codec), 70, 0)
+    old = down_convert([RecordBatch.of(data)], magic)
+    found = []
+    position = 0
+    while (message := parse_message(old, position)) is not None:
+        found += unwrap(message)
+        position += message.size
+    offsets = [70, 71, 72] if magic == 1 or not codec else [0, 1, 2]
+    times = [r.timestamp for r in RECORDS] if magic else [-1, -1, -1]
+    if magic == 0 and codec:
+        offsets = [70, 71, 72]
+    assert [(r.key, r.value) for r in RECORDS] == [(m.key, m.value) for m in found]
+    assert (offsets, times) == ([m.offset for m in found], [m.timestamp for m in found])
+
+
+def test_down_conversion_starts_at_the_offset_asked_for() -> None:
+    """DP-81: uncompressed sets of old formats begin exactly at the requested offset."""
+    batch = RecordBatch.of(build_batch(RECORDS))
+    message = parse_message(down_convert([batch], 1, 2), 0)
+    assert message is not None
+    assert (message.offset, message.key) == (2, b"tombstone")
+
+
+def test_down_conversion_leaves_markers_out_and_refuses_zstd() -> None:
+    """Markers do not exist in old formats; zstd cannot be read by their consumers."""
+    marker = RecordBatch.of(build_control_marker(1, 0, True, 0, 5))
+    assert down_convert([marker], 1) == b""
+    with pytest.raises(ValueError, match="zstd"):
+        down_convert([RecordBatch.of(build_batch(RECORDS, compression="zstd"))], 1)
+
+
+def test_damaged_old_message_is_corrupt() -> None:
+    """The checksum of v0 and v1 messages is checked."""
+    data = bytearray(build_message(0, 1, b"k", b"v", 5))
+    data[-1] ^= 1
+    with pytest.raises(CorruptBatch, match="checksum"):
+        parse_message(bytes(data), 0)

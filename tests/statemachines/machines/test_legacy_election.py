@@ -1,0 +1,86 @@
+"""Elections of the partition state machine as Kafka 0.10 did them (control_plane 6.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekafka.election.strategies import (
+    ControlledShutdown,
+    OfflinePartition,
+    PreferredReplica,
+    Reassign,
+)
+from fakekafka.protocol.control import LeaderAndIsrRequest
+from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
+from fakekafka.statemachines.errors import StateChangeFailed
+from fakekafka.statemachines.transitions import PartitionState
+from fakekafka.zkfake.messages import (
+    GetDataRequest,
+    SetDataRequest,
+)
+
+TP = TopicPartition("t", 0)
+NEW, ONLINE = PartitionState.NEW, PartitionState.ONLINE
+OFFLINE, NON_EXISTENT = PartitionState.OFFLINE, PartitionState.NON_EXISTENT
+
+
+def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: Any) -> None:
+    """Read, write, read, write: nothing is batched, nothing is a transaction."""
+    core = make_core(5, version="0.10")
+    tps = [TopicPartition("t", n) for n in range(2)]
+    for tp in tps:
+        core.assign(tp, 5)
+        core.lead(tp, -1, (5,))
+        core.put(tp, OFFLINE)
+    core.client.requests.clear()
+    outcomes = core.move(tps, ONLINE, OfflinePartition())
+    assert outcomes == {tp: LeaderAndIsr(5, 1, (5,), 1) for tp in tps}
+    kinds = [type(request) for request in core.client.requests]
+    assert kinds == [GetDataRequest, SetDataRequest] * 2
+
+
+def test_kafka_0_10_elects_uncleanly_by_default(make_core: Any) -> None:
+    """The default changed in 0.11."""
+    core = make_core(5, version="0.10")
+    core.assign(TP, 6, 5)
+    core.lead(TP, 6, (6,))
+    core.put(TP, OFFLINE)
+    core.move([TP], ONLINE, OfflinePartition())
+    assert core.stored(TP) == (5, 1, (5,), 1, 1)
+    assert core.context.unclean_leader_elections == 1
+
+
+def test_kafka_0_10_swallows_elections_not_needed(make_core: Any) -> None:
+    """The partition is set Online, nothing is written or sent."""
+    core = make_core(5, version="0.10")
+    core.assign(TP, 5)
+    core.lead(TP, 5, (5,))
+    core.put(TP, ONLINE)
+    assert core.move([TP], ONLINE, PreferredReplica()) == {TP: LeaderAndIsr(5, 0, (5,), 0)}
+    assert core.stored(TP) == (5, 0, (5,), 0, 1)
+    assert core.channels.sent == []
+
+
+def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: Any) -> None:
+    """Each strategy has its selector."""
+    core = make_core(5, 6, version="0.10")
+    core.context.update_partition_full_replica_assignment(TP, ReplicaAssignment((6, 5), (), (5,)))
+    core.run(core.zk.create_recursive("/brokers/topics/t"))
+    core.lead(TP, 5, (5, 6))
+    core.put(TP, ONLINE)
+    assert core.move([TP], ONLINE, Reassign())[TP] == LeaderAndIsr(6, 1, (5, 6), 1)
+    core.context.shutting_down_broker_ids.add(6)
+    assert core.move([TP], ONLINE, ControlledShutdown())[TP] == LeaderAndIsr(5, 2, (5,), 2)
+    core.context.shutting_down_broker_ids.add(5)
+    assert isinstance(core.move([TP], ONLINE, ControlledShutdown())[TP], StateChangeFailed)
+
+
+def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: Any) -> None:
+    """The default selector warns and changes nothing but the version."""
+    core = make_core(5, version="0.10")
+    core.assign(TP, 5)
+    core.lead(TP, 5, (5,))
+    core.put(TP, ONLINE)
+    assert core.move([TP], ONLINE)[TP] == LeaderAndIsr(5, 0, (5,), 1)
+    assert [level for level, _ in core.logged] == ["warn"]
+    assert len(core.channels.of(LeaderAndIsrRequest)) == 1

@@ -1,0 +1,250 @@
+"""Leader election by the partition state machine (control_plane sections 4 and 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.election.strategies import (
+    ControlledShutdown,
+    OfflinePartition,
+    PreferredReplica,
+)
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.statemachines.errors import ControllerMoved, StateChangeFailed
+from fakekafka.statemachines.transitions import PartitionState
+from fakekafka.zkfake.messages import (
+    GetDataRequest,
+    MultiRequest,
+    SetDataRequest,
+    ZkCode,
+    ZooKeeperError,
+)
+
+TP = TopicPartition("t", 0)
+NEW, ONLINE = PartitionState.NEW, PartitionState.ONLINE
+OFFLINE, NON_EXISTENT = PartitionState.OFFLINE, PartitionState.NON_EXISTENT
+
+
+def reads_state(request: Any) -> bool:
+    return isinstance(request, GetDataRequest) and request.path.endswith("/state")
+
+
+def sets_state(request: Any) -> bool:
+    return isinstance(request, MultiRequest) and isinstance(request.operations[1], SetDataRequest)
+
+
+def test_electing_the_current_leader_still_raises_the_epoch(core: Any) -> None:
+    """CP-9: LeaderAndIsr without is_new; the outcome is the value as written."""
+    core.assign(TP, 5)
+    core.lead(TP, 5, (5,))
+    core.put(TP, ONLINE)
+    outcomes = core.move([TP], ONLINE, PreferredReplica())
+    assert outcomes == {TP: LeaderAndIsr(5, 1, (5,), 1)}
+    assert core.stored(TP) == (5, 1, (5,), 1, 1)
+    [state] = core.channels.leader_and_isr()[5]
+    assert (state.leader_epoch, state.zk_version, state.is_new) == (1, 1, False)
+
+
+def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: Any) -> None:
+    """CP-10."""
+    core = make_core(5, 6)
+    core.context.shutting_down_broker_ids.add(5)
+    core.assign(TP, 5, 6)
+    core.lead(TP, 5, (5, 6))
+    core.put(TP, ONLINE)
+    core.move([TP], ONLINE, ControlledShutdown())
+    assert core.stored(TP) == (6, 1, (6,), 1, 1)
+    assert sorted(core.channels.leader_and_isr()) == [5, 6]
+
+
+def test_kafka_1_1_tells_only_who_stays(make_core: Any) -> None:
+    """Section 6.3: restored to both in 2.3."""
+    core = make_core(5, 6, version="1.1")
+    core.context.shutting_down_broker_ids.add(5)
+    core.assign(TP, 5, 6)
+    core.lead(TP, 5, (5, 6))
+    core.put(TP, ONLINE)
+    core.move([TP], ONLINE, ControlledShutdown())
+    assert sorted(core.channels.leader_and_isr()) == [6]
+
+
+def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Any) -> None:
+    """CP-14."""
+    core.assign(TP, 5)
+    core.lead(TP, -1, (5,))
+    core.put(TP, OFFLINE)
+    core.move([TP], ONLINE, OfflinePartition())
+    assert core.stored(TP) == (5, 1, (5,), 1, 1)
+    assert core.context.partition_state(TP) is ONLINE
+
+
+def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Any) -> None:
+    """CP-15: leader and ISR are the live replica, which alone is told."""
+    core.assign(TP, 6, 5)
+    core.lead(TP, 6, (6,))
+    core.put(TP, OFFLINE)
+    core.client.requests.clear()
+    core.move([TP], ONLINE, OfflinePartition(allow_unclean=True))
+    assert core.stored(TP) == (5, 1, (5,), 1, 1)
+    assert list(core.channels.leader_and_isr()) == [5]
+    assert not any("/config/" in getattr(r, "path", "") for r in core.client.requests)
+    assert core.context.unclean_leader_elections == 1
+
+
+@pytest.mark.parametrize(
+    ("broker_default", "override", "leader"),
+    [(False, None, 6), (True, None, 5), (False, "true", 5), (True, "false", 6)],
+)
+def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
+    make_core: Any, broker_default: bool, override: str | None, leader: int
+) -> None:
+    """CP-115, CP-116, CP-117 as far as the election decides them (section 6.1)."""
+    core = make_core(5, config={"unclean.leader.election.enable": broker_default})
+    if override is not None:
+        config = {"unclean.leader.election.enable": override}
+        core.run(core.zk.set_or_create_entity_configs("topics", "t", config))
+    core.assign(TP, 6, 5)
+    core.lead(TP, 6, (6,))
+    core.put(TP, OFFLINE)
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert core.stored(TP)[0] == leader
+    assert isinstance(outcomes[TP], LeaderAndIsr if leader == 5 else StateChangeFailed)
+    assert core.context.unclean_leader_elections == (leader == 5)
+
+
+def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Any) -> None:
+    """Only of that topic's partitions whose whole ISR is dead."""
+    other = TopicPartition("u", 0)
+    for tp in (TP, other):
+        core.assign(tp, 6, 5)
+        core.lead(tp, 6, (6,) if tp is TP else (6, 5))
+        core.put(tp, OFFLINE)
+    core.run(core.zk.create_recursive("/config/topics/t", b"not json"))
+    outcomes = core.move([TP, other], ONLINE, OfflinePartition())
+    assert isinstance(outcomes[TP], ValueError)
+    assert outcomes[other] == LeaderAndIsr(5, 1, (5,), 1)
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("lost"), ZkCode.SESSIONEXPIRED])
+def test_a_failing_read_leaves_the_partition_offline(core: Any, failure: Any) -> None:
+    """CP-16."""
+    core.assign(TP, 5)
+    core.lead(TP, -1, (5,))
+    core.put(TP, OFFLINE)
+    core.client.fail_next(reads_state, failure)
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert isinstance(outcomes[TP], Exception)
+    assert core.context.partition_state(TP) is OFFLINE
+
+
+@pytest.mark.parametrize("node", ["missing", "empty"])
+def test_a_missing_state_leaves_the_partition_offline(core: Any, node: str) -> None:
+    """CP-17: no node, or nothing in it."""
+    core.assign(TP, 5)
+    core.put(TP, OFFLINE)
+    if node == "empty":
+        core.run(core.zk.create_recursive("/brokers/topics/t/partitions/0/state"))
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert isinstance(outcomes[TP], StateChangeFailed)
+    assert core.context.partition_state(TP) is OFFLINE
+
+
+def test_an_election_without_candidate_writes_nothing(core: Any) -> None:
+    """The failure names partition and strategy; ZooKeeper keeps what it had."""
+    core.assign(TP, 6, 5)
+    core.lead(TP, 6, (6,))
+    core.put(TP, OFFLINE)
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert str(outcomes[TP]) == (
+        "Failed to elect leader for partition t-0 under strategy "
+        "OfflinePartitionLeaderElectionStrategy(false)"
+    )
+    assert core.stored(TP) == (6, 0, (6,), 0, 1)
+
+
+def test_state_written_by_a_newer_controller_is_left_alone(core: Any) -> None:
+    """Section 3.8: fenced in addition to the guard."""
+    core.assign(TP, 5)
+    core.lead(TP, -1, (5,), controller_epoch=2)
+    core.put(TP, OFFLINE)
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert isinstance(outcomes[TP], StateChangeFailed)
+    assert core.stored(TP) == (-1, 0, (5,), 0, 2)
+
+
+def test_version_conflicts_are_read_and_decided_again(make_core: Any) -> None:
+    """The ISR changed between read and write: the second round elects from the new one."""
+    core = make_core(5, 6)
+    core.assign(TP, 5, 6)
+    core.lead(TP, -1, (5, 6))
+    core.put(TP, OFFLINE)
+    raced: list[Any] = []
+
+    def race(request: Any) -> bool:
+        if sets_state(request) and not raced:
+            raced.append(request)
+            core.run(core.zk.update_partition_isr(TP, LeaderAndIsr(-1, 0, (6,), 0), 1))
+        return False
+
+    core.client.fail_next(race, ZkCode.OK)
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert outcomes == {TP: LeaderAndIsr(6, 1, (6,), 2)}
+    assert len(raced) == 1
+
+
+def test_other_write_errors_are_outcomes(core: Any) -> None:
+    """Not retried, and the state stays."""
+    core.assign(TP, 5)
+    core.lead(TP, -1, (5,))
+    core.put(TP, OFFLINE)
+    core.client.fail_next(sets_state, ZkCode.SESSIONEXPIRED)
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert isinstance(outcomes[TP], ZooKeeperError)
+    assert core.context.partition_state(TP) is OFFLINE
+
+
+@pytest.mark.parametrize("state", [NEW, OFFLINE])
+def test_a_moved_controller_changes_nothing(core: Any, state: PartitionState) -> None:
+    """CP-73: another broker raised the epoch; the exception reaches the caller."""
+    core.assign(TP, 5)
+    if state is OFFLINE:
+        core.lead(TP, -1, (5,))
+    core.put(TP, state)
+    before = core.stored(TP)
+    core.run(core.zk.set_controller_epoch(9, core.context.epoch_zk_version))
+    with pytest.raises(ControllerMoved):
+        core.move([TP], ONLINE, OfflinePartition())
+    assert core.stored(TP) == before
+    assert core.context.partition_state(TP) is state
+    assert core.channels.sent == []
+
+
+def test_an_election_needs_a_strategy(core: Any) -> None:
+    """The mistake is every partition's outcome."""
+    core.assign(TP, 5)
+    core.lead(TP, 5, (5,))
+    core.put(TP, ONLINE)
+    assert isinstance(core.move([TP], ONLINE)[TP], ValueError)
+
+
+def test_many_elections_cost_two_batches(make_core: Any) -> None:
+    """Round trips do not grow with partitions: one read and one write batch (KAFKA-5642)."""
+    core = make_core(5)
+    tps = [TopicPartition("t", n) for n in range(20)]
+    for tp in tps:
+        core.assign(tp, 5)
+        core.lead(tp, -1, (5,))
+        core.put(tp, OFFLINE)
+    batches: list[int] = []
+    send = core.client.handle_requests
+
+    class Counting:
+        async def handle_requests(self, requests: Any) -> Any:
+            batches.append(len(requests))
+            return await send(requests)
+
+    core.zk.client = Counting()
+    core.move(tps, ONLINE, OfflinePartition())
+    assert batches == [20, 20]
+    assert core.context.partitions_in_state(ONLINE) == tps

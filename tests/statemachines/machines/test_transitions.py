@@ -1,0 +1,48 @@
+"""The two state machines as tables (control_plane sections 4 and 5)."""
+
+from __future__ import annotations
+
+from fakekafka.protocol.versions import behaviour
+from fakekafka.statemachines.transitions import (
+    PARTITION_PREDECESSORS,
+    REPLICA_PREDECESSORS,
+    PartitionState,
+    ReplicaState,
+    markdown_table,
+    mermaid_diagram,
+    replica_predecessors,
+)
+
+
+def test_tables_cover_every_state_with_kafkas_numbers() -> None:
+    """Eight of sixteen and fourteen of forty-nine pairs are legal."""
+    assert list(PARTITION_PREDECESSORS) == list(PartitionState)
+    assert sum(map(len, PARTITION_PREDECESSORS.values())) == 8
+    assert list(REPLICA_PREDECESSORS) == list(ReplicaState)
+    assert sum(map(len, REPLICA_PREDECESSORS.values())) == 14
+    assert [s.value for s in PartitionState] == [0, 1, 2, 3]
+    assert [s.value for s in ReplicaState] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_before_2_3_one_pair_less() -> None:
+    """DeletionIneligible only after DeletionStarted."""
+    old = replica_predecessors(behaviour("1.1"))
+    assert sum(map(len, old.values())) == 13
+    assert old[ReplicaState.DELETION_INELIGIBLE] == (ReplicaState.DELETION_STARTED,)
+    assert replica_predecessors(behaviour("2.8")) is REPLICA_PREDECESSORS
+
+
+def test_the_diagram_has_one_arrow_per_legal_pair() -> None:
+    """In Mermaid's notation."""
+    lines = mermaid_diagram(PARTITION_PREDECESSORS).splitlines()
+    assert lines[0] == "stateDiagram-v2"
+    assert lines[1] == "    NonExistentPartition --> NewPartition"
+    assert len(lines) == 1 + 8
+
+
+def test_the_table_has_one_row_per_state() -> None:
+    """With its number and predecessors."""
+    lines = markdown_table(REPLICA_PREDECESSORS).splitlines()
+    assert lines[0] == "| target state | number | legal previous states |"
+    assert lines[5] == "| ReplicaDeletionStarted | 4 | OfflineReplica |"
+    assert len(lines) == 2 + 7

@@ -1,0 +1,53 @@
+"""A ZooKeeper and Kafka's client of it, for the tests of this folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.values import (
+    BrokerInfo,
+    EndPoint,
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    TopicPartition,
+)
+from fakekafka.protocol.versions import behaviour
+from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
+from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.zkfake.messages import CreateRequest, MultiRequest
+
+TP = TopicPartition("t", 0)
+T1, T2 = TopicPartition("t", 1), TopicPartition("t", 2)
+BROKER = BrokerInfo(1, (EndPoint("h", 9092),))
+OTHER_DATA = BrokerInfo(1, (EndPoint("elsewhere", 9092),))
+
+
+class ZkFixture:
+    """One ZooKeeper and a Kafka client of it."""
+
+    def __init__(self, version: str = "2.8", zookeeper: LocalZooKeeper | None = None) -> None:
+        self.zookeeper = LocalZooKeeper() if zookeeper is None else zookeeper
+        self.client = LocalZooKeeperClient(self.zookeeper)
+        self.zk = KafkaZkClient(self.client, behaviour(version))
+
+    def beside(self) -> ZkFixture:
+        """Another process at the same ZooKeeper."""
+        return ZkFixture(self.zk.behaviour.kafka_version, self.zookeeper)
+
+
+def with_top_level_paths() -> ZkFixture:
+    """A 2.8 client of a ZooKeeper with the top-level paths."""
+    made = ZkFixture()
+    run_now(made.zk.create_top_level_paths())
+    return made
+
+
+def decision(
+    leader: int = 1, epoch: int = 0, isr: tuple[int, ...] = (1, 2), version: int = 0
+) -> LeaderIsrAndControllerEpoch:
+    return LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, epoch, isr, version), 1)
+
+
+def is_election(request: Any) -> bool:
+    return isinstance(request, MultiRequest) and isinstance(request.operations[0], CreateRequest)

@@ -1,0 +1,89 @@
+"""Listeners: binding, refusing, coming back on the same port; on asyncio and uvloop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+
+import pytest
+from fakekafka.protocol.data import MetadataResponse
+
+METADATA = MetadataResponse((), "cluster", -1, ())
+
+
+def test_clients_connect_before_the_listener_serves(wire):
+    """The port is known and connections queue from ``bind`` on."""
+    port = wire.listener.bind()
+    early = socket.create_connection(("127.0.0.1", port))
+
+    async def test():
+        await wire.until(lambda: wire.listener.connections)
+
+    wire.run(test())
+    early.close()
+
+
+@pytest.mark.parametrize("keep_port", [False, True])
+def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(wire, keep_port):
+    """A killed broker's sockets are gone the moment it is; a started one has its port again."""
+
+    async def test():
+        client = await wire.connect()
+        await wire.until(lambda: wire.listener.connections)
+        port = wire.listener.port
+        wire.listener.close(keep_port=keep_port)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1)
+        assert await client.ended()
+        assert wire.listener.connections == ()
+        wire.listener.serve()
+        assert port == wire.listener.port
+        again = await wire.connect()
+        wire.backend.answer = lambda request: METADATA
+        again.request(3, 1, 1, topics=())
+        assert (await again.response(3, 1))[0] == 1
+
+    wire.run(test())
+
+
+def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire):
+    """No connection outlives its listener."""
+
+    async def test():
+        client = socket.create_connection(("127.0.0.1", wire.listener.port))
+        wire.listener._accept()
+        wire.listener.close()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert wire.listener.connections == ()
+        client.settimeout(2)
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+        client.close()
+
+    wire.run(test())
+
+
+def test_a_kept_port_is_not_given_to_others(wire):
+    """While a broker is down nobody else gets its port."""
+
+    async def test():
+        port = wire.listener.port
+        wire.listener.close(keep_port=True)
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+
+    wire.run(test())
+
+
+def test_a_taken_port_is_named_in_the_error(wire, make_wire):
+    """The message says which broker, which address, and what to do."""
+    from fakekafka.protocol.errors import UsageError
+
+    port = wire.listener.bind()
+    other = make_wire()
+    other.listener.port = port
+    with pytest.raises(UsageError, match=rf"broker 7 cannot listen on 127.0.0.1:{port}: .*in use"):
+        other.listener.bind()
+    other.listener.port = 0

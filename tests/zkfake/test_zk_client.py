@@ -1,0 +1,524 @@
+"""The client: watches through handlers, connection loss, expiry, heartbeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.awaiting import Pending, Task
+from fakekafka.protocol.errors import UsageError
+from fakekafka.zkfake.client import ZooKeeperClient
+from fakekafka.zkfake.handlers import StateChangeHandler
+from fakekafka.zkfake.messages import (
+    ClientPacket,
+    ConnectRequest,
+    CreateRequest,
+    DeleteRequest,
+    ExistsRequest,
+    GetChildrenRequest,
+    GetDataRequest,
+    Ping,
+    ServerPacket,
+    SetDataRequest,
+    SetWatches,
+    SyncRequest,
+    WatchEvent,
+    ZkCode,
+    ZooKeeperError,
+)
+from fakekafka.zkfake.server import ZooKeeperConfig
+
+
+class Recorder:
+    """Handler of everything that writes down what it was told."""
+
+    def __init__(self, log: list[str], name: str = "") -> None:
+        self.log = log
+        self.name = name
+
+    def on_creation(self) -> None:
+        self.log.append(f"{self.name}created")
+
+    def on_deletion(self) -> None:
+        self.log.append(f"{self.name}deleted")
+
+    def on_data_change(self) -> None:
+        self.log.append(f"{self.name}changed")
+
+    def on_child_change(self) -> None:
+        self.log.append(f"{self.name}children")
+
+
+class Sessions(StateChangeHandler):
+    def __init__(self, log: list[str], name: str = "", fail: bool = False) -> None:
+        self.log = log
+        self.name = name
+        self.fail = fail
+
+    def before_initializing_session(self) -> None:
+        self.log.append(f"{self.name}before")
+        if self.fail:
+            raise RuntimeError("a bad callback")
+
+    def after_initializing_session(self) -> None:
+        self.log.append(f"{self.name}after")
+
+    def on_auth_failure(self) -> None:
+        self.log.append(f"{self.name}auth failed")
+
+
+def codes(responses: list[Any]) -> list[ZkCode]:
+    return [response.code for response in responses]
+
+
+# --- requests
+
+
+def test_pipelined_requests_are_answered_in_order(single: Any) -> None:
+    client = single.connected()
+    requests = [CreateRequest("/a", b"0")]
+    requests += [SetDataRequest("/a", b"%d" % i, i) for i in range(30)]
+    responses = single.run(client.handle_requests(requests))
+    assert [r.stat.version for r in responses] == [0, *range(1, 31)]
+
+
+def test_no_more_requests_are_under_way_than_allowed(single: Any) -> None:
+    """Ten requests in pairs: five round trips of two milliseconds."""
+    client = single.connected(max_in_flight=2)
+    start_us = single.now_us
+    single.run(client.handle_requests([ExistsRequest("/a")] * 10))
+    assert single.now_us - start_us == 10_000
+
+
+def test_the_limit_holds_over_all_callers(single: Any) -> None:
+    client = single.connected(max_in_flight=1)
+    first = Task(client.handle_request(CreateRequest("/a")))
+    second = Task(client.handle_request(CreateRequest("/a")))
+    assert sum(isinstance(m, ClientPacket) for _, _, m in single.log) == 1
+    single.run_until(lambda: second.done)
+    assert (first.result().code, second.result().code) == (ZkCode.OK, ZkCode.NODEEXISTS)
+
+
+def test_no_requests_are_answered_at_once(single: Any) -> None:
+    client = single.connected()
+    assert single.run(client.handle_requests([])) == []
+    assert single.run(client.send_once([])) == []
+
+
+def test_sync_is_answered_with_its_path(single: Any) -> None:
+    client = single.connected()
+    response = single.run(client.handle_request(SyncRequest("/x")))
+    assert (response.code, response.path) == (ZkCode.OK, "/x")
+
+
+def test_a_client_needs_a_server(single: Any) -> None:
+    with pytest.raises(UsageError, match="at least one server"):
+        ZooKeeperClient(None, [], 6000)  # type: ignore[arg-type]
+
+
+# --- watches
+
+
+def test_exists_on_a_missing_node_arms_a_creation_watch(single: Any) -> None:
+    """CP-196."""
+    client, other = single.connected(), single.connected("other")
+    log: list[str] = []
+    client.register_change_handler("/a", Recorder(log))
+    assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.NONODE
+    single.run(other.handle_request(CreateRequest("/a")))
+    single.run(other.handle_request(SetDataRequest("/a", b"")))
+    single.run_for(10)
+    assert log == ["created"]
+
+
+def test_get_data_arms_a_watch_only_on_a_node_that_exists(single: Any) -> None:
+    client, other = single.connected(), single.connected("other")
+    log: list[str] = []
+    client.register_change_handler("/a", Recorder(log))
+    single.run(client.handle_request(GetDataRequest("/a")))
+    single.run(other.handle_request(CreateRequest("/a")))
+    single.run(client.handle_request(GetDataRequest("/a")))
+    single.run(other.handle_request(SetDataRequest("/a", b"")))
+    single.run(client.handle_request(GetDataRequest("/a")))
+    single.run(other.handle_request(DeleteRequest("/a")))
+    single.run_for(10)
+    assert log == ["changed", "deleted"]
+
+
+def test_no_watch_is_armed_without_a_handler(single: Any) -> None:
+    """CP-196: even if the request asks for one."""
+    client = single.connected()
+    single.run(client.handle_request(ExistsRequest("/a", watch=True)))
+    assert len(single.servers[1].watches) == 0
+
+
+def test_a_child_watch_is_armed_only_when_asked(single: Any) -> None:
+    """CP-196: a listing without it arms nothing and does not disturb an armed one."""
+    client, other = single.connected(), single.connected("other")
+    log: list[str] = []
+    client.register_child_change_handler("/", Recorder(log))
+    single.run(client.handle_request(GetChildrenRequest("/")))
+    single.run(other.handle_request(CreateRequest("/a")))
+    assert log == []
+    single.run(client.handle_request(GetChildrenRequest("/", watch=True)))
+    single.run(client.handle_request(GetChildrenRequest("/")))
+    single.run(other.handle_request(CreateRequest("/b")))
+    single.run(other.handle_request(CreateRequest("/c")))
+    single.run_for(10)
+    assert log == ["children"]
+
+
+def test_an_event_without_a_handler_is_ignored(single: Any) -> None:
+    client, other = single.connected(), single.connected("other")
+    log: list[str] = []
+    client.register_change_handler("/a", Recorder(log))
+    client.register_child_change_handler("/", Recorder(log))
+    single.run(client.handle_requests([ExistsRequest("/a"), GetChildrenRequest("/", watch=True)]))
+    client.unregister_change_handler("/a")
+    client.unregister_child_change_handler("/")
+    single.run(other.handle_request(CreateRequest("/a")))
+    single.run_for(10)
+    assert sum(isinstance(m, WatchEvent) for _, _, m in single.log) == 2
+    assert log == []
+
+
+def test_the_event_comes_before_the_answer_that_shows_the_change(single: Any) -> None:
+    client, other = single.connected(), single.connected("other")
+    log: list[str] = []
+    client.register_change_handler("/a", Recorder(log))
+    single.run(client.handle_request(ExistsRequest("/a")))
+    Task(other.handle_request(CreateRequest("/a", b"new")))
+
+    async def poll() -> None:
+        client.unregister_change_handler("/nothing")
+        while (await client.handle_request(GetDataRequest("/a"))).data is None:
+            pass
+        log.append("read")
+
+    single.run(poll())
+    assert log == ["created", "read"]
+
+
+def test_a_session_sees_its_own_watch_before_its_writes_answer(single: Any) -> None:
+    client = single.connected()
+    log: list[str] = []
+    client.register_change_handler("/a", Recorder(log))
+    single.run(client.handle_request(ExistsRequest("/a")))
+
+    async def write() -> None:
+        await client.handle_request(CreateRequest("/a"))
+        log.append("answered")
+
+    single.run(write())
+    assert log == ["created", "answered"]
+
+
+# --- losing the connection
+
+
+def test_requests_under_way_survive_a_lost_connection(single: Any) -> None:
+    """The create took effect, its answer was lost: the repetition finds the node there."""
+    client = single.connected()
+    single.lose = lambda source, _to, m: isinstance(m, ServerPacket)
+    task = Task(client.handle_requests([CreateRequest("/a"), GetDataRequest("/a")]))
+    single.run_for(20)
+    single.lose = lambda *_: False
+    single.run_until(lambda: task.done)
+    assert codes(task.result()) == [ZkCode.NODEEXISTS, ZkCode.OK]
+
+
+def test_after_a_connection_loss_all_later_requests_of_the_batch_are_lost(single: Any) -> None:
+    """CP-199."""
+    client = single.connected(max_in_flight=3)
+    dropped: list[int] = []
+
+    def lose_third(_source: str, _to: str, message: Any) -> bool:
+        if isinstance(message, ServerPacket) and message.xid == 3 and not dropped:
+            dropped.append(message.xid)
+            return True
+        return False
+
+    single.lose = lose_third
+    responses = single.run(client.send_once([CreateRequest(f"/{i}") for i in range(8)]))
+    assert codes(responses) == [ZkCode.OK] * 2 + [ZkCode.CONNECTIONLOSS] * 6
+    assert responses[5].path == "/5"
+
+
+def test_a_gap_in_the_packets_is_noticed_by_the_server_too(single: Any) -> None:
+    client = single.connected()
+    dropped: list[Any] = []
+
+    def lose_once(_source: str, _to: str, message: Any) -> bool:
+        if isinstance(message, ClientPacket) and not dropped:
+            dropped.append(message)
+            return True
+        return False
+
+    single.lose = lose_once
+    responses = single.run(client.handle_requests([CreateRequest("/a"), CreateRequest("/b")]))
+    assert codes(responses) == [ZkCode.OK, ZkCode.OK]
+    assert sum(isinstance(m, ConnectRequest) for _, _, m in single.log) == 2
+
+
+def test_without_a_connection_single_attempts_fail_with_the_attempt(single: Any) -> None:
+    client = single.connected()
+    single.kill(1)
+    single.run_for(5)
+    assert not client.is_connected
+    responses = single.run(client.send_once([ExistsRequest("/a"), ExistsRequest("/b")]))
+    assert codes(responses) == [ZkCode.CONNECTIONLOSS] * 2
+
+
+def test_a_restarted_server_knows_its_sessions_and_nodes(single: Any) -> None:
+    client = single.connected()
+    session_id = client.session_id
+    single.run(client.handle_request(CreateRequest("/e", b"mine", ephemeral=True)))
+    single.kill(1)
+    single.run_for(3000)
+    single.start(1)
+    single.run_until(lambda: client.is_connected)
+    assert client.session_id == session_id
+    assert single.servers[1].get("/e") == b"mine"
+
+
+def test_a_silent_connection_is_given_up_after_two_thirds_of_the_timeout(single: Any) -> None:
+    client = single.connected(session_timeout_ms=6000)
+    single.cut("client", "zk-1")
+    single.run_for(3900)
+    assert client.is_connected
+    single.run_for(200)
+    assert not client.is_connected
+
+
+def test_disconnected_is_not_expired(single: Any) -> None:
+    """The session lives on when the client is back in time."""
+    client = single.connected()
+    session_id = client.session_id
+    single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
+    single.cut("client", "zk-1")
+    single.run_for(4500)
+    assert not client.is_connected
+    single.heal()
+    single.run(client.wait_until_connected())
+    assert client.session_id == session_id
+    assert single.servers[1].children("/") == ["e"]
+
+
+def test_watches_are_armed_again_after_a_reconnection(single: Any) -> None:
+    """What changed meanwhile fires at once; what did not stays armed."""
+    client, other = single.connected(), single.connected("other")
+    log: list[str] = []
+    paths = ("/set", "/gone", "/new", "/same", "/missing")
+    for path in paths:
+        client.register_change_handler(path, Recorder(log, path + " "))
+        if path not in ("/new", "/missing"):
+            single.run(other.handle_request(CreateRequest(path)))
+        single.run(client.handle_request(ExistsRequest(path)))
+    for path in ("/", "/same", "/gone"):
+        client.register_child_change_handler(path, Recorder(log, path + " "))
+        single.run(client.handle_request(GetChildrenRequest(path, watch=True)))
+    single.cut("client", "zk-1")
+    single.run(other.handle_request(SetDataRequest("/set", b"")))
+    single.run(other.handle_request(DeleteRequest("/gone")))
+    single.run(other.handle_request(CreateRequest("/new")))
+    single.run_for(4500)
+    single.heal()
+    single.run(client.wait_until_connected())
+    single.run_for(10)
+    assert sum(isinstance(getattr(m, "request", None), SetWatches) for *_, m in single.log) == 1
+    assert log == ["/set changed", "/gone deleted", "/new created", "/ children", "/gone deleted"]
+    log.clear()
+    single.run(other.handle_request(CreateRequest("/same/child")))
+    single.run(other.handle_request(SetDataRequest("/same", b"")))
+    single.run(other.handle_request(CreateRequest("/missing")))
+    single.run_for(10)
+    assert log == ["/same children", "/same changed", "/missing created"]
+
+
+def test_an_idle_client_pings_every_third_of_its_timeout(single: Any) -> None:
+    single.connected(session_timeout_ms=6000)
+    single.run_for(19_000)
+    pings = [m for source, _, m in single.log if isinstance(m, Ping) and source == "client"]
+    assert len(pings) == 9
+
+
+def test_a_busy_client_sends_no_pings(single: Any) -> None:
+    client = single.connected(session_timeout_ms=6000)
+
+    for _ in range(20):
+        single.run(client.handle_request(ExistsRequest("/a")))
+        single.run_for(1000)
+    assert not [m for *_, m in single.log if isinstance(m, Ping)]
+
+
+def test_a_client_tries_the_next_server(network: Any) -> None:
+    """Two of the three names lead nowhere; an attempt takes a third of the timeout."""
+    network.ensemble(1)
+    network.ids = (1, 2, 3)
+    client = network.client(session_timeout_ms=6000)
+    network.run_until(lambda: client.is_connected, limit_ms=9000)
+    assert client.server == "zk-1"
+
+
+def test_packets_for_an_earlier_client_of_the_node_are_refused(single: Any) -> None:
+    """A restarted process gets what was meant for the one before: it says so, as TCP does."""
+    old = single.connected()
+    single.run(old.handle_request(CreateRequest("/a")))
+    session_id = old.session_id
+    single.crash_client("client")
+    new = single.connected()
+    assert new.session_id != session_id
+    single.servers[1].connections.by_session[session_id].send_ping()
+    single.run_for(5)
+    assert session_id not in single.servers[1].connections.by_session
+    assert new.is_connected
+
+
+def test_other_messages_are_not_the_clients(single: Any) -> None:
+    client = single.connected()
+    assert client.on_message("zk-1", "something else") is False
+
+
+# --- the end of a session
+
+
+def test_callbacks_run_around_a_new_session(single: Any) -> None:
+    """CP-197, CP-198: expiry is learnt after reconnecting; then before, new session, after."""
+    client = single.connected()
+    log: list[str] = []
+    client.register_state_change_handler("x", Sessions(log))
+    session_id = client.session_id
+    single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
+    single.servers[1].expire_session(session_id)
+    single.run_until(lambda: "after" in log)
+    single.run(client.wait_until_connected())
+    assert log == ["before", "after"]
+    assert client.session_id not in (0, session_id)
+    assert single.servers[1].children("/") == []
+
+
+def test_a_failing_callback_stops_neither_the_others_nor_the_new_session(single: Any) -> None:
+    """CP-197."""
+    client = single.connected()
+    log: list[str] = []
+    client.register_state_change_handler("bad", Sessions(log, "bad ", fail=True))
+    client.register_state_change_handler("good", Sessions(log, "good "))
+    single.servers[1].expire_session(client.session_id)
+    single.run_until(lambda: len(log) == 4)
+    single.run(client.wait_until_connected())
+    assert log == ["bad before", "good before", "bad after", "good after"]
+    assert [str(error) for error in client.callback_errors] == ["a bad callback"]
+
+
+def test_the_new_session_waits_for_the_callbacks_before_it(single: Any) -> None:
+    """Requests made meanwhile are answered SESSIONEXPIRED, or the two could wait for each other."""
+    client = single.connected()
+    gate: Pending[None] = Pending()
+
+    class Slow(StateChangeHandler):
+        async def before_initializing_session(self) -> None:
+            await gate
+
+    client.register_state_change_handler("slow", Slow())
+    single.servers[1].expire_session(client.session_id)
+    single.run_for(10_000)
+    assert not client.is_connected
+    assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.SESSIONEXPIRED
+    gate.set_result(None)
+    single.run(client.wait_until_connected())
+    assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.NONODE
+
+
+def test_every_pipelined_request_is_answered_when_the_session_expires(single: Any) -> None:
+    """CP-198: and later requests succeed on the new session."""
+    client = single.connected(max_in_flight=3)
+    log: list[str] = []
+    client.register_state_change_handler("x", Sessions(log))
+    task = Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(20)]))
+    single.run_for(5)
+    single.servers[1].expire_session(client.session_id)
+    single.run_until(lambda: task.done)
+    answers = codes(task.result())
+    made = answers.count(ZkCode.OK)
+    assert 0 < made < 20
+    assert answers == [ZkCode.OK] * made + [ZkCode.SESSIONEXPIRED] * (20 - made)
+    assert single.run(client.handle_requests([ExistsRequest("/0")]))[0].code in (
+        ZkCode.OK,
+        ZkCode.SESSIONEXPIRED,
+    )
+    single.run_until(lambda: client.is_connected)
+    assert single.run(client.handle_request(ExistsRequest("/0"))).code is ZkCode.OK
+    assert log == ["before", "after"]
+
+
+def test_the_watches_of_an_expired_session_are_gone(single: Any) -> None:
+    client, other = single.connected(), single.connected("other")
+    log: list[str] = []
+    client.register_change_handler("/a", Recorder(log))
+    single.run(client.handle_request(ExistsRequest("/a")))
+    single.servers[1].expire_session(client.session_id)
+    single.run_until(lambda: not client.is_connected)
+    single.run(client.wait_until_connected())
+    single.run(other.handle_request(CreateRequest("/a")))
+    single.run_for(10)
+    assert log == []
+
+
+def test_closing_ends_the_session_at_once(single: Any) -> None:
+    client = single.connected()
+    single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
+    before = Task(client.handle_request(ExistsRequest("/e")))
+    closed = client.close()
+    assert client.close() is closed
+    after = Task(client.handle_request(ExistsRequest("/e")))
+    single.run_until(lambda: closed.done)
+    assert before.result().code is ZkCode.OK
+    assert after.result().code is ZkCode.SESSIONEXPIRED
+    assert single.servers[1].children("/") == []
+    with pytest.raises(ZooKeeperError):
+        single.run(client.wait_until_connected())
+
+
+def test_closing_answers_what_was_not_sent_yet(single: Any) -> None:
+    client = single.connected(max_in_flight=2)
+    task = Task(client.handle_requests([ExistsRequest("/")] * 5))
+    client.close()
+    single.run_until(lambda: task.done)
+    assert codes(task.result()) == [ZkCode.OK] * 2 + [ZkCode.SESSIONEXPIRED] * 3
+
+
+def test_closing_without_a_connection_leaves_the_session_to_expire(single: Any) -> None:
+    client = single.connected()
+    single.cut("client", "zk-1")
+    single.run_for(4500)
+    assert client.close().done
+    assert len(single.servers[1].storage.tree.sessions) == 1
+    single.run_for(8000)
+    assert len(single.servers[1].storage.tree.sessions) == 0
+
+
+def test_closing_an_unstarted_client_is_fine(single: Any) -> None:
+    client = ZooKeeperClient(single.servers[1].host, ["zk-1"], 6000)
+    assert client.close().done
+
+
+def test_refused_credentials_are_reported_and_tried_again(single: Any) -> None:
+    client = single.connected()
+    log: list[str] = []
+    client.register_state_change_handler("x", Sessions(log))
+    single.servers[1].fail_authentication(client.session_id)
+    single.run_for(5)
+    assert log == ["auth failed"]
+    assert single.run(client.handle_request(ExistsRequest("/"))).code is ZkCode.AUTHFAILED
+    single.run(client.wait_until_connected())
+    assert log == ["auth failed", "before", "after"]
+
+
+def test_an_oversized_request_costs_the_connection(single: Any) -> None:
+    single.config = ZooKeeperConfig(max_packet_bytes=100)
+    single.kill(1)
+    single.start(1)
+    client = single.connected()
+    assert single.run(client.handle_request(CreateRequest("/a", b"x" * 100))).code is ZkCode.OK
+    lost = single.run(client.send_once([SetDataRequest("/a", b"x" * 101)]))
+    assert codes(lost) == [ZkCode.CONNECTIONLOSS]

@@ -1,0 +1,242 @@
+"""A standalone server: sessions and their expiry, observers, views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.errors import InvariantError
+from fakekafka.zkfake.messages import (
+    CloseSession,
+    ConnectionClosed,
+    ConnectRequest,
+    ConnectResponse,
+    CreateRequest,
+    DeleteRequest,
+    ExistsRequest,
+    MultiRequest,
+    SetDataRequest,
+    ZkCode,
+    ZooKeeperError,
+)
+from fakekafka.zkfake.quorum_messages import Notification
+from fakekafka.zkfake.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
+from fakekafka.zkfake.sessions import SessionTracker
+
+
+def test_a_crashed_clients_session_expires_between_timeout_and_a_tick_later(single: Any) -> None:
+    client = single.connected(session_timeout_ms=6000)
+    single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
+    single.crash_client("client")
+    single.run_for(5990)
+    assert single.servers[1].children("/") == ["e"]
+    single.run_for(2010)
+    assert single.servers[1].children("/") == []
+
+
+def test_heartbeats_keep_a_session(single: Any) -> None:
+    client = single.connected(session_timeout_ms=6000)
+    session_id = client.session_id
+    single.run_for(120_000)
+    assert client.session_id == session_id
+    assert client.is_connected
+
+
+def test_a_short_session_expires_soon(single: Any) -> None:
+    """The tick shrinks with the timeout, so that fast tests notice a crash fast."""
+    single.connected(session_timeout_ms=300)
+    single.crash_client("client")
+    single.run_for(400)
+    assert single.servers[1].storage.tree.sessions == {}
+
+
+def test_the_timeout_is_negotiated(single: Any) -> None:
+    single.config = ZooKeeperConfig(min_session_timeout_ms=4000)
+    single.kill(1)
+    single.start(1)
+    for name, wanted_ms in (("short", 100), ("fits", 5000), ("long", 90_000)):
+        single.connected(name, session_timeout_ms=wanted_ms)
+    assert sorted(single.servers[1].storage.tree.sessions.values()) == [4000, 5000, 40_000]
+
+
+def test_an_idle_server_has_no_timers(single: Any) -> None:
+    client = single.connected()
+    closed = client.close()
+    single.run_until(lambda: closed.done)
+    single.run_for(10_000)
+    assert single.events == []
+
+
+def test_a_server_behind_its_client_does_not_serve_it(single: Any) -> None:
+    single.deliver("x", "zk-1", ConnectRequest(5, 0, 6000, last_zxid_seen=99))
+    assert single.log[-1] == ("zk-1", "x", ConnectionClosed(5))
+
+
+def test_an_unknown_session_is_told_that_it_has_expired(single: Any) -> None:
+    single.deliver("x", "zk-1", ConnectRequest(5, 123, 6000, 0))
+    assert single.log[-1] == ("zk-1", "x", ConnectResponse(5, 0, 0))
+
+
+def test_a_session_that_connects_again_takes_its_old_connections_place(single: Any) -> None:
+    client = single.connected()
+    single.deliver("x", "zk-1", ConnectRequest(5, client.session_id, 6000, 0))
+    assert isinstance(single.log[-2][2], ConnectionClosed)
+    assert single.log[-1][2] == ConnectResponse(5, client.session_id, 6000)
+
+
+def test_session_ids_are_unique_over_servers_and_restarts(single: Any) -> None:
+    first = single.connected("a").session_id
+    second = single.connected("b").session_id
+    single.kill(1)
+    single.start(1)
+    third = single.connected("c").session_id
+    assert first < second < third
+    assert first >> 56 == 1
+
+
+def test_expiring_an_unknown_session_does_nothing(single: Any) -> None:
+    zxid = single.servers[1].last_zxid
+    single.servers[1].expire_session(42)
+    single.servers[1].fail_authentication(42)
+    assert single.servers[1].last_zxid == zxid
+
+
+def test_observers_see_every_change_with_its_zxid(single: Any) -> None:
+    seen: list[tuple[str, str, int]] = []
+    client = single.connected()
+    single.servers[1].on_apply(lambda *change: seen.append(change))
+    single.run(
+        client.handle_requests(
+            [
+                CreateRequest("/a", ephemeral=True),
+                MultiRequest((SetDataRequest("/a", b""), CreateRequest("/b"))),
+                DeleteRequest("/missing"),
+                DeleteRequest("/b"),
+            ]
+        )
+    )
+    single.servers[1].expire_session(client.session_id)
+    assert seen == [
+        ("/a", "create", 2),
+        ("/a", "set", 3),
+        ("/b", "create", 3),
+        ("/b", "delete", 5),
+        ("/a", "delete", 6),
+    ]
+    single.servers[1].on_apply(None)
+
+
+def test_views_read_the_tree_as_applied(single: Any) -> None:
+    client = single.connected()
+    single.run(client.handle_requests([CreateRequest("/a", b"1"), CreateRequest("/a/b")]))
+    server = single.servers[1]
+    assert server.get("/a") == b"1"
+    assert server.children("/a") == ["b"]
+    assert server.tree() == {"/": None, "/a": b"1", "/a/b": None}
+    assert server.stat("/a").num_children == 1
+    assert server.last_zxid == 3
+    with pytest.raises(ZooKeeperError, match="NONODE"):
+        server.get("/x")
+
+
+def test_a_stopped_server_tells_its_clients(single: Any) -> None:
+    client = single.connected()
+    single.servers[1].stop()
+    assert not single.servers[1].is_serving
+    single.run_until(lambda: not client.is_connected)
+    single.deliver("x", "zk-1", ConnectRequest(5, 0, 6000, 0))
+    single.run_for(30_000)
+    assert not client.is_connected
+
+
+def test_a_disconnected_clients_session_lives_on(single: Any) -> None:
+    client = single.connected()
+    single.servers[1].on_disconnect("client")
+    assert single.servers[1].connections.by_id == {}
+    assert client.session_id in single.servers[1].storage.tree.sessions
+
+
+def test_messages_of_others_are_not_the_servers(single: Any) -> None:
+    assert single.servers[1].on_message("x", "something") is False
+    assert single.servers[1].on_message("x", ConnectionClosed(77)) is True
+
+
+def test_a_standalone_server_takes_over_an_ensembles_storage(network: Any) -> None:
+    """What was logged and not known to be committed is applied."""
+    network.ensemble(3)
+    network.settle()
+    client = network.connected()
+    network.run(client.handle_request(CreateRequest("/a")))
+    storage = network.storages[1]
+    server = ZooKeeperServer(network.servers[1].host, 1, {1: "zk-1"}, storage)
+    network.servers[1].crash()
+    server.start()
+    assert server.is_serving
+    assert server.children("/") == ["a"]
+    assert storage.last_logged_zxid == server.last_zxid
+    server.stop()
+
+
+def test_server_ids_fit_into_session_ids(single: Any) -> None:
+    with pytest.raises(InvariantError, match="1 to 127"):
+        ZooKeeperServer(single.servers[1].host, 128, {}, ZooKeeperStorage())
+
+
+def test_reads_of_a_server_without_sessions_are_refused(single: Any) -> None:
+    """A packet of a connection that was never opened closes it."""
+    client = single.connected()
+    single.servers[1].on_disconnect("client")
+    responses = single.run(client.send_once([ExistsRequest("/")]))
+    assert [r.code for r in responses] == [ZkCode.CONNECTIONLOSS]
+
+
+# --- the tracker
+
+
+def test_only_the_earliest_bucket_has_a_timer(single: Any) -> None:
+    expired: list[int] = []
+    host = single.servers[1].host
+    tracker = SessionTracker(host, 2000, expired.append)
+    for session_id in range(1000):
+        tracker.add(session_id, 6000)
+    for _ in range(50):
+        single.run_for(100)
+        tracker.touch_all(range(500))
+    assert len(single.events) <= 2
+    single.run_for(3500)
+    assert expired == list(range(500, 1000))
+    assert 5 in tracker
+    assert 700 not in tracker
+    assert not tracker.touch(700)
+    tracker.remove(700)
+    for session_id in range(500):
+        tracker.remove(session_id)
+    single.run_for(60_000)
+    assert expired == list(range(500, 1000))
+
+
+def test_a_shorter_session_brings_the_timer_forward(single: Any) -> None:
+    expired: list[int] = []
+    tracker = SessionTracker(single.servers[1].host, 2000, expired.append)
+    tracker.add(1, 30_000)
+    tracker.add(2, 600)
+    single.run_for(900)
+    assert expired == [2]
+    tracker.stop()
+    single.run_for(60_000)
+    assert expired == [2]
+
+
+def test_one_session_closing_is_one_transaction(single: Any) -> None:
+    client = single.connected()
+    zxid = single.servers[1].last_zxid
+    single.run(client.handle_requests([CreateRequest("/a", ephemeral=True)]))
+    client.close()
+    single.run_for(5)
+    assert single.servers[1].last_zxid == zxid + 2
+    requests = [getattr(m, "request", None) for *_, m in single.log]
+    assert requests.count(CloseSession()) == 1
+
+
+def test_a_standalone_server_has_no_use_for_votes(single: Any) -> None:
+    assert not any(isinstance(m, Notification) for *_, m in single.log)

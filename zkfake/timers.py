@@ -1,0 +1,37 @@
+"""A timer that is either set for one call or not set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..protocol.host import Host, Timer
+
+
+class OneTimer:
+    """Holds at most one scheduled call; setting it again replaces that."""
+
+    __slots__ = ("_callback", "_host", "_timer")
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._timer: Timer | None = None
+        self._callback: Callable[[], object] | None = None
+
+    def set(self, delay_ms: float, callback: Callable[[], object]) -> None:
+        """Call back once after a delay, instead of whatever was scheduled."""
+        self.cancel()
+        self._callback = callback
+        self._timer = self._host.call_later_ms(delay_ms, self._fire)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._callback = None
+
+    def _fire(self) -> None:
+        callback = self._callback
+        self._timer = None
+        self._callback = None
+        if callback is not None:
+            callback()
