@@ -14,13 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..protocol.errors import KafkaError
 from ..protocol.host import Timer
 from ..protocol.values import TopicPartition
+from .cleaner import compact
 from .control_requests import ControlRequestHandling
 from .fetch import FetchHandling
 from .offsets import OffsetsHandling
 from .partition import Partition
 from .produce import ProduceHandling
+from .retention import delete_old_segments
 
 INITIAL_TASK_DELAY_MS = 30000
 PRODUCER_ID_CHECK_MS = 600000
@@ -141,10 +144,33 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
                 log.remove_expired_producers(now_ms, expiration_ms)
 
     def apply_retention(self) -> None:
-        """Delete old segments."""
+        """Delete segments that retention lets go, on leaders and followers (data_plane 15.8)."""
+        now_ms = self.host.now_ms()
+        for name, partition in tuple(self._partitions.items()):
+            log = partition.log
+            if log is None:
+                continue
+            log_start_offset = log.log_start_offset
+            try:
+                delete_old_segments(log, now_ms)
+            except (KafkaError, OSError) as error:
+                self.on_storage_failure(name, error)
+                continue
+            if log.log_start_offset != log_start_offset:
+                self.fetcher_manager.log_start_changed(name)
+                self.delete_purgatory.check_and_complete(name)
 
     def clean_logs(self) -> None:
-        """Compact."""
+        """Compact the logs of compacted topics that are dirty enough."""
+        now_ms = self.host.now_ms()
+        for name, partition in tuple(self._partitions.items()):
+            log = partition.log
+            if log is None or not log.settings.is_compacted:
+                continue
+            try:
+                compact(log, now_ms)
+            except (KafkaError, OSError) as error:
+                self.on_storage_failure(name, error)
 
     # -- failures ---------------------------------------------------------------------------
 

@@ -55,9 +55,13 @@ def replicas_identical(cluster: ClusterBase, topics: Iterable[str]) -> Verdict:
 
 
 def partition_count(cluster: ClusterBase, topic: str) -> int:
-    """How many partitions the active controller knows of a topic."""
-    context = cluster.controller._require().context
-    return len(context.partitions_for_topic(topic))
+    """How many partitions of a topic the living brokers know."""
+    caches = [
+        process.broker.metadata_cache
+        for process in cluster.processes.values()
+        if process.broker is not None
+    ]
+    return max((cache.partition_count(topic) for cache in caches), default=0)
 
 
 def fully_replicated(cluster: ClusterBase, topics: Iterable[str]) -> bool:

@@ -134,13 +134,13 @@ class ControllerHandle:
     def partition_state(self, topic: str, partition: int) -> str:
         """State in the partition state machine, such as ``OnlinePartition``."""
         state = self._require().context.partition_state(TopicPartition(topic, partition))
-        return str(getattr(state, "value_name", getattr(state, "name", state)))
+        return str(state)
 
     def replica_state(self, topic: str, partition: int, broker_id: int) -> str:
         """State in the replica state machine, such as ``OnlineReplica``."""
         replica = PartitionReplica(topic, partition, broker_id)
         state = self._require().context.replica_state(replica)
-        return str(getattr(state, "value_name", getattr(state, "name", state)))
+        return str(state)
 
     @property
     def metrics(self) -> dict[str, Any]:

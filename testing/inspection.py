@@ -17,11 +17,18 @@ from ..protocol.data import (
 )
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.record_batch import Record, build_batch
-from ..protocol.values import PartitionReplica, TopicPartition
+from ..protocol.values import (
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    PartitionReplica,
+    ReplicaAssignment,
+    TopicPartition,
+)
 from .views import PartitionView, ReplicaView
 
 if TYPE_CHECKING:
     from ..actors.broker import Broker
+    from ..protocol.control import UpdateMetadataPartitionState
     from .base import ClusterBase
 
 _TIMEOUT_MS = 30000
@@ -36,16 +43,29 @@ class Inspection:
     """Mixed into ``Cluster`` and ``Simulation``."""
 
     def topics(self: ClusterBase) -> list[str]:
-        """Names of all topics as the active controller knows them, sorted."""
-        context = self.controller._require().context
-        return sorted(context.all_topics)
+        """Names of all topics as the active controller knows them, sorted.
+
+        While no controller is active: as the brokers know them.
+        """
+        controller = self.controller._active()
+        if controller is not None:
+            return sorted(controller.context.all_topics)
+        caches = [p.broker.metadata_cache for p in self.processes.values() if p.broker is not None]
+        return sorted({topic for cache in caches for topic in cache.topics()})
 
     def partition(self: ClusterBase, topic: str, partition: int) -> PartitionView:
-        """A snapshot of a partition; ``UsageError`` when it does not exist."""
+        """A snapshot of a partition; ``UsageError`` when it does not exist.
+
+        While no controller is active it shows the newest that a living broker has heard, and
+        its states are empty.
+        """
         key = TopicPartition(topic, partition)
-        controller = self.controller._require()
-        process = self.processes[controller.broker_id].process
-        facts = self._in_process(process, lambda: _controller_facts(controller, key))
+        controller = self.controller._active()
+        if controller is not None:
+            process = self.processes[controller.broker_id].process
+            facts = self._in_process(process, lambda: _controller_facts(controller, key))
+        else:
+            facts = _metadata_facts(self._newest_metadata(key))
         if facts is None:
             raise UsageError(f"there is no partition {key}; topics are {self.topics()}")
         assignment, leadership, state, states = facts
@@ -199,13 +219,19 @@ class Inspection:
 
     def _leader_in_metadata(self: ClusterBase, where: TopicPartition) -> int | None:
         """The leader with the newest epoch any living broker has heard of."""
+        newest = self._newest_metadata(where)
+        return newest.leader if newest is not None and newest.leader >= 0 else None
+
+    def _newest_metadata(
+        self: ClusterBase, where: TopicPartition
+    ) -> UpdateMetadataPartitionState | None:
         newest = None
         for process in self.processes.values():
             broker = process.broker
             state = None if broker is None else broker.metadata_cache.partition_state(where)
             if state is not None and (newest is None or state.leader_epoch > newest.leader_epoch):
                 newest = state
-        return newest.leader if newest is not None and newest.leader >= 0 else None
+        return newest
 
 
 def _controller_facts(controller: Any, key: TopicPartition) -> Any:
@@ -227,8 +253,18 @@ def _controller_facts(controller: Any, key: TopicPartition) -> Any:
     )
 
 
+def _metadata_facts(state: UpdateMetadataPartitionState | None) -> Any:
+    if state is None:
+        return None
+    leadership = LeaderIsrAndControllerEpoch(
+        LeaderAndIsr(state.leader, state.leader_epoch, state.isr, state.zk_version),
+        state.controller_epoch,
+    )
+    return ReplicaAssignment(state.replicas), leadership, "", {}
+
+
 def _state_name(state: Any) -> str:
-    return str(getattr(state, "value_name", getattr(state, "name", state)))
+    return str(state)
 
 
 def _stored_batches(broker: Broker, key: TopicPartition) -> list[Any]:

@@ -28,7 +28,6 @@ from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
     FetchPartition,
     FetchRequest,
-    FetchResponse,
     ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
     ProducePartition,

@@ -375,3 +375,36 @@ def test_unknown_selector_class_fails_the_start() -> None:
     """DP-45: a broker configured with an unknown selector class does not start."""
     with pytest.raises(UsageError):
         ReplicaCluster("2.8", 1, config={"replica.selector.class": "no.such.Class"})
+
+
+# -- retention and compaction -------------------------------------------------------------------
+
+
+def test_retention_runs_by_the_clock() -> None:
+    """DP-28: old segments below the high watermark go when the check comes round, no others."""
+    cluster = led(topic={"segment.bytes": "100", "retention.ms": "1000"})
+    cluster.replicate(1)
+    cluster.produce(0, *"abcd")
+    cluster.fetch(0, 2, replica_id=1, log_start_offset=0)
+    cluster.clock.advance(30000)
+    assert cluster[0].log().log_start_offset == 2
+    assert cluster[0].log_end_offset() == 4
+
+
+def test_compaction_runs_by_the_clock() -> None:
+    """A compacted topic is cleaned in the background; the last value of a key stays."""
+    from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
+    from fakekafka.protocol.record_batch import Record, build_batch
+
+    cluster = led(brokers=1, topic={"cleanup.policy": "compact", "segment.bytes": "100"})
+    for value in range(6):
+        records = build_batch([Record(0, cluster.clock.now_ms, b"k", b"v%d" % value)])
+        cluster[0].manager.append_records(
+            ProduceRequest(1, 1000, (ProducePartition(TP, records),)),
+            INTERNAL_CONTEXT,
+            lambda response: None,
+        )
+    cluster.clock.advance(15000)
+    values = [record.value for record in cluster[0].log().records()]
+    assert values == [b"v4", b"v5"]
+    assert cluster[0].log_end_offset() == 6

@@ -319,9 +319,8 @@ def test_fetch_inside_a_newer_epoch_naming_the_older_one() -> None:
 
 
 def transactional(cluster, *values, sequence=0):
-    from test_replica_manager_produce import send
-
     from replica_cluster import encode
+    from test_replica_manager_produce import send
 
     records = encode(
         *values, producer_id=9, producer_epoch=0, base_sequence=sequence, is_transactional=True

@@ -1,0 +1,401 @@
+"""CreateTopics, DeleteTopics and CreatePartitions (control_plane 10, data_plane 15.5 and 15.6).
+
+Source: Kafka's ``ZkAdminManager`` and ``AdminZkClient``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..election.assignment import (
+    assign_added_partitions,
+    assign_replicas_to_brokers,
+    broker_metadatas,
+)
+from ..protocol import znodes
+from ..protocol.admin import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    NewPartitions,
+    NewTopic,
+    TopicResult,
+)
+from ..protocol.config import validate_topic_config
+from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition
+from ..zkfake.messages import ZkCode, ZooKeeperError
+from .config_entries import ConfigValues
+from .topic_ids import random_topic_id
+from .topic_names import colliding_topic, has_collision_characters, validate_topic_name
+
+if TYPE_CHECKING:
+    from .admin_manager import AdminManager
+
+_Assignment = dict[int, tuple[int, ...]]
+
+
+class TopicAdmin:
+    """Validates and carries out what clients ask about topics; only the controller may."""
+
+    def __init__(self, admin: AdminManager) -> None:
+        self._admin = admin
+
+    # --- CreateTopics
+
+    async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        """Create what is valid, each topic by itself, then wait for leaders."""
+        if not self._admin.controller.is_active:
+            return CreateTopicsResponse(_not_controller([t.name for t in request.topics]))
+        repeated = _repeated([topic.name for topic in request.topics])
+        values = await self._admin.config_values()
+        results: dict[int, TopicResult] = {}
+        for position, topic in enumerate(request.topics):
+            try:
+                if topic.name in repeated:
+                    raise _found_twice()
+                results[position] = await self._create(topic, request.validate_only, values)
+            except KafkaError as error:
+                results[position] = TopicResult(topic.name, error.code, error.message)
+        if not request.validate_only:
+            created = [r for r in results.values() if r.error == ErrorCode.NONE]
+            counts = {result.name: range(result.partitions) for result in created}
+            late = await self._without_leaders(counts, request.timeout_ms)
+            results = {p: _timed_out_if(r, r.name in late) for p, r in results.items()}
+        return CreateTopicsResponse(tuple(results.values()))
+
+    async def _create(
+        self, topic: NewTopic, validate_only: bool, values: ConfigValues
+    ) -> TopicResult:
+        name = topic.name
+        if self._admin.metadata.contains_topic(name):
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        null = [key for key, value in topic.config if value is None]
+        if null:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Null value not supported for topic configs : {','.join(null)}",
+            )
+        assignment = self._assign(topic)
+        config = {key: value for key, value in topic.config if value is not None}
+        await self._validate(name, assignment, config)
+        topic_id = ""
+        if self._admin.behaviour.topic_ids:
+            topic_id = random_topic_id(self._admin.host.rng)
+        if not validate_only:
+            await self._write(name, assignment, config, topic_id)
+        return TopicResult(
+            name,
+            ErrorCode.NONE,
+            None,
+            "" if validate_only else topic_id,
+            len(assignment),
+            len(assignment[0]),
+            tuple(config.items()),
+            values.topic_entries(config),
+        )
+
+    def _assign(self, topic: NewTopic) -> _Assignment:
+        if topic.assignment:
+            if topic.partitions != -1 or topic.replication_factor != -1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                    "Both cannot be used at the same time.",
+                )
+            if len({number for number, _ in topic.assignment}) < len(topic.assignment):
+                raise _bad_assignment("a partition is assigned twice")
+            return dict(topic.assignment)
+        config = self._admin.config
+        partitions = topic.partitions
+        factor = topic.replication_factor
+        # In the order the brokers were announced, as Kafka does: not sorted.
+        brokers = [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
+        return assign_replicas_to_brokers(
+            brokers,
+            config["num.partitions"] if partitions == -1 else partitions,
+            config["default.replication.factor"] if factor == -1 else factor,
+            rng=self._admin.host.rng,
+        )
+
+    async def _validate(
+        self, name: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str]
+    ) -> None:
+        """Raises ``KafkaError``, in the order of ``AdminZkClient.validateTopicCreate``."""
+        validate_topic_name(name)
+        zk = self._admin.zk
+        if await zk.topic_exists(name):
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        if has_collision_characters(name):
+            topics = await zk.get_all_topics_in_cluster()
+            if name in topics:  # created since the check: a topic does not collide with itself
+                raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+            other = colliding_topic(name, topics)
+            if other is not None:
+                raise KafkaError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Topic '{name}' collides with existing topics: {other}",
+                )
+        validate_assignment(assignment)
+        try:
+            validate_topic_config(config)
+        except ValueError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+
+    async def _write(
+        self, name: str, assignment: _Assignment, config: Mapping[str, str], topic_id: str
+    ) -> None:
+        """Configuration first: a broker that creates the log must find it."""
+        zk = self._admin.zk
+        await zk.set_or_create_entity_configs(znodes.TOPICS, name, config)
+        replicas = {number: ReplicaAssignment(r) for number, r in assignment.items()}
+        try:
+            await zk.create_topic_assignment(name, replicas, topic_id or None)
+        except ZooKeeperError as error:
+            if error.code != ZkCode.NODEEXISTS:
+                raise
+            raise KafkaError(
+                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."
+            ) from None
+
+    async def _without_leaders(
+        self, partitions: Mapping[str, Sequence[int]], timeout_ms: int
+    ) -> frozenset[str]:
+        """Wait until partitions have leaders in the local metadata; topics where some have none.
+
+        Without a positive timeout nobody waits, and every topic counts as late.
+        """
+        if timeout_ms <= 0:
+            return frozenset(partitions)
+        waiting = [TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers]
+        await self._admin.wait(self._drain(waiting, self._has_leader), timeout_ms)
+        return frozenset(tp.topic for tp in waiting if not self._has_leader(tp))
+
+    def _has_leader(self, topic_partition: TopicPartition) -> bool:
+        state = self._admin.metadata.partition_state(topic_partition)
+        return state is not None and state.leader != NO_LEADER
+
+    @staticmethod
+    def _drain(
+        waiting: list[TopicPartition], is_done: Callable[[TopicPartition], bool]
+    ) -> Callable[[], bool]:
+        """A predicate that looks at no partition again once it is done."""
+
+        def all_done() -> bool:
+            while waiting and is_done(waiting[-1]):
+                waiting.pop()
+            return not waiting
+
+        return all_done
+
+    # --- DeleteTopics
+
+    async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        """Mark topics for deletion, then wait until they are gone from the local metadata."""
+        admin = self._admin
+        ids = [(admin.metadata.topic_name(i), i) for i in request.topic_ids]
+        asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics] + ids
+        if not admin.controller.is_active:
+            return DeleteTopicsResponse(_refused(asked, ErrorCode.NOT_CONTROLLER))
+        if not admin.config["delete.topic.enable"]:
+            return DeleteTopicsResponse(_refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
+        repeated = _repeated([name for name, _ in asked if name is not None])
+        results: list[TopicResult] = []
+        for name, topic_id in asked:
+            try:
+                if name is None:
+                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no such topic.")
+                if name in repeated:
+                    raise _found_twice()
+                await self._mark_for_deletion(name)
+                results.append(TopicResult(name, ErrorCode.NONE, None, topic_id))
+            except KafkaError as error:
+                results.append(TopicResult(name or "", error.code, error.message, topic_id))
+        marked = [result.name for result in results if result.error == ErrorCode.NONE]
+        late = await self._still_there(marked, request.timeout_ms)
+        return DeleteTopicsResponse(tuple(_timed_out_if(r, r.name in late) for r in results))
+
+    async def _mark_for_deletion(self, name: str) -> None:
+        """Raises ``KafkaError`` (UNKNOWN_TOPIC_OR_PARTITION); marked already is fine."""
+        zk = self._admin.zk
+        if not self._admin.metadata.contains_topic(name) or not await zk.topic_exists(name):
+            raise _unknown_topic(name)
+        try:
+            await zk.create_delete_topic_path(name)
+        except ZooKeeperError as error:
+            if error.code != ZkCode.NODEEXISTS:
+                raise
+
+    async def _still_there(self, topics: Sequence[str], timeout_ms: int) -> frozenset[str]:
+        if timeout_ms <= 0:
+            return frozenset(topics)
+        metadata = self._admin.metadata
+        await self._admin.wait(
+            lambda: not any(metadata.contains_topic(topic) for topic in topics), timeout_ms
+        )
+        return frozenset(topic for topic in topics if metadata.contains_topic(topic))
+
+    # --- CreatePartitions
+
+    async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+        """Grow topics, each by itself, then wait for the new partitions' leaders."""
+        if not self._admin.controller.is_active:
+            return CreatePartitionsResponse(_not_controller([t.name for t in request.topics]))
+        repeated = _repeated([topic.name for topic in request.topics])
+        results: list[TopicResult] = []
+        added: dict[str, Sequence[int]] = {}
+        for topic in request.topics:
+            try:
+                if topic.name in repeated:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+                added[topic.name] = await self._grow(topic, request.validate_only)
+                results.append(TopicResult(topic.name, ErrorCode.NONE, None, "", topic.count))
+            except KafkaError as error:
+                results.append(TopicResult(topic.name, error.code, error.message))
+        if not request.validate_only:
+            late = await self._without_leaders(added, request.timeout_ms)
+            results = [_timed_out_if(r, r.name in late) for r in results]
+        return CreatePartitionsResponse(tuple(results))
+
+    async def _grow(self, topic: NewPartitions, validate_only: bool) -> Sequence[int]:
+        """Numbers of the partitions added; raises ``KafkaError``."""
+        zk, name = self._admin.zk, topic.name
+        found = await zk.get_replica_assignment_and_topic_ids_for_topics([name])
+        if not found:
+            raise _unknown_topic(name)
+        if await zk.is_topic_marked_for_deletion(name):
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion."
+            )
+        full = dict(found[0].assignment)
+        if any(assignment.is_being_reassigned for assignment in full.values()):
+            raise KafkaError(
+                ErrorCode.REASSIGNMENT_IN_PROGRESS,
+                f"A partition reassignment is in progress for the topic '{name}'.",
+            )
+        _check_count(topic.count, len(full))
+        existing = {tp.partition: assignment.replicas for tp, assignment in full.items()}
+        racks = broker_metadatas(
+            [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
+        )
+        increment = topic.count - len(full)
+        if topic.assignment:
+            added = validate_added(
+                topic.assignment, existing, increment, [broker_id for broker_id, _ in racks]
+            )
+        else:
+            added = assign_added_partitions(existing, racks, increment)
+        if not validate_only:
+            for number, replicas in added.items():
+                full[TopicPartition(name, number)] = ReplicaAssignment(tuple(replicas))
+            await zk.set_topic_assignment(name, found[0].topic_id, full)
+        return list(added)
+
+
+# --- checks
+
+
+def validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
+    """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
+
+    Brokers that are not there are fine: ZooKeeper-mode Kafka does not look.
+    """
+    if len({len(replicas) for replicas in assignment.values()}) != 1:
+        raise _bad_assignment("All partitions should have the same number of replicas")
+    for replicas in assignment.values():
+        if len(set(replicas)) != len(replicas):
+            raise _bad_assignment(f"Duplicate replica assignment found: {dict(assignment)}")
+        if not replicas:
+            raise _bad_assignment("a partition without replicas")
+    if sorted(assignment) != list(range(len(assignment))):
+        raise _bad_assignment("partitions should be a consecutive 0-based integer sequence")
+
+
+def validate_added(
+    lists: Sequence[Sequence[int]],
+    existing: Mapping[int, Sequence[int]],
+    increment: int,
+    broker_ids: Sequence[int],
+) -> _Assignment:
+    """A manual assignment of added partitions; raises ``KafkaError``."""
+    unknown = sorted({r for replicas in lists for r in replicas if r not in broker_ids})
+    if unknown:
+        raise _bad_assignment(f"Unknown broker(s) in replica assignment: {unknown}.")
+    if len(lists) != increment:
+        raise _bad_assignment(
+            f"Increasing the number of partitions by {increment} but {len(lists)} assignments "
+            "provided."
+        )
+    if 0 not in existing:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            "Unexpected existing replica assignment, partition id 0 is missing",
+        )
+    factor = len(existing[0])
+    for replicas in lists:
+        if not replicas:
+            raise _bad_assignment("Cannot have replication factor of 0 for a partition.")
+        if len(set(replicas)) != len(replicas):
+            raise _bad_assignment(f"Duplicate brokers not allowed in replica assignment: {replicas}")
+        if len(replicas) != factor:
+            raise _bad_assignment(
+                f"Inconsistent replication factor between partitions, partition 0 has {factor} "
+                f"while {list(replicas)} has {len(replicas)}."
+            )
+    first = len(existing)
+    return {first + position: tuple(replicas) for position, replicas in enumerate(lists)}
+
+
+def _check_count(wanted: int, current: int) -> None:
+    if wanted == current:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions."
+        )
+    if wanted < current:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic currently has {current} partitions, which is higher than the requested "
+            f"{wanted}.",
+        )
+
+
+def _bad_assignment(text: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+
+
+def _unknown_topic(name: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+    )
+
+
+def _found_twice() -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+
+
+def _repeated(names: Sequence[str]) -> frozenset[str]:
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for name in names:
+        (repeated if name in seen else seen).add(name)
+    return frozenset(repeated)
+
+
+def _not_controller(names: Sequence[str]) -> tuple[TopicResult, ...]:
+    return _refused([(name, "") for name in names], ErrorCode.NOT_CONTROLLER)
+
+
+def _refused(
+    asked: Sequence[tuple[str | None, str]], error: ErrorCode
+) -> tuple[TopicResult, ...]:
+    return tuple(TopicResult(name or "", error, None, topic_id) for name, topic_id in asked)
+
+
+def _timed_out_if(result: TopicResult, is_late: bool) -> TopicResult:
+    if result.error != ErrorCode.NONE or not is_late:
+        return result
+    return TopicResult(result.name, ErrorCode.REQUEST_TIMED_OUT, None, result.topic_id)

@@ -1,0 +1,259 @@
+"""Delayed operations and the timing wheel that ends them."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import pytest
+from fakekafka.replication.purgatory import DelayedOperation, Purgatory
+from fakekafka.replication.timing_wheel import HierarchicalTimingWheel, TimerTask, WheelTimer
+
+
+class Operation(DelayedOperation):
+    """Completes once told that it may; counts what happens to it."""
+
+    __slots__ = ("completions", "expirations", "may_complete", "then")
+
+    def __init__(self, delay_ms: int = 10_000, then: Any = None) -> None:
+        super().__init__(delay_ms)
+        self.may_complete = False
+        self.completions = 0
+        self.expirations = 0
+        self.then = then
+
+    def try_complete(self) -> bool:
+        return self.may_complete and self.force_complete()
+
+    def on_complete(self) -> None:
+        self.completions += 1
+        if self.then is not None:
+            self.then()
+
+    def on_expiration(self) -> None:
+        self.expirations += 1
+
+
+@pytest.fixture
+def purgatory(clock: Any) -> Purgatory:
+    return Purgatory("Test", WheelTimer(clock), 1000)
+
+
+def watch(purgatory: Purgatory, *keys: str, delay_ms: int = 10_000) -> Operation:
+    operation = Operation(delay_ms)
+    assert not purgatory.try_complete_else_watch(operation, keys)
+    return operation
+
+
+def test_poke_counts_what_it_completed(purgatory: Purgatory) -> None:
+    """DP-100: only operations completed by that call count; a second call finds none."""
+    first, second = watch(purgatory, "a"), watch(purgatory, "b")
+    assert purgatory.check_and_complete("a") == 0
+    first.may_complete = second.may_complete = True
+    assert purgatory.check_and_complete("a") == 1
+    assert purgatory.check_and_complete("a") == 0
+    assert purgatory.check_and_complete("b") == 1
+    assert (first.completions, second.completions) == (1, 1)
+
+
+def test_satisfied_operation_is_never_watched(purgatory: Purgatory) -> None:
+    """An operation whose condition holds completes at once and leaves no trace."""
+    operation = Operation()
+    operation.may_complete = True
+    assert purgatory.try_complete_else_watch(operation, ("a",))
+    assert (purgatory.delayed_count, purgatory.watched_count, operation.completions) == (0, 0, 1)
+
+
+def test_operation_needs_a_key(purgatory: Purgatory) -> None:
+    """Without a key nobody could ever complete it."""
+    with pytest.raises(ValueError, match="at least one key"):
+        purgatory.try_complete_else_watch(Operation(), ())
+
+
+def test_expiry_waits_for_the_delay(purgatory: Purgatory, clock: Any) -> None:
+    """DP-101: not before the delay, and others are left alone."""
+    early, late = watch(purgatory, "a", delay_ms=200), watch(purgatory, "a", delay_ms=5000)
+    clock.advance(199)
+    assert early.expirations == 0
+    clock.advance(1)
+    assert (early.expirations, early.completions) == (1, 1)
+    assert (late.expirations, late.is_completed) == (0, False)
+    assert purgatory.delayed_count == 1
+
+
+def test_counts_of_watched_and_delayed(purgatory: Purgatory) -> None:
+    """DP-102: completed operations linger under their other keys until these are touched."""
+    first = watch(purgatory, "1")
+    second = watch(purgatory, "1", "2")
+    third = watch(purgatory, "1", "2", "3")
+    assert (purgatory.delayed_count, purgatory.watched_count) == (3, 6)
+    second.may_complete = True
+    assert purgatory.check_and_complete("2") == 1
+    assert (purgatory.delayed_count, purgatory.watched_count) == (2, 5)
+    third.may_complete = True
+    assert purgatory.check_and_complete("3") == 1
+    assert (purgatory.delayed_count, purgatory.watched_count) == (1, 4)
+    purgatory.check_and_complete("2")
+    assert purgatory.watched_count == 3
+    purgatory.check_and_complete("1")
+    assert purgatory.watched_count == 1
+    first.may_complete = True
+    assert purgatory.check_and_complete("1") == 1
+    assert (purgatory.delayed_count, purgatory.watched_count) == (0, 0)
+
+
+def test_purge_follows_the_interval(clock: Any) -> None:
+    """DP-102: more completions than the interval sweep the lists of what lingers."""
+    purgatory = Purgatory("Test", WheelTimer(clock), 3)
+    for number in range(4):
+        operation = watch(purgatory, "poked", f"other-{number}")
+        operation.may_complete = True
+        purgatory.check_and_complete("poked")
+    assert purgatory.watched_count == 4
+    watch(purgatory, "last")
+    assert purgatory.watched_count == 1
+
+
+def test_cancelled_operations_are_handed_back(purgatory: Purgatory, clock: Any) -> None:
+    """DP-103: cancelling gives the operations of a key and shrinks the counts."""
+    first, second = watch(purgatory, "a"), watch(purgatory, "a")
+    watch(purgatory, "b")
+    assert purgatory.cancel_for_key("a") == [first, second]
+    assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
+    assert purgatory.cancel_for_key("unknown") == []
+    clock.advance(20_000)
+    assert (first.completions, second.expirations) == (0, 0)
+
+
+def test_pokes_within_a_completion_are_not_lost(purgatory: Purgatory) -> None:
+    """DP-104: completing one operation may poke the key again and complete another."""
+    second = watch(purgatory, "a")
+
+    def poke() -> None:
+        second.may_complete = True
+        assert purgatory.check_and_complete("a") == 1
+
+    first = Operation(then=poke)
+    purgatory.try_complete_else_watch(first, ("a",))
+    first.may_complete = True
+    assert purgatory.check_and_complete("a") == 1
+    assert (first.completions, second.completions, purgatory.watched_count) == (1, 1, 0)
+
+
+def test_completion_may_watch_anew(purgatory: Purgatory) -> None:
+    """DP-104: an operation watched while its key is walked stays watched."""
+    first = Operation(then=lambda: watch(purgatory, "a"))
+    purgatory.try_complete_else_watch(first, ("a",))
+    first.may_complete = True
+    assert purgatory.check_and_complete("a") == 1
+    assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
+
+
+def test_first_completion_wins(purgatory: Purgatory, clock: Any) -> None:
+    """DP-104: however often it is completed, ``on_complete`` runs once."""
+    operation = watch(purgatory, "a", delay_ms=5)
+    assert operation.force_complete()
+    assert not operation.force_complete()
+    clock.advance(10)
+    assert (operation.completions, operation.expirations) == (1, 0)
+
+
+def test_no_delay_expires_at_once(purgatory: Purgatory) -> None:
+    """A delay of zero is over before the call returns."""
+    assert watch(purgatory, "a", delay_ms=0).expirations == 1
+    assert purgatory.delayed_count == 0
+
+
+# -- the wheel ------------------------------------------------------------------------------------
+
+
+def test_due_entries_are_not_taken() -> None:
+    """DP-105: an entry that is due already is left to the caller to run."""
+    wheel = HierarchicalTimingWheel(1, 20, 100)
+    assert not wheel.add(TimerTask(99, lambda: None))
+    assert not wheel.add(TimerTask(100, lambda: None))
+    assert wheel.add(TimerTask(101, lambda: None))
+    assert wheel.size == 1
+
+
+def test_tasks_run_in_deadline_order(clock: Any) -> None:
+    """DP-105: whatever the order they came in, tasks run by deadline, never early."""
+    timer = WheelTimer(clock)
+    ran: list[tuple[int, int]] = []
+    delays = [random.Random(7).randrange(20_000) for _ in range(300)]
+    start = clock.now_ms()
+    for delay_ms in delays:
+        task = TimerTask(0, lambda d=delay_ms: ran.append((d, clock.now_ms() - start)))
+        timer.add(task, delay_ms)
+    clock.advance(20_000)
+    assert [delay for delay, _ in ran] == sorted(delays)
+    assert all(delay == when for delay, when in ran)
+    assert timer.wheel.size == 0
+
+
+@pytest.mark.parametrize("delay_ms", [1, 19, 20, 399, 400, 7999, 8000, 160_001, 10_000_000])
+def test_every_level_keeps_the_time(clock: Any, delay_ms: int) -> None:
+    """Overflow wheels hand an entry down in time, whatever their tick."""
+    timer = WheelTimer(clock)
+    ran: list[int] = []
+    start = clock.now_ms()
+    timer.add(TimerTask(0, lambda: ran.append(clock.now_ms() - start)), delay_ms)
+    clock.advance(delay_ms - 1)
+    assert ran == []
+    clock.advance(1)
+    assert ran == [delay_ms]
+
+
+def test_cancelled_entry_never_runs(clock: Any) -> None:
+    """Cancelling takes the entry out of its bucket; a second time does nothing."""
+    timer = WheelTimer(clock)
+    ran: list[int] = []
+    task = TimerTask(0, lambda: ran.append(1))
+    timer.add(task, 50)
+    assert task.is_waiting
+    task.cancel()
+    task.cancel()
+    clock.advance(100)
+    assert (ran, timer.wheel.size, task.is_waiting) == ([], 0, False)
+
+
+def test_one_host_timer_serves_all(clock: Any) -> None:
+    """A thousand entries of the same delay need a single host timer at a time."""
+    timer = WheelTimer(clock)
+    for _ in range(1000):
+        timer.add(TimerTask(0, lambda: None), 30_000)
+    assert len(clock.timers) == 1
+    assert clock.timers_made == 1
+
+
+def test_closing_drops_everything(clock: Any) -> None:
+    """A closed timer runs nothing any more and holds no host timer."""
+    timer = WheelTimer(clock)
+    ran: list[int] = []
+    timer.add(TimerTask(0, lambda: ran.append(1)), 5)
+    timer.close()
+    clock.advance(100)
+    assert (ran, clock.timers, timer.wheel.size) == ([], [], 0)
+
+
+@pytest.mark.slow
+def test_hundred_thousand_pending_operations_stay_cheap(clock: Any) -> None:
+    """With 100,000 pending, inserting and completing cost microseconds each (issue 4)."""
+    purgatory = Purgatory("Test", WheelTimer(clock), 1000)
+    count = 100_000
+    operations = [Operation(30_000) for _ in range(count)]
+    keys = [(("topic", number),) for number in range(count)]
+    start = time.perf_counter()
+    for operation, key in zip(operations, keys, strict=True):
+        purgatory.try_complete_else_watch(operation, key)
+    inserted = time.perf_counter()
+    for operation in operations:
+        operation.may_complete = True
+    begin = time.perf_counter()
+    completed = sum(purgatory.check_and_complete(key) for (key,) in keys)
+    end = time.perf_counter()
+    insert_us, complete_us = (inserted - start) / count * 1e6, (end - begin) / count * 1e6
+    print(f"insert {insert_us:.2f} us, complete {complete_us:.2f} us")
+    assert completed == count
+    assert insert_us < 15 and complete_us < 15  # five times the target: the machine may be busy

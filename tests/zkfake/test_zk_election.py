@@ -1,0 +1,289 @@
+"""FastLeaderElection on its own: who wins, when, and who is told what (control_plane 16.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.zkfake.fast_leader_election import FastLeaderElection
+from fakekafka.zkfake.quorum_messages import Notification, ServerState, Vote
+
+LOOKING, FOLLOWING = ServerState.LOOKING, ServerState.FOLLOWING
+LEADING, OBSERVING = ServerState.LEADING, ServerState.OBSERVING
+
+
+class Voter:
+    """One election among ``size`` voters, driven by hand on the network's clock."""
+
+    def __init__(self, network: Any, server_id: int, size: int) -> None:
+        self.network = network
+        network.ensemble(1)
+        host = network.servers[1].host
+        self.elected: list[tuple[int, Vote]] = []
+        peers = {i: f"v{i}" for i in range(1, size + 1) if i != server_id}
+        self.election = FastLeaderElection(
+            host, server_id, peers, lambda vote: self.elected.append((self.now_ms, vote))
+        )
+        network.log.clear()
+
+    @property
+    def now_ms(self) -> int:
+        return self.network.now_us // 1000
+
+    def hear(
+        self, server_id: int, vote: Vote, round_: int = 1, state: ServerState = LOOKING
+    ) -> None:
+        self.election.on_notification(Notification(server_id, state, round_, vote))
+
+    def sent(self) -> list[tuple[str, Notification]]:
+        sent = [(to, message) for _, to, message in self.network.log]
+        self.network.log.clear()
+        return sent
+
+
+@pytest.fixture
+def voter(network: Any) -> Voter:
+    """Server 2 of 3, looking, with the history (epoch 1, zxid 8)."""
+    voter = Voter(network, 2, 3)
+    voter.election.look_for_leader(Vote(1, 8, 2))
+    return voter
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Vote(2, 1, 1), Vote(1, 9, 9)),
+        (Vote(1, 9, 1), Vote(1, 8, 9)),
+        (Vote(1, 8, 3), Vote(1, 8, 2)),
+    ],
+)
+def test_a_vote_wins_by_epoch_then_zxid_then_server_id(one: Vote, other: Vote) -> None:
+    assert one.beats(other)
+    assert not other.beats(one)
+    assert not one.beats(one)
+
+
+def test_an_election_starts_with_a_vote_for_oneself(voter: Voter) -> None:
+    mine = Notification(2, LOOKING, 1, Vote(1, 8, 2))
+    assert voter.sent() == [("v1", mine), ("v3", mine)]
+
+
+def test_a_better_vote_is_adopted_and_passed_on(voter: Voter) -> None:
+    voter.sent()
+    voter.hear(1, Vote(1, 9, 1))
+    assert voter.election.vote == Vote(1, 9, 1)
+    assert voter.sent()[-2:] == [
+        ("v1", Notification(2, LOOKING, 1, Vote(1, 9, 1))),
+        ("v3", Notification(2, LOOKING, 1, Vote(1, 9, 1))),
+    ]
+
+
+def test_a_quorum_that_agrees_settles_for_200_ms(voter: Voter) -> None:
+    voter.hear(1, Vote(1, 9, 1))
+    voter.network.run_for(199)
+    assert voter.elected == []
+    voter.network.run_for(1)
+    assert voter.elected == [(200, Vote(1, 9, 1))]
+    assert voter.election.state is FOLLOWING
+
+
+def test_the_one_voted_for_leads(voter: Voter) -> None:
+    voter.hear(1, Vote(1, 8, 2))
+    voter.network.run_for(200)
+    assert voter.election.state is LEADING
+
+
+def test_a_better_vote_while_settling_changes_the_outcome(voter: Voter) -> None:
+    voter.hear(1, Vote(1, 8, 2))
+    voter.network.run_for(150)
+    voter.hear(3, Vote(1, 9, 3))
+    voter.network.run_for(300)
+    assert voter.elected == [(350, Vote(1, 9, 3))]
+
+
+def test_a_worse_vote_while_settling_only_prolongs_it(voter: Voter) -> None:
+    voter.hear(1, Vote(1, 8, 2))
+    voter.network.run_for(150)
+    voter.hear(3, Vote(1, 7, 3))
+    voter.network.run_for(300)
+    assert voter.elected == [(350, Vote(1, 8, 2))]
+
+
+def test_half_of_the_voters_are_no_quorum(network: Any) -> None:
+    voter = Voter(network, 1, 4)
+    voter.election.look_for_leader(Vote(0, 0, 1))
+    voter.hear(2, Vote(0, 0, 1))
+    network.run_for(5000)
+    assert voter.elected == []
+    voter.hear(3, Vote(0, 0, 1))
+    network.run_for(200)
+    assert len(voter.elected) == 1
+
+
+def test_silence_doubles_the_wait_up_to_a_minute(voter: Voter) -> None:
+    times: list[int] = []
+    voter.sent()
+    for _ in range(12):
+        voter.network.run_until(lambda: bool(voter.network.log))
+        times.append(voter.now_ms)
+        voter.sent()
+    gaps = [after - before for before, after in zip([0, *times], times, strict=False)]
+    assert gaps == [200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60000, 60000, 60000]
+
+
+def test_a_newer_round_is_joined_with_the_initial_vote(voter: Voter) -> None:
+    """The votes of the old round do not count any more, nor does what was adopted in it."""
+    voter.hear(1, Vote(1, 9, 1))
+    voter.hear(3, Vote(1, 7, 3), round_=4)
+    assert voter.election.round == 4
+    assert voter.election.vote == Vote(1, 8, 2)
+    voter.network.run_for(150)
+    assert voter.elected == []
+
+
+def test_a_newer_round_with_a_better_vote_adopts_it(voter: Voter) -> None:
+    voter.hear(3, Vote(1, 9, 3), round_=2)
+    assert (voter.election.round, voter.election.vote) == (2, Vote(1, 9, 3))
+
+
+def test_an_older_round_is_ignored_and_its_sender_told_the_vote(voter: Voter) -> None:
+    voter.hear(3, Vote(0, 0, 3), round_=5)
+    voter.sent()
+    voter.hear(3, Vote(9, 9, 3), round_=4)
+    assert voter.election.vote == Vote(1, 8, 2)
+    assert voter.sent() == [("v3", Notification(2, LOOKING, 5, Vote(1, 8, 2)))]
+
+
+def test_a_voter_heard_for_the_first_time_is_told_the_vote(voter: Voter) -> None:
+    """It may have started after the last broadcast: a new connection repeats the last word."""
+    voter.sent()
+    voter.hear(3, Vote(1, 7, 3))
+    assert voter.sent() == [("v3", Notification(2, LOOKING, 1, Vote(1, 8, 2)))]
+    voter.hear(3, Vote(1, 7, 3))
+    assert voter.sent() == []
+    voter.election.on_disconnect("v3")
+    voter.hear(3, Vote(1, 7, 3))
+    assert len(voter.sent()) == 1
+
+
+def test_votes_of_and_for_strangers_are_ignored(voter: Voter) -> None:
+    voter.hear(9, Vote(5, 5, 3))
+    voter.hear(3, Vote(5, 5, 9))
+    assert voter.election.vote == Vote(1, 8, 2)
+
+
+def test_observers_do_not_decide(voter: Voter) -> None:
+    voter.hear(1, Vote(1, 9, 1), state=OBSERVING)
+    voter.hear(3, Vote(1, 9, 1), state=OBSERVING)
+    voter.network.run_for(150)
+    assert voter.elected == []
+
+
+def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(
+    voter: Voter,
+) -> None:
+    """Leader 1 of round 7 has less than server 2; a quorum follows it and it says so itself."""
+    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    assert voter.elected == []
+    voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
+    assert voter.elected == [(0, Vote(1, 5, 1))]
+    assert (voter.election.round, voter.election.state) == (7, FOLLOWING)
+
+
+def test_a_leader_that_does_not_confirm_is_not_followed(network: Any) -> None:
+    """Two followers of a dead leader would make a quorum of three."""
+    voter = Voter(network, 1, 5)
+    voter.election.look_for_leader(Vote(0, 0, 1))
+    for server_id in (2, 3, 4):
+        voter.hear(server_id, Vote(1, 5, 5), round_=3, state=FOLLOWING)
+    assert voter.elected == []
+    voter.hear(5, Vote(1, 5, 5), round_=3, state=LEADING)
+    assert voter.elected == [(0, Vote(1, 5, 5))]
+
+
+def test_followers_of_the_same_round_complete_the_election(voter: Voter) -> None:
+    """The others decided while this server still counted: no settling is needed."""
+    voter.hear(1, Vote(1, 9, 1), state=LEADING)
+    assert voter.elected == []
+    voter.hear(3, Vote(1, 9, 1), state=FOLLOWING)
+    assert voter.elected == [(0, Vote(1, 9, 1))]
+
+
+def test_a_server_is_not_made_leader_of_a_round_it_is_not_in(voter: Voter) -> None:
+    """Stale followers of a server that crashed and came back."""
+    voter.hear(1, Vote(1, 9, 2), round_=7, state=FOLLOWING)
+    voter.hear(3, Vote(1, 9, 2), round_=7, state=FOLLOWING)
+    assert voter.elected == []
+
+
+def test_decisions_agree_by_leader_and_epoch(voter: Voter) -> None:
+    """Late followers joined at another zxid and in another round."""
+    voter.hear(3, Vote(4, 500, 1), round_=9, state=FOLLOWING)
+    voter.hear(1, Vote(4, 5, 1), round_=7, state=LEADING)
+    assert voter.elected == [(0, Vote(4, 5, 1))]
+
+
+def test_a_server_that_is_done_answers_those_that_look(voter: Voter) -> None:
+    voter.hear(1, Vote(1, 9, 1))
+    voter.network.run_for(200)
+    voter.election.update_epoch(2)
+    voter.sent()
+    voter.hear(3, Vote(9, 99, 3), round_=4)
+    answer = Notification(2, FOLLOWING, 1, Vote(2, 9, 1))
+    assert voter.sent() == [("v3", answer)]
+    voter.hear(1, Vote(2, 9, 1), state=LEADING)
+    assert voter.sent() == []
+
+
+def test_a_stopped_election_says_nothing(voter: Voter) -> None:
+    voter.election.stop()
+    voter.sent()
+    voter.hear(3, Vote(9, 99, 3))
+    voter.network.run_for(100_000)
+    assert (voter.sent(), voter.elected) == ([], [])
+
+
+# --- whole ensembles
+
+
+def test_five_servers_started_one_after_another_follow_the_third(network: Any) -> None:
+    """Equal histories: the quorum is complete at the third; 4 and 5 come too late to win."""
+    network.ensemble(5, start=False)
+    for server_id in network.ids:
+        network.start(server_id)
+        network.run_for(1000)
+        assert network.serving() == ([] if server_id < 3 else list(range(1, server_id + 1)))
+    assert network.leaders() == [3]
+
+
+def test_the_newest_history_wins_over_the_largest_id(network: Any) -> None:
+    """(epoch, zxid, sid): (1,9,1) (1,8,2) (1,8,3) -> server 1."""
+    from fakekafka.zkfake.messages import CreateRequest, CreateSession
+    from fakekafka.zkfake.quorum_messages import Txn
+    from fakekafka.zkfake.server import ZooKeeperStorage
+
+    network.ensemble(3, start=False)
+    for server_id, zxids in ((1, (8, 9)), (2, (8,)), (3, (8,))):
+        storage = network.storages[server_id] = ZooKeeperStorage()
+        storage.accepted_epoch = storage.current_epoch = 1
+        storage.append(Txn(7, 0, 1, CreateSession(60_000)))
+        for zxid in zxids:
+            storage.append(Txn(zxid, 0, 1, CreateRequest(f"/{zxid}")))
+        network.start(server_id)
+    assert network.settle() == 1
+    assert {tuple(s.tree()) for s in network.servers.values()} == {("/", "/8", "/9")}
+
+
+def test_the_largest_id_wins_among_equals_started_together(network: Any) -> None:
+    network.ensemble(3)
+    assert network.settle() == 3
+    assert network.now_us < 300_000
+
+
+def test_a_restarted_leader_with_the_largest_id_follows_its_successor(network: Any) -> None:
+    network.ensemble(3)
+    network.settle()
+    network.kill(3)
+    assert network.settle() == 2
+    network.start(3)
+    assert network.settle(3) == 2
