@@ -1,37 +1,164 @@
-"""Temporary."""
+"""The admin APIs as a broker serves them (Kafka's ``ZkAdminManager``).
+
+Creating, deleting and growing topics is for the active controller's broker; configurations may be
+asked of any. Refusals are answers, never exceptions.
+"""
+
 from __future__ import annotations
-from ..protocol.admin import *
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Protocol
+
+from ..protocol import admin as api
+from ..protocol.config import BrokerConfig
+from ..protocol.control import UpdateMetadataPartitionState
 from ..protocol.errors import ErrorCode, KafkaError
-from ..protocol.values import ReplicaAssignment, TopicPartition
-from ..election.assignment import assign_replicas_to_brokers
+from ..protocol.host import Host
+from ..protocol.values import BrokerInfo, TopicPartition
+from ..protocol.versions import Behaviour
+from .admin_configs import ConfigAdmin
+from .admin_partitions import PartitionAdmin
+from .admin_topics import TopicAdmin
+from .config_entries import ConfigValues
+from .controller import KafkaController
+from .kafka_zk_client import KafkaZkClient
+from .topic_names import colliding_topic, has_collision_characters, validate_topic_name
+
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+
+
+class MetadataView(Protocol):
+    """What is read of the broker's metadata cache."""
+
+    def topics(self) -> tuple[str, ...]: ...
+    def contains_topic(self, topic: str) -> bool: ...
+    def topic_name(self, topic_id: str) -> str | None: ...
+    def partition_state(
+        self, topic_partition: TopicPartition
+    ) -> UpdateMetadataPartitionState | None: ...
+    def partition_states(self) -> Iterator[UpdateMetadataPartitionState]: ...
+    def alive_brokers(self) -> tuple[BrokerInfo, ...]: ...
+
+
+Wait = Callable[[Callable[[], object], float], Awaitable[bool]]
+"""Await a predicate over the metadata cache for at most so many ms; whether it came true."""
 
 
 class AdminManager:
-    def __init__(self, *, host, config, behaviour, zk, controller, metadata_cache, wait):
-        self.__dict__.update(locals())
+    """Serves admin requests: each method takes a request and answers its response."""
 
-    def check_auto_creation(self, name, others):
+    def __init__(
+        self,
+        *,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        zk: KafkaZkClient,
+        controller: KafkaController,
+        metadata_cache: MetadataView,
+        wait: Wait,
+    ) -> None:
+        self.host = host
+        self.config = config
+        self.behaviour = behaviour
+        self.zk = zk
+        self.controller = controller
+        self.metadata = metadata_cache
+        self.wait = wait
+        self._topics = TopicAdmin(self)
+        self._partitions = PartitionAdmin(self)
+        self._configs = ConfigAdmin(self)
+
+    async def create_topics(self, request: api.CreateTopicsRequest) -> api.CreateTopicsResponse:
+        """Create topics and wait for their leaders (data_plane 15.5)."""
+        return await self._topics.create_topics(request)
+
+    async def delete_topics(self, request: api.DeleteTopicsRequest) -> api.DeleteTopicsResponse:
+        """Mark topics for deletion and wait until they are gone."""
+        return await self._topics.delete_topics(request)
+
+    async def create_partitions(
+        self, request: api.CreatePartitionsRequest
+    ) -> api.CreatePartitionsResponse:
+        """Grow topics and wait for the new leaders."""
+        return await self._topics.create_partitions(request)
+
+    async def elect_leaders(self, request: api.ElectLeadersRequest) -> api.ElectLeadersResponse:
+        """Elect preferred or unclean leaders and wait until they are known."""
+        return await self._partitions.elect_leaders(request)
+
+    async def alter_partition_reassignments(
+        self, request: api.AlterPartitionReassignmentsRequest
+    ) -> api.AlterPartitionReassignmentsResponse:
+        """Start, redirect or cancel reassignments."""
+        return await self._partitions.alter_partition_reassignments(request)
+
+    async def list_partition_reassignments(
+        self, request: api.ListPartitionReassignmentsRequest
+    ) -> api.ListPartitionReassignmentsResponse:
+        """Reassignments under way."""
+        return await self._partitions.list_partition_reassignments(request)
+
+    async def describe_configs(
+        self, request: api.DescribeConfigsRequest
+    ) -> api.DescribeConfigsResponse:
+        """Configurations of topics and of this broker, with their sources."""
+        return await self._configs.describe_configs(request)
+
+    async def alter_configs(self, request: api.AlterConfigsRequest) -> api.AlterConfigsResponse:
+        """Replace or change overrides of topics and brokers."""
+        return await self._configs.alter_configs(request)
+
+    async def config_values(self) -> ConfigValues:
+        return await self._configs.values()
+
+    # --- topics created because a client asked for their metadata
+
+    def check_auto_creation(self, name: str, creatable: Mapping[str, ErrorCode]) -> ErrorCode:
+        """Whether a missing topic may be created (data_plane 15.4).
+
+        ``creatable`` has the answers for topics earlier in the same request: a topic that
+        collides with one of them is refused as well.
+        """
+        try:
+            validate_topic_name(name)
+        except KafkaError as error:
+            return error.code
+        if has_collision_characters(name):
+            earlier = [other for other, error in creatable.items() if error == ErrorCode.NONE]
+            if colliding_topic(name, (*self.metadata.topics(), *earlier)) is not None:
+                return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if self.auto_topic(name).replication_factor > len(self.metadata.alive_brokers()):
+            return ErrorCode.INVALID_REPLICATION_FACTOR
         return ErrorCode.NONE
 
-    def auto_topic(self, name):
-        return NewTopic(name, self.config["num.partitions"], self.config["default.replication.factor"])
-
-    async def create_topics(self, request):
-        if not self.controller.is_active:
-            return CreateTopicsResponse(tuple(TopicResult(t.name, ErrorCode.NOT_CONTROLLER) for t in request.topics))
-        res = []
-        for t in request.topics:
-            brokers = [(b.id, b.rack) for b in self.metadata_cache.alive_brokers()]
-            if t.assignment:
-                a = {p: ReplicaAssignment(r) for p, r in t.assignment}
-            else:
-                n = t.partitions if t.partitions > 0 else 1
-                rf = t.replication_factor if t.replication_factor > 0 else 1
-                a = {p: ReplicaAssignment(tuple(r)) for p, r in assign_replicas_to_brokers(sorted(brokers), n, rf, rng=self.host.rng).items()}
-            await self.zk.set_or_create_entity_configs("topics", t.name, dict(t.config))
-            import inspect
-            await self.zk.create_topic_assignment(t.name, a)
-            res.append((t.name, len(a)))
-        ok = await self.wait(lambda: all(
-            len([s for s in self.metadata_cache.topic_partitions(n) if s.leader >= 0]) == c for n, c in res), request.timeout_ms)
-        return CreateTopicsResponse(tuple(TopicResult(n, ErrorCode.NONE if ok else ErrorCode.REQUEST_TIMED_OUT) for n, c in res))
+    def auto_topic(self, name: str) -> api.NewTopic:
+        """The topic that is created for a missing one: internal topics have their own shape."""
+        config = self.config
+        if name == OFFSETS_TOPIC:
+            return api.NewTopic(
+                name,
+                config["offsets.topic.num.partitions"],
+                config["offsets.topic.replication.factor"],
+                (),
+                (
+                    ("compression.type", "producer"),
+                    ("cleanup.policy", "compact"),
+                    ("segment.bytes", str(config["offsets.topic.segment.bytes"])),
+                ),
+            )
+        if name == TRANSACTIONS_TOPIC:
+            return api.NewTopic(
+                name,
+                config["transaction.state.log.num.partitions"],
+                config["transaction.state.log.replication.factor"],
+                (),
+                (
+                    ("unclean.leader.election.enable", "false"),
+                    ("compression.type", "uncompressed"),
+                    ("cleanup.policy", "compact"),
+                    ("min.insync.replicas", str(config["transaction.state.log.min.isr"])),
+                ),
+            )
+        return api.NewTopic(name, config["num.partitions"], config["default.replication.factor"])

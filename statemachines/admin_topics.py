@@ -29,14 +29,25 @@ from ..protocol.config import validate_topic_config
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition
 from ..zkfake.messages import ZkCode, ZooKeeperError
+from .admin_checks import (
+    Assignment,
+    bad_assignment,
+    check_count,
+    found_twice,
+    not_controller,
+    refused,
+    repeated_names,
+    timed_out_if,
+    unknown_topic,
+    validate_added,
+    validate_assignment,
+)
 from .config_entries import ConfigValues
 from .topic_ids import random_topic_id
 from .topic_names import colliding_topic, has_collision_characters, validate_topic_name
 
 if TYPE_CHECKING:
     from .admin_manager import AdminManager
-
-_Assignment = dict[int, tuple[int, ...]]
 
 
 class TopicAdmin:
@@ -50,14 +61,14 @@ class TopicAdmin:
     async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
         """Create what is valid, each topic by itself, then wait for leaders."""
         if not self._admin.controller.is_active:
-            return CreateTopicsResponse(_not_controller([t.name for t in request.topics]))
-        repeated = _repeated([topic.name for topic in request.topics])
+            return CreateTopicsResponse(not_controller([t.name for t in request.topics]))
+        repeated = repeated_names([topic.name for topic in request.topics])
         values = await self._admin.config_values()
         results: dict[int, TopicResult] = {}
         for position, topic in enumerate(request.topics):
             try:
                 if topic.name in repeated:
-                    raise _found_twice()
+                    raise found_twice()
                 results[position] = await self._create(topic, request.validate_only, values)
             except KafkaError as error:
                 results[position] = TopicResult(topic.name, error.code, error.message)
@@ -65,7 +76,7 @@ class TopicAdmin:
             created = [r for r in results.values() if r.error == ErrorCode.NONE]
             counts = {result.name: range(result.partitions) for result in created}
             late = await self._without_leaders(counts, request.timeout_ms)
-            results = {p: _timed_out_if(r, r.name in late) for p, r in results.items()}
+            results = {p: timed_out_if(r, r.name in late) for p, r in results.items()}
         return CreateTopicsResponse(tuple(results.values()))
 
     async def _create(
@@ -99,7 +110,7 @@ class TopicAdmin:
             values.topic_entries(config),
         )
 
-    def _assign(self, topic: NewTopic) -> _Assignment:
+    def _assign(self, topic: NewTopic) -> Assignment:
         if topic.assignment:
             if topic.partitions != -1 or topic.replication_factor != -1:
                 raise KafkaError(
@@ -108,7 +119,7 @@ class TopicAdmin:
                     "Both cannot be used at the same time.",
                 )
             if len({number for number, _ in topic.assignment}) < len(topic.assignment):
-                raise _bad_assignment("a partition is assigned twice")
+                raise bad_assignment("a partition is assigned twice")
             return dict(topic.assignment)
         config = self._admin.config
         partitions = topic.partitions
@@ -147,7 +158,7 @@ class TopicAdmin:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
     async def _write(
-        self, name: str, assignment: _Assignment, config: Mapping[str, str], topic_id: str
+        self, name: str, assignment: Assignment, config: Mapping[str, str], topic_id: str
     ) -> None:
         """Configuration first: a broker that creates the log must find it."""
         zk = self._admin.zk
@@ -171,7 +182,9 @@ class TopicAdmin:
         """
         if timeout_ms <= 0:
             return frozenset(partitions)
-        waiting = [TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers]
+        waiting = [
+            TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers
+        ]
         await self._admin.wait(self._drain(waiting, self._has_leader), timeout_ms)
         return frozenset(tp.topic for tp in waiting if not self._has_leader(tp))
 
@@ -200,30 +213,30 @@ class TopicAdmin:
         ids = [(admin.metadata.topic_name(i), i) for i in request.topic_ids]
         asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics] + ids
         if not admin.controller.is_active:
-            return DeleteTopicsResponse(_refused(asked, ErrorCode.NOT_CONTROLLER))
+            return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
         if not admin.config["delete.topic.enable"]:
-            return DeleteTopicsResponse(_refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
-        repeated = _repeated([name for name, _ in asked if name is not None])
+            return DeleteTopicsResponse(refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
+        repeated = repeated_names([name for name, _ in asked if name is not None])
         results: list[TopicResult] = []
         for name, topic_id in asked:
             try:
                 if name is None:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no such topic.")
                 if name in repeated:
-                    raise _found_twice()
+                    raise found_twice()
                 await self._mark_for_deletion(name)
                 results.append(TopicResult(name, ErrorCode.NONE, None, topic_id))
             except KafkaError as error:
                 results.append(TopicResult(name or "", error.code, error.message, topic_id))
         marked = [result.name for result in results if result.error == ErrorCode.NONE]
         late = await self._still_there(marked, request.timeout_ms)
-        return DeleteTopicsResponse(tuple(_timed_out_if(r, r.name in late) for r in results))
+        return DeleteTopicsResponse(tuple(timed_out_if(r, r.name in late) for r in results))
 
     async def _mark_for_deletion(self, name: str) -> None:
         """Raises ``KafkaError`` (UNKNOWN_TOPIC_OR_PARTITION); marked already is fine."""
         zk = self._admin.zk
         if not self._admin.metadata.contains_topic(name) or not await zk.topic_exists(name):
-            raise _unknown_topic(name)
+            raise unknown_topic(name)
         try:
             await zk.create_delete_topic_path(name)
         except ZooKeeperError as error:
@@ -244,8 +257,8 @@ class TopicAdmin:
     async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
         """Grow topics, each by itself, then wait for the new partitions' leaders."""
         if not self._admin.controller.is_active:
-            return CreatePartitionsResponse(_not_controller([t.name for t in request.topics]))
-        repeated = _repeated([topic.name for topic in request.topics])
+            return CreatePartitionsResponse(not_controller([t.name for t in request.topics]))
+        repeated = repeated_names([topic.name for topic in request.topics])
         results: list[TopicResult] = []
         added: dict[str, Sequence[int]] = {}
         for topic in request.topics:
@@ -258,7 +271,7 @@ class TopicAdmin:
                 results.append(TopicResult(topic.name, error.code, error.message))
         if not request.validate_only:
             late = await self._without_leaders(added, request.timeout_ms)
-            results = [_timed_out_if(r, r.name in late) for r in results]
+            results = [timed_out_if(r, r.name in late) for r in results]
         return CreatePartitionsResponse(tuple(results))
 
     async def _grow(self, topic: NewPartitions, validate_only: bool) -> Sequence[int]:
@@ -266,18 +279,16 @@ class TopicAdmin:
         zk, name = self._admin.zk, topic.name
         found = await zk.get_replica_assignment_and_topic_ids_for_topics([name])
         if not found:
-            raise _unknown_topic(name)
+            raise unknown_topic(name)
         if await zk.is_topic_marked_for_deletion(name):
-            raise KafkaError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion."
-            )
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         full = dict(found[0].assignment)
         if any(assignment.is_being_reassigned for assignment in full.values()):
             raise KafkaError(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS,
                 f"A partition reassignment is in progress for the topic '{name}'.",
             )
-        _check_count(topic.count, len(full))
+        check_count(topic.count, len(full))
         existing = {tp.partition: assignment.replicas for tp, assignment in full.items()}
         racks = broker_metadatas(
             [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
@@ -294,108 +305,3 @@ class TopicAdmin:
                 full[TopicPartition(name, number)] = ReplicaAssignment(tuple(replicas))
             await zk.set_topic_assignment(name, found[0].topic_id, full)
         return list(added)
-
-
-# --- checks
-
-
-def validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
-    """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
-
-    Brokers that are not there are fine: ZooKeeper-mode Kafka does not look.
-    """
-    if len({len(replicas) for replicas in assignment.values()}) != 1:
-        raise _bad_assignment("All partitions should have the same number of replicas")
-    for replicas in assignment.values():
-        if len(set(replicas)) != len(replicas):
-            raise _bad_assignment(f"Duplicate replica assignment found: {dict(assignment)}")
-        if not replicas:
-            raise _bad_assignment("a partition without replicas")
-    if sorted(assignment) != list(range(len(assignment))):
-        raise _bad_assignment("partitions should be a consecutive 0-based integer sequence")
-
-
-def validate_added(
-    lists: Sequence[Sequence[int]],
-    existing: Mapping[int, Sequence[int]],
-    increment: int,
-    broker_ids: Sequence[int],
-) -> _Assignment:
-    """A manual assignment of added partitions; raises ``KafkaError``."""
-    unknown = sorted({r for replicas in lists for r in replicas if r not in broker_ids})
-    if unknown:
-        raise _bad_assignment(f"Unknown broker(s) in replica assignment: {unknown}.")
-    if len(lists) != increment:
-        raise _bad_assignment(
-            f"Increasing the number of partitions by {increment} but {len(lists)} assignments "
-            "provided."
-        )
-    if 0 not in existing:
-        raise KafkaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            "Unexpected existing replica assignment, partition id 0 is missing",
-        )
-    factor = len(existing[0])
-    for replicas in lists:
-        if not replicas:
-            raise _bad_assignment("Cannot have replication factor of 0 for a partition.")
-        if len(set(replicas)) != len(replicas):
-            raise _bad_assignment(f"Duplicate brokers not allowed in replica assignment: {replicas}")
-        if len(replicas) != factor:
-            raise _bad_assignment(
-                f"Inconsistent replication factor between partitions, partition 0 has {factor} "
-                f"while {list(replicas)} has {len(replicas)}."
-            )
-    first = len(existing)
-    return {first + position: tuple(replicas) for position, replicas in enumerate(lists)}
-
-
-def _check_count(wanted: int, current: int) -> None:
-    if wanted == current:
-        raise KafkaError(
-            ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions."
-        )
-    if wanted < current:
-        raise KafkaError(
-            ErrorCode.INVALID_PARTITIONS,
-            f"Topic currently has {current} partitions, which is higher than the requested "
-            f"{wanted}.",
-        )
-
-
-def _bad_assignment(text: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
-
-
-def _unknown_topic(name: str) -> KafkaError:
-    return KafkaError(
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
-    )
-
-
-def _found_twice() -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
-
-
-def _repeated(names: Sequence[str]) -> frozenset[str]:
-    seen: set[str] = set()
-    repeated: set[str] = set()
-    for name in names:
-        (repeated if name in seen else seen).add(name)
-    return frozenset(repeated)
-
-
-def _not_controller(names: Sequence[str]) -> tuple[TopicResult, ...]:
-    return _refused([(name, "") for name in names], ErrorCode.NOT_CONTROLLER)
-
-
-def _refused(
-    asked: Sequence[tuple[str | None, str]], error: ErrorCode
-) -> tuple[TopicResult, ...]:
-    return tuple(TopicResult(name or "", error, None, topic_id) for name, topic_id in asked)
-
-
-def _timed_out_if(result: TopicResult, is_late: bool) -> TopicResult:
-    if result.error != ErrorCode.NONE or not is_late:
-        return result
-    return TopicResult(result.name, ErrorCode.REQUEST_TIMED_OUT, None, result.topic_id)

@@ -72,11 +72,7 @@ class AdminOperations:
             await sleep(admin, _RETRY_MS)
 
     def _believed_controller(self: ClusterBase) -> int | None:
-        for process in self.processes.values():
-            broker = process.broker
-            if broker is not None and broker.controller.is_active:
-                return broker.broker_id
-        return None
+        return self.controller.id
 
     def _ask(self: ClusterBase, request: Any) -> Any:
         def ask() -> Coroutine[Any, Any, Any]:

@@ -222,6 +222,8 @@ class Cluster(ClusterBase):
         self.wait_until(self._is_settled, _START_TIMEOUT_S)
         for topic in self.topics():
             self.delete_topic(topic)
+        # Brokers forget a topic first; its znodes and logs go a moment later.
+        self.wait_until(lambda: not self.topics(), _START_TIMEOUT_S)
 
     def _start_recording(self) -> None:
         if self._trace is None:

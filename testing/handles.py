@@ -110,10 +110,15 @@ class ControllerHandle:
         self._cluster = cluster
 
     def _active(self) -> Any:
+        """The controller with the highest epoch: one cut off may not know it was deposed."""
+        newest = None
         for process in self._cluster.processes.values():
-            if process.broker is not None and process.broker.controller.is_active:
-                return process.broker.controller
-        return None
+            if process.broker is None or not process.broker.controller.is_active:
+                continue
+            controller = process.broker.controller
+            if newest is None or controller.epoch > newest.epoch:
+                newest = controller
+        return newest
 
     def _require(self) -> Any:
         controller = self._active()

@@ -166,6 +166,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             self._log_nonsense(
                 f"the connection ended inside a frame, after {len(self._frames)} bytes of it"
             )
+        self._transport = None
         self._finish()
         self._listener.on_connection_lost(self)
 

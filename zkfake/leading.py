@@ -64,6 +64,7 @@ class Leading:
         self._syncs: deque[tuple[int, Follower | ClientConnection, int, int]] = deque()
         """zxid to wait for, who asked, connection id, xid."""
         self._quorum_seen_ms = 0
+        self._next_ping_ms = 0.0
         self._timer = OneTimer(server.host)
         self._handlers: dict[type, Any] = {
             AckEpoch: self._on_ack_epoch,
@@ -135,7 +136,8 @@ class Leading:
         follower.link.send(LeaderPing)  # says that somebody is leading here
         if self.epoch:
             if info.accepted_epoch > self.epoch:
-                # It could never follow; a new election finds an epoch that all can accept.
+                # It could never follow; the next election opens an epoch that all can accept.
+                self._server.storage.accepted_epoch = info.accepted_epoch
                 self._give_up()
                 return
             follower.link.send(LeaderInfo, self.epoch)
@@ -244,13 +246,20 @@ class Leading:
             return
         for follower in self._followers.values():
             follower.link.send(LeaderPing)
-        self._timer.set(self._ping_interval_ms(), self._ping)
+        interval_ms = self._ping_interval_ms()
+        self._next_ping_ms = now_ms + interval_ms
+        self._timer.set(interval_ms, self._ping)
 
     def _ping_interval_ms(self) -> float:
         """Half a tick, or less when short sessions need their heartbeats carried faster."""
         half_tick_ms = self._server.config.tick_time_ms / 2
         timeouts = self._server.storage.tree.sessions.values()
         return min(half_tick_ms, max(1, min(timeouts) / 6)) if timeouts else half_tick_ms
+
+    def _ping_by(self, delay_ms: float) -> None:
+        """A session has begun: the pings under way may be too slow for it."""
+        if self._next_ping_ms > self._server.host.now_ms() + delay_ms:
+            self._ping()
 
     def _on_follower_ping(self, _follower: Follower, ping: FollowerPing) -> None:
         self._tracker.touch_all(ping.touched_sessions)
@@ -367,6 +376,7 @@ class Leading:
             self._server.apply_committed(txn.zxid)
             if isinstance(txn.request, CreateSession):
                 self._tracker.add(txn.session_id, txn.request.session_timeout_ms)
+                self._ping_by(txn.request.session_timeout_ms / 6)
             elif isinstance(txn.request, CloseSession):
                 self._owners.pop(txn.session_id, None)
         while self._syncs and self._syncs[0][0] <= zxid:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from fakekafka.zkfake.fast_leader_election import FastLeaderElection
-from fakekafka.zkfake.quorum_messages import Notification, ServerState, Vote
+from fakekafka.zkfake.messages import CreateRequest, CreateSession
+from fakekafka.zkfake.quorum_messages import Notification, ServerState, Txn, Vote
+from fakekafka.zkfake.storage import ZooKeeperStorage
 
 LOOKING, FOLLOWING = ServerState.LOOKING, ServerState.FOLLOWING
 LEADING, OBSERVING = ServerState.LEADING, ServerState.OBSERVING
@@ -131,13 +133,16 @@ def test_silence_doubles_the_wait_up_to_a_minute(voter: Voter) -> None:
     assert gaps == [200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60000, 60000, 60000]
 
 
-def test_a_newer_round_is_joined_with_the_initial_vote(voter: Voter) -> None:
+def test_a_newer_round_is_joined_with_the_initial_vote(network: Any) -> None:
     """The votes of the old round do not count any more, nor does what was adopted in it."""
+    voter = Voter(network, 2, 5)
+    voter.election.look_for_leader(Vote(1, 8, 2))
     voter.hear(1, Vote(1, 9, 1))
     voter.hear(3, Vote(1, 7, 3), round_=4)
     assert voter.election.round == 4
     assert voter.election.vote == Vote(1, 8, 2)
-    voter.network.run_for(150)
+    voter.hear(4, Vote(1, 8, 2), round_=4)
+    network.run_for(1000)
     assert voter.elected == []
 
 
@@ -258,10 +263,6 @@ def test_five_servers_started_one_after_another_follow_the_third(network: Any) -
 
 def test_the_newest_history_wins_over_the_largest_id(network: Any) -> None:
     """(epoch, zxid, sid): (1,9,1) (1,8,2) (1,8,3) -> server 1."""
-    from fakekafka.zkfake.messages import CreateRequest, CreateSession
-    from fakekafka.zkfake.quorum_messages import Txn
-    from fakekafka.zkfake.server import ZooKeeperStorage
-
     network.ensemble(3, start=False)
     for server_id, zxids in ((1, (8, 9)), (2, (8,)), (3, (8,))):
         storage = network.storages[server_id] = ZooKeeperStorage()

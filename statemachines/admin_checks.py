@@ -1,0 +1,108 @@
+"""Checks and answers that the topic APIs share (data_plane 15.5 and 15.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from ..protocol.admin import TopicResult
+from ..protocol.errors import ErrorCode, KafkaError
+
+Assignment: TypeAlias = dict[int, tuple[int, ...]]
+"""Replicas by partition number."""
+
+
+def validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
+    """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
+
+    Brokers that are not there are fine: ZooKeeper-mode Kafka does not look.
+    """
+    if len({len(replicas) for replicas in assignment.values()}) != 1:
+        raise bad_assignment("All partitions should have the same number of replicas")
+    for replicas in assignment.values():
+        if len(set(replicas)) != len(replicas):
+            raise bad_assignment(f"Duplicate replica assignment found: {dict(assignment)}")
+        if not replicas:
+            raise bad_assignment("a partition without replicas")
+    if sorted(assignment) != list(range(len(assignment))):
+        raise bad_assignment("partitions should be a consecutive 0-based integer sequence")
+
+
+def validate_added(
+    lists: Sequence[Sequence[int]],
+    existing: Mapping[int, Sequence[int]],
+    increment: int,
+    broker_ids: Sequence[int],
+) -> Assignment:
+    """A manual assignment of added partitions; raises ``KafkaError``."""
+    unknown = sorted({r for replicas in lists for r in replicas if r not in broker_ids})
+    if unknown:
+        raise bad_assignment(f"Unknown broker(s) in replica assignment: {unknown}.")
+    if len(lists) != increment:
+        raise bad_assignment(
+            f"Increasing the number of partitions by {increment} but {len(lists)} assignments "
+            "provided."
+        )
+    if 0 not in existing:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            "Unexpected existing replica assignment, partition id 0 is missing",
+        )
+    factor = len(existing[0])
+    for replicas in lists:
+        if not replicas:
+            raise bad_assignment("Cannot have replication factor of 0 for a partition.")
+        if len(set(replicas)) != len(replicas):
+            raise bad_assignment(f"Duplicate brokers not allowed in replica assignment: {replicas}")
+        if len(replicas) != factor:
+            raise bad_assignment(
+                f"Inconsistent replication factor between partitions, partition 0 has {factor} "
+                f"while {list(replicas)} has {len(replicas)}."
+            )
+    first = len(existing)
+    return {first + position: tuple(replicas) for position, replicas in enumerate(lists)}
+
+
+def check_count(wanted: int, current: int) -> None:
+    if wanted == current:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
+    if wanted < current:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic currently has {current} partitions, which is higher than the requested "
+            f"{wanted}.",
+        )
+
+
+def bad_assignment(text: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+
+
+def unknown_topic(name: str) -> KafkaError:
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def found_twice() -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+
+
+def repeated_names(names: Sequence[str]) -> frozenset[str]:
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for name in names:
+        (repeated if name in seen else seen).add(name)
+    return frozenset(repeated)
+
+
+def not_controller(names: Sequence[str]) -> tuple[TopicResult, ...]:
+    return refused([(name, "") for name in names], ErrorCode.NOT_CONTROLLER)
+
+
+def refused(asked: Sequence[tuple[str | None, str]], error: ErrorCode) -> tuple[TopicResult, ...]:
+    return tuple(TopicResult(name or "", error, None, topic_id) for name, topic_id in asked)
+
+
+def timed_out_if(result: TopicResult, is_late: bool) -> TopicResult:
+    if result.error != ErrorCode.NONE or not is_late:
+        return result
+    return TopicResult(result.name, ErrorCode.REQUEST_TIMED_OUT, None, result.topic_id)
