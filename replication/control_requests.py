@@ -123,6 +123,8 @@ class ControlRequestHandling(PartitionHost):
                 continue
             self._persist_topic_id(partition)
             leaders.append(partition)
+        for partition in leaders:
+            self.complete_delayed(partition)  # fetches that wait with an older epoch
         return leaders
 
     def _make_followers(

@@ -11,7 +11,7 @@ and every idle follower every half second. Hence its shortcut for a follower at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from ..protocol.data import (
     READ_COMMITTED,
@@ -31,7 +31,7 @@ from .fetch_responses import (
     with_no_aborted_transactions,
     with_preferred_replica,
 )
-from .fetch_session import INITIAL_EPOCH, CachedPartition
+from .fetch_session import INITIAL_EPOCH, CachedPartition, FetchSession
 from .hosting import PartitionHost
 from .log import Log
 from .partition import Partition
@@ -75,25 +75,33 @@ class FetchHandling(PartitionHost):
                 return
             session = resolved
             if session is not None:
-                specs = tuple(session.partitions.values())
+                specs = session.to_read()
             elif request.session_epoch > INITIAL_EPOCH:
                 specs = ()
         operation = DelayedFetch(self, request, specs, session, context.api_version, respond)
         responses, size, is_final = self._read(operation, now_ms, account=True)
-        if is_final or request.max_wait_ms <= 0 or not specs:
+        is_empty = not specs and session is None
+        if (
+            is_final
+            or is_empty
+            or request.max_wait_ms <= 0
+            or size >= min(request.min_bytes, request.max_bytes, self._fetch_bytes_max)
+        ):
             self._respond(operation, responses, now_ms)
             return
-        max_bytes = min(request.max_bytes, self.config["fetch.max.bytes"])
-        if size >= min(request.min_bytes, max_bytes):
-            self._respond(operation, responses, now_ms)
-            return
-        self.fetch_purgatory.try_complete_else_watch(
-            operation, [spec.topic_partition for spec in specs]
+        # Followers' sessions are found through their partitions' ``fetch_entries``.
+        keys: Sequence[Hashable] = (
+            (session,)
+            if session is not None and session.is_privileged
+            else [spec.topic_partition for spec in specs]
         )
+        self.fetch_purgatory.try_complete_else_watch(operation, keys)
 
     def finish_fetch(self, operation: DelayedFetch) -> None:
         """Read again and answer what is there (a parked fetch completed or timed out)."""
         now_ms = self.host.now_ms()
+        if operation.session is not None:
+            operation.specs = operation.session.to_read()
         responses, _, _ = self._read(operation, now_ms, account=False)
         self._respond(operation, responses, now_ms)
 
@@ -124,7 +132,7 @@ class FetchHandling(PartitionHost):
         news may be left out.
         """
         replica_id = operation.request.replica_id
-        in_session = operation.session is not None
+        session = operation.session
         hosted = self._partitions
         responses: list[FetchPartitionResponse] = []
         moved: list[Partition] = []
@@ -148,10 +156,10 @@ class FetchHandling(PartitionHost):
                     and spec.last_fetched_epoch in (-1, log.latest_epoch)
                 ):
                     # A follower at the end: nothing to read, nothing that can be wrong.
-                    if not in_session or _has_news(log, spec):
+                    if session is None or _has_news(log, spec):
                         responses.append(empty_response(spec.topic_partition, log))
                     if account:
-                        self._account(partition, replica, spec, now_ms, moved)
+                        self._account(session, partition, replica, spec, now_ms, moved)
                     continue
             if budget is None:
                 budget = self._budget(operation)
@@ -163,19 +171,20 @@ class FetchHandling(PartitionHost):
             elif response.preferred_read_replica >= 0:
                 is_final = is_final or self.behaviour.preferred_replica_answers_at_once
             elif account and replica is not None and partition is not None:
-                self._account(partition, replica, spec, now_ms, moved)
+                self._account(session, partition, replica, spec, now_ms, moved)
         for partition in moved:
             self.complete_delayed(partition)
         return responses, size, is_final
 
     def _budget(self, operation: DelayedFetch) -> _Budget:
         return _Budget(
-            min(operation.request.max_bytes, self.config["fetch.max.bytes"]),
+            min(operation.request.max_bytes, self._fetch_bytes_max),
             0 <= operation.api_version <= 2,
         )
 
     def _account(
         self,
+        session: FetchSession | None,
         partition: Partition,
         replica: Replica,
         spec: FetchPartition | CachedPartition,
@@ -183,12 +192,21 @@ class FetchHandling(PartitionHost):
         moved: list[Partition],
     ) -> None:
         """Note a follower's progress; ``moved`` collects partitions whose waiters may go on."""
-        log_start_offset = replica.log_start_offset
-        leader_end_offset = partition.log.log_end_offset  # type: ignore[union-attr]
-        if partition.update_follower(
-            replica, spec.fetch_offset, spec.log_start_offset, now_ms, leader_end_offset
-        ) or (self.delete_purgatory.delayed_count and replica.log_start_offset != log_start_offset):
+        previous_log_start = replica.log_start_offset
+        log = partition.log
+        assert log is not None
+        high_watermark_moved = partition.update_follower(
+            replica, spec.fetch_offset, spec.log_start_offset, now_ms, log.log_end_offset
+        )
+        if high_watermark_moved or (
+            self.delete_purgatory.delayed_count and replica.log_start_offset != previous_log_start
+        ):
             moved.append(partition)
+        if session is not None and session.is_privileged and isinstance(spec, CachedPartition):
+            if spec.replica is not replica:
+                spec.link(partition, replica)
+            if spec.fetch_offset == log.log_end_offset and not _has_news(log, spec):
+                spec.fall_idle()
 
     def _read_partition(
         self,
@@ -298,7 +316,9 @@ class FetchHandling(PartitionHost):
         hosted = self._partitions
         min_bytes = request.min_bytes
         accumulated = 0
-        for spec in operation.specs:
+        session = operation.session
+        specs = operation.specs if session is None else session.to_read()
+        for spec in specs:
             topic_partition = spec.topic_partition
             partition = hosted.get(topic_partition)
             if partition is None:

@@ -3,16 +3,28 @@
 A session remembers which partitions its client fetches and what it was told last, so requests
 name only what changed and responses only what is new. The *epoch* counts the requests of a
 session; a request with another epoch is answered with an error and leaves the session alone.
+
+Sessions of followers also save the leader from looking at partitions in which nothing happens. A
+partition is *idle* in a session while its follower stands at the log's end and knows high
+watermark and log start: a fetch changes nothing about it but the time it was last caught up,
+which is the time the session was last used. Whatever ends that state (an append, a mark that
+moves, another role) wakes the partition through ``Partition.fetch_entries``; only active ones are
+read. So an idle follower costs the same whether it copies one partition or ten thousand.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest
 from ..protocol.errors import ErrorCode
 from ..protocol.values import TopicPartition
+
+if TYPE_CHECKING:
+    from .partition_state import PartitionState
+    from .replica import Replica
 
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
@@ -35,16 +47,30 @@ class CachedPartition:
     __slots__ = (
         "current_leader_epoch",
         "fetch_offset",
+        "is_idle",
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
+        "order",
+        "partition",
+        "replica",
         "sent_high_watermark",
         "sent_log_start_offset",
+        "session",
         "topic_partition",
     )
 
     def __init__(self, wanted: FetchPartition) -> None:
         self.topic_partition = wanted.topic_partition
+        self.session: FetchSession | None = None
+        """The session it belongs to."""
+        self.order = 0
+        """Rank in the session: grows with each response that has the partition."""
+        self.partition: PartitionState | None = None
+        """The leader's partition whose ``fetch_entries`` it is in; followers only."""
+        self.replica: Replica | None = None
+        """The follower's replica in ``partition``."""
+        self.is_idle = False
         self.sent_high_watermark = -1
         """High watermark of the last response that had the partition; -1 after an error."""
         self.sent_log_start_offset = -1
@@ -56,6 +82,50 @@ class CachedPartition:
         self.max_bytes = wanted.max_bytes
         self.current_leader_epoch = wanted.current_leader_epoch
         self.last_fetched_epoch = wanted.last_fetched_epoch
+
+    def link(self, partition: PartitionState, replica: Replica) -> None:
+        """Be woken by what happens to ``partition`` from now on."""
+        if self.partition is not None:
+            self.unlink()
+        self.partition = partition
+        self.replica = replica
+        if partition.fetch_entries is None:
+            partition.fetch_entries = [self]
+        else:
+            partition.fetch_entries.append(self)
+
+    def unlink(self) -> None:
+        """Wake up and depend on no partition any more."""
+        self.wake()
+        partition = self.partition
+        if partition is not None:
+            self.partition = self.replica = None
+            entries = partition.fetch_entries
+            if entries is not None and self in entries:
+                entries.remove(self)
+
+    def settle(self) -> None:
+        """Write down when an idle follower was caught up last: at its last fetch."""
+        replica, session = self.replica, self.session
+        if self.is_idle and replica is not None and session is not None:
+            fetch_time_ms = session.last_used_ms
+            replica.last_fetch_time_ms = fetch_time_ms
+            if fetch_time_ms > replica.last_caught_up_time_ms:
+                replica.last_caught_up_time_ms = fetch_time_ms
+
+    def wake(self) -> None:
+        """Be read by the session's next fetch, or by the one that waits."""
+        if self.is_idle:
+            self.settle()
+            self.is_idle = False
+            if self.session is not None:
+                self.session.active[self.topic_partition] = self
+
+    def fall_idle(self) -> None:
+        """Nothing to read until something wakes it."""
+        self.is_idle = True
+        if self.session is not None:
+            self.session.active.pop(self.topic_partition, None)
 
     def must_respond(self, response: FetchPartitionResponse) -> bool:
         """Whether an incremental response has to name the partition; remembers what it says."""
@@ -76,10 +146,15 @@ class CachedPartition:
         )
 
 
+def _order(cached: CachedPartition) -> int:
+    return cached.order
+
+
 class FetchSession:
     """One client's session; ``partitions`` are in the order they are served."""
 
     __slots__ = (
+        "active",
         "cached_size",
         "created_ms",
         "epoch",
@@ -87,6 +162,7 @@ class FetchSession:
         "evictable_by_privileged",
         "is_privileged",
         "last_used_ms",
+        "next_order",
         "partitions",
         "session_id",
     )
@@ -100,6 +176,9 @@ class FetchSession:
         self.epoch = 1
         """The epoch the next request must carry."""
         self.partitions: dict[TopicPartition, CachedPartition] = {}
+        self.active: dict[TopicPartition, CachedPartition] = {}
+        """Partitions of a follower's session that are not idle; empty in a consumer's."""
+        self.next_order = 0
         self.cached_size = 0
         self.evictable_by_all = False
         self.evictable_by_privileged = not is_privileged
@@ -110,11 +189,35 @@ class FetchSession:
         for entry in wanted:
             cached = partitions.get(entry.topic_partition)
             if cached is None:
-                partitions[entry.topic_partition] = CachedPartition(entry)
+                self.add(CachedPartition(entry))
             else:
+                cached.wake()
                 cached.take(entry)
         for topic_partition in forgotten:
-            partitions.pop(topic_partition, None)
+            cached = partitions.pop(topic_partition, None)
+            if cached is not None:
+                cached.unlink()
+                self.active.pop(topic_partition, None)
+
+    def add(self, cached: CachedPartition) -> None:
+        cached.session = self
+        cached.order = self.next_order
+        self.next_order += 1
+        self.partitions[cached.topic_partition] = cached
+        if self.is_privileged:
+            self.active[cached.topic_partition] = cached
+
+    def to_read(self) -> tuple[CachedPartition, ...]:
+        """The partitions that may have something to say, in the order they are served."""
+        if not self.is_privileged:
+            return tuple(self.partitions.values())
+        active = tuple(self.active.values())
+        return active if len(active) < 2 else tuple(sorted(active, key=_order))
+
+    def dissolve(self) -> None:
+        """The session is over: let go of the partitions."""
+        for cached in self.partitions.values():
+            cached.unlink()
 
     def filter_response(
         self, responses: Iterable[FetchPartitionResponse]
@@ -128,7 +231,9 @@ class FetchSession:
                 included.append(response)
             elif cached.must_respond(response):
                 included.append(response)
-                if len(partitions) > 1:
+                cached.order = self.next_order
+                self.next_order += 1
+                if not self.is_privileged and len(partitions) > 1:
                     del partitions[response.topic_partition]
                     partitions[response.topic_partition] = cached
         return included
@@ -156,7 +261,9 @@ class FetchSessionCache:
         return self._sessions.get(session_id)
 
     def remove(self, session_id: int) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.dissolve()
 
     def resolve(self, request: FetchRequest, now_ms: int) -> FetchSession | ErrorCode | None:
         """The session an incremental request continues, updated by it.
@@ -191,16 +298,17 @@ class FetchSessionCache:
         now_ms: int,
     ) -> int:
         """Open a session for a full fetch that was answered; its id, or 0 if not admitted."""
-        partitions = {entry.topic_partition: CachedPartition(entry) for entry in wanted}
-        if not self._admits(is_privileged, len(partitions), now_ms):
+        wanted = tuple(wanted)
+        if not self._admits(is_privileged, len(wanted), now_ms):
             return INVALID_SESSION_ID
-        for response in responses:
-            cached = partitions.get(response.topic_partition)
-            if cached is not None:
-                cached.remember(response)
         session_id = self._new_id()
         session = FetchSession(session_id, is_privileged, now_ms)
-        session.partitions = partitions
+        for entry in wanted:
+            session.add(CachedPartition(entry))
+        for response in responses:
+            cached = session.partitions.get(response.topic_partition)
+            if cached is not None:
+                cached.remember(response)
         self._sessions[session_id] = session
         self._touch(session, now_ms)
         return session_id

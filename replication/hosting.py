@@ -70,6 +70,7 @@ class PartitionHost:
         self._offline: dict[TopicPartition, None] = {}
         """Partitions that failed with their log directory; disjoint from ``_partitions``."""
         self._settings: dict[str, TopicSettings] = {}
+        self._fetch_bytes_max: int = config["fetch.max.bytes"]
         self.timer = WheelTimer(host)
         self.produce_purgatory = Purgatory(
             "Produce", self.timer, config["producer.purgatory.purge.interval.requests"]
@@ -165,9 +166,25 @@ class PartitionHost:
         self.complete_delayed_of(partition.topic_partition)
 
     def complete_delayed_of(self, topic_partition: TopicPartition) -> None:
+        """Try whatever waits on a partition: its high watermark moved, or its role changed."""
+        partition = self._partitions.get(topic_partition)
+        if partition is not None:
+            partition.wake_fetchers()
         self.produce_purgatory.check_and_complete(topic_partition)
         self.fetch_purgatory.check_and_complete(topic_partition)
-        self.delete_purgatory.check_and_complete(topic_partition)
+        if self.delete_purgatory.delayed_count:
+            self.delete_purgatory.check_and_complete(topic_partition)
+        released = self.context.released_sessions
+        while released:
+            self.fetch_purgatory.check_and_complete(released.pop())
+
+    def complete_fetches(self, partition: Partition) -> None:
+        """Try the fetches that wait on a partition whose log grew."""
+        check_and_complete = self.fetch_purgatory.check_and_complete
+        check_and_complete(partition.topic_partition)
+        if partition.fetch_entries is not None:
+            for entry in tuple(partition.fetch_entries):
+                check_and_complete(entry.session)
 
     # -- failures ---------------------------------------------------------------------------
 

@@ -216,6 +216,7 @@ class OffsetsHandling(PartitionHost):
             return ErrorCode.OFFSET_OUT_OF_RANGE, -1
         if wanted_offset > log.log_start_offset:
             log.maybe_increment_log_start_offset(wanted_offset)
+            partition.wake_fetchers()
         return _NONE, wanted_offset
 
     def low_watermark_of(self, topic_partition: TopicPartition) -> tuple[ErrorCode, int]:

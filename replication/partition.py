@@ -52,6 +52,7 @@ class Partition(PartitionState):
         behaviour = context.behaviour
         if behaviour.partition_epoch_checked and state.zk_version < self.partition_epoch:
             return False
+        self.release_fetchers()
         now_ms = context.host.now_ms()
         self.controller_epoch = state.controller_epoch
         self._take_assignment(state, now_ms)
@@ -94,6 +95,7 @@ class Partition(PartitionState):
         behaviour = context.behaviour
         if behaviour.partition_epoch_checked and state.zk_version < self.partition_epoch:
             return False
+        self.release_fetchers()
         self.controller_epoch = state.controller_epoch
         if behaviour.caught_up_reset_at_election:
             # Nothing of a remote replica outlives the next election: keep no objects.
@@ -149,6 +151,7 @@ class Partition(PartitionState):
     def delete(self) -> None:
         """Forget everything; the object must not be used again (data_plane 2.7)."""
         self.context.isr_updater.clear_pending(self.topic_partition)
+        self.release_fetchers()
         self.remote_replicas = ()
         self.replicas = self.adding_replicas = self.removing_replicas = ()
         self.isr = self.maximal_isr = ()
@@ -263,6 +266,7 @@ class Partition(PartitionState):
         log = self.log
         if log is None or not self.is_leader:
             return ()
+        self.settle_fetchers()
         context = self.context
         end_offset = log.log_end_offset
         keeps_member_at_end = context.behaviour.isr_member_at_end_never_removed

@@ -17,6 +17,7 @@ from .replica import Replica
 
 if TYPE_CHECKING:
     from ..protocol.host import Host
+    from .fetch_session import CachedPartition, FetchSession
     from .log import Log
     from .metadata_cache import MetadataCache
     from .partition import Partition
@@ -66,6 +67,7 @@ class PartitionContext:
         "lag_ms_max",
         "metadata_cache",
         "open_log",
+        "released_sessions",
         "waits_for_joiner",
     )
 
@@ -96,6 +98,8 @@ class PartitionContext:
         self.joiner_must_be_eligible = behaviour.joiner_must_be_eligible
         self.frozen_under_min_isr = behaviour.high_watermark_frozen_under_min_isr
         self.join_needs_epoch_start = behaviour.isr_join_needs_epoch_start
+        self.released_sessions: list[FetchSession] = []
+        """Sessions whose waiting fetch is to be tried because a partition changed its role."""
         self.isr_shrinks = 0
         self.isr_expands = 0
         self.isr_failed_updates = 0
@@ -108,6 +112,7 @@ class PartitionState:
         "adding_replicas",
         "context",
         "controller_epoch",
+        "fetch_entries",
         "is_leader",
         "isr",
         "leader_epoch",
@@ -152,6 +157,8 @@ class PartitionState:
         self.remote_replicas: tuple[Replica, ...] = ()
         """The other assigned replicas, in assignment order; kept on leaders."""
         self.topic_id = ""
+        self.fetch_entries: list[CachedPartition] | None = None
+        """Where followers' fetch sessions watch this partition; leaders only."""
 
     # -- access -----------------------------------------------------------------------------
 
@@ -170,10 +177,34 @@ class PartitionState:
 
     def replica(self, broker_id: int) -> Replica | None:
         """The remote replica on a broker, if this (leader) partition knows one."""
+        self.settle_fetchers()
         for replica in self.remote_replicas:
             if replica.broker_id == broker_id:
                 return replica
         return None
+
+    # -- fetch sessions of followers ----------------------------------------------------------
+
+    def wake_fetchers(self) -> None:
+        """Offsets or marks changed: sessions have to look at the partition again."""
+        if self.fetch_entries is not None:
+            for entry in self.fetch_entries:
+                if entry.is_idle:
+                    entry.wake()
+
+    def settle_fetchers(self) -> None:
+        """Bring the times of idle followers up to date, before they are looked at."""
+        if self.fetch_entries is not None:
+            for entry in self.fetch_entries:
+                entry.settle()
+
+    def release_fetchers(self) -> None:
+        """The role changes: no session may rely on what it knew of the partition."""
+        entries, self.fetch_entries = self.fetch_entries, None
+        for entry in entries or ():
+            entry.unlink()
+            if entry.session is not None:
+                self.context.released_sessions.append(entry.session)
 
     # -- gauges (data_plane 2.5): leaders only ----------------------------------------------
 

@@ -18,6 +18,7 @@ from .delayed_operations import DelayedProduce
 from .hosting import PartitionHost
 from .log_validator import ORIGIN_CLIENT
 from .metadata_cache import INTERNAL_TOPICS
+from .partition import Partition
 
 ADMIN_CLIENT_ID = "__admin_client"
 
@@ -76,7 +77,7 @@ class ProduceHandling(PartitionHost):
         api_version = context.api_version
         responses: list[ProducePartitionResponse] = []
         pending: list[tuple[int, int]] = []
-        advanced: list[tuple[TopicPartition, bool]] = []
+        appended: list[tuple[Partition, bool]] = []
         for entry in partitions:
             error = self._refusal(entry, context, origin)
             if error is not _NONE:
@@ -84,15 +85,14 @@ class ProduceHandling(PartitionHost):
                 continue
             responses.append(
                 self._append_one(
-                    entry, acks, now_ms, origin, api_version, len(responses), pending, advanced
+                    entry, acks, now_ms, origin, api_version, len(responses), pending, appended
                 )
             )
         # Poked after all appends: completions must not run in the middle of a request.
-        for topic_partition, high_watermark_moved in advanced:
+        for partition, high_watermark_moved in appended:
             if high_watermark_moved:
-                self.complete_delayed_of(topic_partition)
-            else:
-                self.fetch_purgatory.check_and_complete(topic_partition)
+                self.complete_delayed(partition)
+            self.complete_fetches(partition)
         if 0 <= api_version <= 3:
             responses = [_for_old_client(response) for response in responses]
         if acks != ACKS_ALL or not pending:
@@ -136,7 +136,7 @@ class ProduceHandling(PartitionHost):
         api_version: int,
         index: int,
         pending: list[tuple[int, int]],
-        advanced: list[tuple[TopicPartition, bool]],
+        appended: list[tuple[Partition, bool]],
     ) -> ProducePartitionResponse:
         """Append one partition's batches; notes what waits and what is to be poked."""
         topic_partition = entry.topic_partition
@@ -161,7 +161,8 @@ class ProduceHandling(PartitionHost):
         except OSError as error:
             self.on_storage_failure(topic_partition, error)
             return self.failed_produce(topic_partition, ErrorCode.KAFKA_STORAGE_ERROR)
-        advanced.append((topic_partition, partition.maybe_increment_high_watermark(now_ms)))
+        partition.wake_fetchers()
+        appended.append((partition, partition.maybe_increment_high_watermark(now_ms)))
         if acks == ACKS_ALL:
             pending.append((index, info.last_offset + 1))
         return ProducePartitionResponse(

@@ -157,6 +157,7 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
                 self.on_storage_failure(name, error)
                 continue
             if log.log_start_offset != log_start_offset:
+                partition.wake_fetchers()
                 self.fetcher_manager.log_start_changed(name)
                 self.delete_purgatory.check_and_complete(name)
 

@@ -99,6 +99,7 @@ def preferred_replica(
         context.broker_id, (own.rack if own else None) or "", log.log_end_offset, 0
     )
     now_ms = context.host.now_ms()
+    partition.settle_fetchers()
     views = [leader]
     for replica in partition.remote_replicas:
         broker = metadata_cache.broker(replica.broker_id)

@@ -223,7 +223,9 @@ class Cluster(ClusterBase):
         for topic in self.topics():
             self.delete_topic(topic)
         # Brokers forget a topic first; its znodes and logs go a moment later.
-        self.wait_until(lambda: not self.topics(), _START_TIMEOUT_S)
+        self.wait_until(
+            lambda: not self.controller._require().context.all_topics, _START_TIMEOUT_S
+        )
 
     def _start_recording(self) -> None:
         if self._trace is None:

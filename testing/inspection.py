@@ -43,20 +43,14 @@ class Inspection:
     """Mixed into ``Cluster`` and ``Simulation``."""
 
     def topics(self: ClusterBase) -> list[str]:
-        """Names of all topics as the active controller knows them, sorted.
-
-        While no controller is active: as the brokers know them.
-        """
-        controller = self.controller._active()
-        if controller is not None:
-            return sorted(controller.context.all_topics)
+        """Names of all topics as the living brokers know them, sorted."""
         caches = [p.broker.metadata_cache for p in self.processes.values() if p.broker is not None]
         return sorted({topic for cache in caches for topic in cache.topics()})
 
     def partition(self: ClusterBase, topic: str, partition: int) -> PartitionView:
         """A snapshot of a partition; ``UsageError`` when it does not exist.
 
-        While no controller is active it shows the newest that a living broker has heard, and
+        While no controller is active, or a new one still loads, it shows the newest that a living broker has heard, and
         its states are empty.
         """
         key = TopicPartition(topic, partition)
@@ -65,6 +59,8 @@ class Inspection:
             process = self.processes[controller.broker_id].process
             facts = self._in_process(process, lambda: _controller_facts(controller, key))
         else:
+            facts = None
+        if facts is None:  # between two controllers, or the new one still loads
             facts = _metadata_facts(self._newest_metadata(key))
         if facts is None:
             raise UsageError(f"there is no partition {key}; topics are {self.topics()}")

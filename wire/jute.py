@@ -1,9 +1,8 @@
-"""ZooKeeper's client protocol: jute frames on one side, the messages of ``zkfake`` on the other.
+"""ZooKeeper's client protocol: what clients send, from jute frames to the messages of ``zkfake``.
 
 A frame is an int32 length and that many bytes. The first frame of a connection is a connect
-request, answered by a connect response; all others are ``Call``s (xid, opcode, body), answered by
-replies (xid, zxid, error code, body unless failed). A frame that cannot be a request raises
-``ClientError``. What ZooKeeper would carry out and ``zkfake`` does not model is answered here:
+request; all others are ``Call``s (xid, opcode, body). ``jute_answers`` holds the other direction. A
+frame that cannot be a request raises ``ClientError``. What ZooKeeper would carry out and ``zkfake`` does not model is answered here:
 access control lists are accepted and forgotten (everything is open to the world), credentials are
 believed, and operations of other kinds are UNIMPLEMENTED.
 """
@@ -22,25 +21,20 @@ from ..zkfake.messages import (
     CloseSession,
     CreateRequest,
     DeleteRequest,
-    EventType,
     ExistsRequest,
     GetChildrenRequest,
     GetDataRequest,
     MultiRequest,
     SetDataRequest,
     SetWatches,
-    Stat,
     SyncRequest,
     ZkCode,
-    ZkResponse,
 )
 
 CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_ACL, SET_ACL, GET_CHILDREN, SYNC = range(1, 10)
 PING, GET_CHILDREN2, CHECK, MULTI, CREATE2 = range(11, 16)
 AUTH, SET_WATCHES = 100, 101
 CLOSE_SESSION = -11
-ERROR = -1
-"""Opcode that stands for a failed operation in the answer to a multi."""
 
 NOT_MODELLED = {
     16: "reconfig",
@@ -58,34 +52,16 @@ NOT_MODELLED = {
 }
 """Opcodes of ZooKeeper that are answered UNIMPLEMENTED."""
 
-EVENT_XID = -1
 AUTH_XID = -4
 PASSWORD_BYTES = 16
-_NO_PASSWORD = bytes(PASSWORD_BYTES)
 _SCHEMES = ("digest", "ip", "world")
-_SYNC_CONNECTED = 3
 _EPHEMERAL, _SEQUENTIAL, _CREATE_FLAGS_MAX = 1, 2, 3
-
-_EVENT_TYPES = {
-    EventType.NODE_CREATED: 1,
-    EventType.NODE_DELETED: 2,
-    EventType.NODE_DATA_CHANGED: 3,
-    EventType.NODE_CHILDREN_CHANGED: 4,
-}
 
 _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 _CONNECT = Struct(">iqiq")
-_CONNECTED = Struct(">iiiq")
 _CALL = Struct(">ii")
-_REPLY = Struct(">iiqi")
-_STAT = Struct(">qqqqiiiqiiq")
-_MULTI = Struct(">i?i")
-_EVENT = Struct(">ii")
-_NULL = _INT32.pack(-1)
-_OPEN_ACL = b"".join(
-    (_INT32.pack(1), _INT32.pack(31), b"\0\0\0\5world", b"\0\0\0\6anyone")
-)  # one entry: every permission for everyone
+MULTI_HEADER = Struct(">i?i")
 
 
 class Reader:
@@ -143,6 +119,13 @@ class Reader:
     def acl(self) -> tuple[int, str, str]:
         """Permissions, scheme and id of one entry of an access control list."""
         return self.int32(), self.string(), self.string()
+
+
+def session_password(session_id: int) -> bytes:
+    """The 16 bytes that prove that a client owns a session; the same at every server."""
+    return blake2b(
+        _INT64.pack(session_id), digest_size=PASSWORD_BYTES, person=b"zk-session"
+    ).digest()
 
 
 class Connect:
@@ -296,7 +279,7 @@ def _decode_multi(call: Call, reader: Reader) -> None:
     opcodes: list[int] = []
     operations: list[Any] = []
     while True:
-        opcode, is_done, _ = reader.unpack(_MULTI)
+        opcode, is_done, _ = reader.unpack(MULTI_HEADER)
         if is_done:
             break
         decode = _OPERATION_DECODERS.get(opcode)
@@ -326,106 +309,3 @@ _DECODERS: dict[int, Callable[[Call, Reader], None]] = {
     SET_WATCHES: _decode_set_watches,
     CLOSE_SESSION: _decode_close_session,
 }
-
-
-# --- answers: whole frames, with their length
-
-
-def session_password(session_id: int) -> bytes:
-    """The 16 bytes that prove that a client owns a session; the same at every server."""
-    return blake2b(
-        _INT64.pack(session_id), digest_size=PASSWORD_BYTES, person=b"zk-session"
-    ).digest()
-
-
-def encode_connected(connect: Connect, session_id: int, session_timeout_ms: int) -> bytes:
-    """The connect response; session id 0 says that the session asked for has expired."""
-    password = session_password(session_id) if session_id else _NO_PASSWORD
-    read_only = b"\0" if connect.offers_read_only else b""
-    size = _CONNECTED.size + PASSWORD_BYTES + len(read_only)
-    head = _CONNECTED.pack(size, 0, session_timeout_ms, session_id)
-    return head + _INT32.pack(PASSWORD_BYTES) + password + read_only
-
-
-def encode_reply(xid: int, zxid: int, code: int, body: bytes = b"") -> bytes:
-    """A reply header with its body."""
-    return _REPLY.pack(_REPLY.size - 4 + len(body), xid, zxid, code) + body
-
-
-def encode_event(event_type: EventType, path: str) -> bytes:
-    """A watch that fired."""
-    body = _EVENT.pack(_EVENT_TYPES[event_type], _SYNC_CONNECTED) + _string(path)
-    return encode_reply(EVENT_XID, -1, 0, body)
-
-
-def encode_response(call: Call, response: ZkResponse) -> bytes:
-    """The answer of a server to a call; a failed one has no body, but for a multi, whose
-    operations carry their own codes."""
-    code: int = response.code
-    if call.opcode == MULTI:
-        # Without results nobody looked at the operations: the session has ended.
-        if code and not response.results:
-            return encode_reply(call.xid, response.zxid, code)
-        return encode_reply(call.xid, response.zxid, 0, _multi_body(call, response))
-    if code:
-        return encode_reply(call.xid, response.zxid, code)
-    if call.opcode == SET_ACL and response.stat is not None:
-        expected = call.details[0]
-        if expected not in (-1, response.stat.aversion):
-            return encode_reply(call.xid, response.zxid, ZkCode.BADVERSION)
-    return encode_reply(call.xid, response.zxid, 0, _body(call.opcode, response))
-
-
-def _buffer(data: bytes | None) -> bytes:
-    return _NULL if data is None else _INT32.pack(len(data)) + data
-
-
-def _string(text: str | None) -> bytes:
-    return _NULL if text is None else _buffer(text.encode())
-
-
-def _stat(stat: Stat | None) -> bytes:
-    assert stat is not None
-    return _STAT.pack(
-        stat.czxid,
-        stat.mzxid,
-        stat.ctime,
-        stat.mtime,
-        stat.version,
-        stat.cversion,
-        stat.aversion,
-        stat.ephemeral_owner,
-        stat.data_length,
-        stat.num_children,
-        stat.pzxid,
-    )
-
-
-def _body(opcode: int, response: ZkResponse) -> bytes:
-    """The body of a successful answer."""
-    if opcode in (CREATE, SYNC):
-        return _string(response.path)
-    if opcode == CREATE2:
-        return _string(response.path) + _stat(response.stat)
-    if opcode in (EXISTS, SET_DATA, SET_ACL):
-        return _stat(response.stat)
-    if opcode == GET_DATA:
-        return _buffer(response.data) + _stat(response.stat)
-    if opcode == GET_ACL:
-        return _OPEN_ACL + _stat(response.stat)
-    if opcode in (GET_CHILDREN, GET_CHILDREN2):
-        names = b"".join(map(_string, response.children))
-        stat = _stat(response.stat) if opcode == GET_CHILDREN2 else b""
-        return _INT32.pack(len(response.children)) + names + stat
-    return b""
-
-
-def _multi_body(call: Call, response: ZkResponse) -> bytes:
-    parts: list[bytes] = []
-    for opcode, result in zip(call.details, response.results, strict=True):
-        if response.code:
-            parts += (_MULTI.pack(ERROR, False, result.code), _INT32.pack(result.code))
-        else:
-            parts += (_MULTI.pack(opcode, False, 0), _body(opcode, result))
-    parts.append(_MULTI.pack(-1, True, -1))
-    return b"".join(parts)

@@ -30,17 +30,8 @@ from ..zkfake.messages import (
     WatchEvent,
     ZkCode,
 )
-from .jute import (
-    AUTH,
-    AUTH_XID,
-    PING,
-    Call,
-    Connect,
-    encode_connected,
-    encode_event,
-    encode_reply,
-    encode_response,
-)
+from .jute import AUTH, AUTH_XID, PING, Call, Connect
+from .jute_answers import encode_connected, encode_event, encode_reply, encode_response
 
 if TYPE_CHECKING:
     from .zookeeper_listener import ZooKeeperListener

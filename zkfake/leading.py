@@ -32,11 +32,11 @@ from .quorum_messages import (
     SessionValidity,
     SyncDone,
     SyncFollower,
-    SyncMode,
     Txn,
     UpToDate,
 )
 from .sessions import SessionTracker
+from .synchronisation import difference
 from .timers import OneTimer
 
 if TYPE_CHECKING:
@@ -179,20 +179,8 @@ class Leading:
         """
         storage = self._server.storage
         end = storage.applied_position() if self.is_serving else len(storage.log)
-        position = storage.position_of(follower.acked_zxid)
         link = follower.link
-        if force_snapshot or follower.acked_zxid < storage.base_zxid:
-            start = storage.applied_position()
-            snapshot = storage.tree.snapshot()
-            link.send(SyncFollower, SyncMode.SNAP, 0, snapshot, storage.log_between(start, end))
-        elif position is not None and position <= end:
-            transactions = storage.log_between(position, end)
-            link.send(SyncFollower, SyncMode.DIFF, 0, None, transactions)
-        else:
-            start = min(storage.position_at_most(follower.acked_zxid), end)
-            common = storage.log[start - 1].zxid if start else storage.base_zxid
-            transactions = storage.log_between(start, end)
-            link.send(SyncFollower, SyncMode.TRUNC, common, None, transactions)
+        link.send(SyncFollower, *difference(storage, follower.acked_zxid, end, force_snapshot))
         link.send(NewLeader, self.epoch)
         follower.is_sent_history = True
         follower.acked_zxid = storage.log[end - 1].zxid if end else storage.base_zxid
@@ -257,9 +245,11 @@ class Leading:
         return min(half_tick_ms, max(1, min(timeouts) / 6)) if timeouts else half_tick_ms
 
     def _ping_by(self, delay_ms: float) -> None:
-        """A session has begun: the pings under way may be too slow for it."""
-        if self._next_ping_ms > self._server.host.now_ms() + delay_ms:
-            self._ping()
+        """A session has begun, for which the next ping may come too late."""
+        by_ms = self._server.host.now_ms() + delay_ms
+        if self._next_ping_ms > by_ms:
+            self._next_ping_ms = by_ms
+            self._timer.set(delay_ms, self._ping)
 
     def _on_follower_ping(self, _follower: Follower, ping: FollowerPing) -> None:
         self._tracker.touch_all(ping.touched_sessions)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from fakekafka.protocol.awaiting import Task
 from fakekafka.zkfake.client import ZooKeeperClient
+from fakekafka.zkfake.handlers import StateChangeHandler
+from fakekafka.zkfake.messages import CreateRequest, ZkCode
 from fakekafka.zkfake.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
 
 EPOCH_MS = 1_767_225_600_000
@@ -171,6 +173,27 @@ class ZkNetwork:
         self.run(client.wait_until_connected())
         return client
 
+    def client_at(self, server_id: int, name: str = "client", **options: Any) -> ZooKeeperClient:
+        """A client that knows one server only."""
+        ids, self.ids = self.ids, (server_id,)
+        client = self.connected(name, **options)
+        self.ids = ids
+        return client
+
+    def write(self, client: ZooKeeperClient, *paths: str) -> None:
+        """Create nodes; each must succeed."""
+        responses = self.run(client.handle_requests([CreateRequest(p) for p in paths]))
+        assert [response.code for response in responses] == [ZkCode.OK] * len(paths)
+
+    def write_until_done(self, client: ZooKeeperClient, path: str) -> None:
+        """Create a node; when the answer got lost the repetition finds it there."""
+        code = self.run(client.handle_request(CreateRequest(path))).code
+        assert code in (ZkCode.OK, ZkCode.NODEEXISTS)
+
+    def messages(self, *types: type) -> list[Any]:
+        """Those sent so far, lost ones included."""
+        return [message for *_, message in self.log if isinstance(message, types)]
+
     def crash_client(self, name: str) -> None:
         self.hosts.pop(name).is_alive = False
         del self.handlers[name]
@@ -195,6 +218,62 @@ class ZkNetwork:
         return self.leaders()[0]
 
 
+class Recorder:
+    """Handler of everything that writes down what it was told."""
+
+    def __init__(self, log: list[str], name: str = "") -> None:
+        self.log = log
+        self.name = name
+
+    def on_creation(self) -> None:
+        self.log.append(f"{self.name}created")
+
+    def on_deletion(self) -> None:
+        self.log.append(f"{self.name}deleted")
+
+    def on_data_change(self) -> None:
+        self.log.append(f"{self.name}changed")
+
+    def on_child_change(self) -> None:
+        self.log.append(f"{self.name}children")
+
+
+class Sessions(StateChangeHandler):
+    def __init__(self, log: list[str], name: str = "", fail: bool = False) -> None:
+        self.log = log
+        self.name = name
+        self.fail = fail
+
+    def before_initializing_session(self) -> None:
+        self.log.append(f"{self.name}before")
+        if self.fail:
+            raise RuntimeError("a bad callback")
+
+    def after_initializing_session(self) -> None:
+        self.log.append(f"{self.name}after")
+
+    def on_auth_failure(self) -> None:
+        self.log.append(f"{self.name}auth failed")
+
+
+@pytest.fixture
+def log() -> list[str]:
+    """What the handlers of ``watcher`` and ``session_callbacks`` write down."""
+    return []
+
+
+@pytest.fixture
+def watcher(log: list[str]) -> Callable[..., Recorder]:
+    """Makes handlers of changes and child changes: ``watcher(name)``."""
+    return lambda name="": Recorder(log, name)
+
+
+@pytest.fixture
+def session_callbacks(log: list[str]) -> Callable[..., Sessions]:
+    """Makes state change handlers: ``session_callbacks(name, fail=False)``."""
+    return lambda name="", fail=False: Sessions(log, name, fail)
+
+
 @pytest.fixture
 def network() -> ZkNetwork:
     return ZkNetwork()
@@ -203,6 +282,15 @@ def network() -> ZkNetwork:
 @pytest.fixture(scope="session")
 def make_network() -> type[ZkNetwork]:
     return ZkNetwork
+
+
+@pytest.fixture
+def trio(network: ZkNetwork) -> ZkNetwork:
+    """Three servers, the third leads."""
+    network.ensemble(3)
+    assert network.settle() == 3
+    network.log.clear()
+    return network
 
 
 @pytest.fixture

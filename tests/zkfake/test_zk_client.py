@@ -1,14 +1,13 @@
-"""The client: watches through handlers, connection loss, expiry, heartbeats."""
+"""The client: pipelining, lost connections, heartbeats."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from fakekafka.protocol.awaiting import Pending, Task
+from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import UsageError
 from fakekafka.zkfake.client import ZooKeeperClient
-from fakekafka.zkfake.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import (
     ClientPacket,
     ConnectRequest,
@@ -22,56 +21,12 @@ from fakekafka.zkfake.messages import (
     SetDataRequest,
     SetWatches,
     SyncRequest,
-    WatchEvent,
     ZkCode,
-    ZooKeeperError,
 )
-from fakekafka.zkfake.server import ZooKeeperConfig
-
-
-class Recorder:
-    """Handler of everything that writes down what it was told."""
-
-    def __init__(self, log: list[str], name: str = "") -> None:
-        self.log = log
-        self.name = name
-
-    def on_creation(self) -> None:
-        self.log.append(f"{self.name}created")
-
-    def on_deletion(self) -> None:
-        self.log.append(f"{self.name}deleted")
-
-    def on_data_change(self) -> None:
-        self.log.append(f"{self.name}changed")
-
-    def on_child_change(self) -> None:
-        self.log.append(f"{self.name}children")
-
-
-class Sessions(StateChangeHandler):
-    def __init__(self, log: list[str], name: str = "", fail: bool = False) -> None:
-        self.log = log
-        self.name = name
-        self.fail = fail
-
-    def before_initializing_session(self) -> None:
-        self.log.append(f"{self.name}before")
-        if self.fail:
-            raise RuntimeError("a bad callback")
-
-    def after_initializing_session(self) -> None:
-        self.log.append(f"{self.name}after")
-
-    def on_auth_failure(self) -> None:
-        self.log.append(f"{self.name}auth failed")
 
 
 def codes(responses: list[Any]) -> list[ZkCode]:
     return [response.code for response in responses]
-
-
-# --- requests
 
 
 def test_pipelined_requests_are_answered_in_order(single: Any) -> None:
@@ -114,106 +69,6 @@ def test_sync_is_answered_with_its_path(single: Any) -> None:
 def test_a_client_needs_a_server(single: Any) -> None:
     with pytest.raises(UsageError, match="at least one server"):
         ZooKeeperClient(None, [], 6000)  # type: ignore[arg-type]
-
-
-# --- watches
-
-
-def test_exists_on_a_missing_node_arms_a_creation_watch(single: Any) -> None:
-    """CP-196."""
-    client, other = single.connected(), single.connected("other")
-    log: list[str] = []
-    client.register_change_handler("/a", Recorder(log))
-    assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.NONODE
-    single.run(other.handle_request(CreateRequest("/a")))
-    single.run(other.handle_request(SetDataRequest("/a", b"")))
-    single.run_for(10)
-    assert log == ["created"]
-
-
-def test_get_data_arms_a_watch_only_on_a_node_that_exists(single: Any) -> None:
-    client, other = single.connected(), single.connected("other")
-    log: list[str] = []
-    client.register_change_handler("/a", Recorder(log))
-    single.run(client.handle_request(GetDataRequest("/a")))
-    single.run(other.handle_request(CreateRequest("/a")))
-    single.run(client.handle_request(GetDataRequest("/a")))
-    single.run(other.handle_request(SetDataRequest("/a", b"")))
-    single.run(client.handle_request(GetDataRequest("/a")))
-    single.run(other.handle_request(DeleteRequest("/a")))
-    single.run_for(10)
-    assert log == ["changed", "deleted"]
-
-
-def test_no_watch_is_armed_without_a_handler(single: Any) -> None:
-    """CP-196: even if the request asks for one."""
-    client = single.connected()
-    single.run(client.handle_request(ExistsRequest("/a", watch=True)))
-    assert len(single.servers[1].watches) == 0
-
-
-def test_a_child_watch_is_armed_only_when_asked(single: Any) -> None:
-    """CP-196: a listing without it arms nothing and does not disturb an armed one."""
-    client, other = single.connected(), single.connected("other")
-    log: list[str] = []
-    client.register_child_change_handler("/", Recorder(log))
-    single.run(client.handle_request(GetChildrenRequest("/")))
-    single.run(other.handle_request(CreateRequest("/a")))
-    assert log == []
-    single.run(client.handle_request(GetChildrenRequest("/", watch=True)))
-    single.run(client.handle_request(GetChildrenRequest("/")))
-    single.run(other.handle_request(CreateRequest("/b")))
-    single.run(other.handle_request(CreateRequest("/c")))
-    single.run_for(10)
-    assert log == ["children"]
-
-
-def test_an_event_without_a_handler_is_ignored(single: Any) -> None:
-    client, other = single.connected(), single.connected("other")
-    log: list[str] = []
-    client.register_change_handler("/a", Recorder(log))
-    client.register_child_change_handler("/", Recorder(log))
-    single.run(client.handle_requests([ExistsRequest("/a"), GetChildrenRequest("/", watch=True)]))
-    client.unregister_change_handler("/a")
-    client.unregister_child_change_handler("/")
-    single.run(other.handle_request(CreateRequest("/a")))
-    single.run_for(10)
-    assert sum(isinstance(m, WatchEvent) for _, _, m in single.log) == 2
-    assert log == []
-
-
-def test_the_event_comes_before_the_answer_that_shows_the_change(single: Any) -> None:
-    client, other = single.connected(), single.connected("other")
-    log: list[str] = []
-    client.register_change_handler("/a", Recorder(log))
-    single.run(client.handle_request(ExistsRequest("/a")))
-    Task(other.handle_request(CreateRequest("/a", b"new")))
-
-    async def poll() -> None:
-        client.unregister_change_handler("/nothing")
-        while (await client.handle_request(GetDataRequest("/a"))).data is None:
-            pass
-        log.append("read")
-
-    single.run(poll())
-    assert log == ["created", "read"]
-
-
-def test_a_session_sees_its_own_watch_before_its_writes_answer(single: Any) -> None:
-    client = single.connected()
-    log: list[str] = []
-    client.register_change_handler("/a", Recorder(log))
-    single.run(client.handle_request(ExistsRequest("/a")))
-
-    async def write() -> None:
-        await client.handle_request(CreateRequest("/a"))
-        log.append("answered")
-
-    single.run(write())
-    assert log == ["created", "answered"]
-
-
-# --- losing the connection
 
 
 def test_requests_under_way_survive_a_lost_connection(single: Any) -> None:
@@ -304,18 +159,19 @@ def test_disconnected_is_not_expired(single: Any) -> None:
     assert single.servers[1].children("/") == ["e"]
 
 
-def test_watches_are_armed_again_after_a_reconnection(single: Any) -> None:
+def test_watches_are_armed_again_after_a_reconnection(
+    single: Any, watcher: Any, log: list[str]
+) -> None:
     """What changed meanwhile fires at once; what did not stays armed."""
     client, other = single.connected(), single.connected("other")
-    log: list[str] = []
     paths = ("/set", "/gone", "/new", "/same", "/missing")
     for path in paths:
-        client.register_change_handler(path, Recorder(log, path + " "))
+        client.register_change_handler(path, watcher(path + " "))
         if path not in ("/new", "/missing"):
             single.run(other.handle_request(CreateRequest(path)))
         single.run(client.handle_request(ExistsRequest(path)))
     for path in ("/", "/same", "/gone"):
-        client.register_child_change_handler(path, Recorder(log, path + " "))
+        client.register_child_change_handler(path, watcher(path + " "))
         single.run(client.handle_request(GetChildrenRequest(path, watch=True)))
     single.cut("client", "zk-1")
     single.run(other.handle_request(SetDataRequest("/set", b"")))
@@ -377,148 +233,3 @@ def test_packets_for_an_earlier_client_of_the_node_are_refused(single: Any) -> N
 def test_other_messages_are_not_the_clients(single: Any) -> None:
     client = single.connected()
     assert client.on_message("zk-1", "something else") is False
-
-
-# --- the end of a session
-
-
-def test_callbacks_run_around_a_new_session(single: Any) -> None:
-    """CP-197, CP-198: expiry is learnt after reconnecting; then before, new session, after."""
-    client = single.connected()
-    log: list[str] = []
-    client.register_state_change_handler("x", Sessions(log))
-    session_id = client.session_id
-    single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
-    single.servers[1].expire_session(session_id)
-    single.run_until(lambda: "after" in log)
-    single.run(client.wait_until_connected())
-    assert log == ["before", "after"]
-    assert client.session_id not in (0, session_id)
-    assert single.servers[1].children("/") == []
-
-
-def test_a_failing_callback_stops_neither_the_others_nor_the_new_session(single: Any) -> None:
-    """CP-197."""
-    client = single.connected()
-    log: list[str] = []
-    client.register_state_change_handler("bad", Sessions(log, "bad ", fail=True))
-    client.register_state_change_handler("good", Sessions(log, "good "))
-    single.servers[1].expire_session(client.session_id)
-    single.run_until(lambda: len(log) == 4)
-    single.run(client.wait_until_connected())
-    assert log == ["bad before", "good before", "bad after", "good after"]
-    assert [str(error) for error in client.callback_errors] == ["a bad callback"]
-
-
-def test_the_new_session_waits_for_the_callbacks_before_it(single: Any) -> None:
-    """Requests made meanwhile are answered SESSIONEXPIRED, or the two could wait for each other."""
-    client = single.connected()
-    gate: Pending[None] = Pending()
-
-    class Slow(StateChangeHandler):
-        async def before_initializing_session(self) -> None:
-            await gate
-
-    client.register_state_change_handler("slow", Slow())
-    single.servers[1].expire_session(client.session_id)
-    single.run_for(10_000)
-    assert not client.is_connected
-    assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.SESSIONEXPIRED
-    gate.set_result(None)
-    single.run(client.wait_until_connected())
-    assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.NONODE
-
-
-def test_every_pipelined_request_is_answered_when_the_session_expires(single: Any) -> None:
-    """CP-198: and later requests succeed on the new session."""
-    client = single.connected(max_in_flight=3)
-    log: list[str] = []
-    client.register_state_change_handler("x", Sessions(log))
-    task = Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(20)]))
-    single.run_for(5)
-    single.servers[1].expire_session(client.session_id)
-    single.run_until(lambda: task.done)
-    answers = codes(task.result())
-    made = answers.count(ZkCode.OK)
-    assert 0 < made < 20
-    assert answers == [ZkCode.OK] * made + [ZkCode.SESSIONEXPIRED] * (20 - made)
-    assert single.run(client.handle_requests([ExistsRequest("/0")]))[0].code in (
-        ZkCode.OK,
-        ZkCode.SESSIONEXPIRED,
-    )
-    single.run_until(lambda: client.is_connected)
-    assert single.run(client.handle_request(ExistsRequest("/0"))).code is ZkCode.OK
-    assert log == ["before", "after"]
-
-
-def test_the_watches_of_an_expired_session_are_gone(single: Any) -> None:
-    client, other = single.connected(), single.connected("other")
-    log: list[str] = []
-    client.register_change_handler("/a", Recorder(log))
-    single.run(client.handle_request(ExistsRequest("/a")))
-    single.servers[1].expire_session(client.session_id)
-    single.run_until(lambda: not client.is_connected)
-    single.run(client.wait_until_connected())
-    single.run(other.handle_request(CreateRequest("/a")))
-    single.run_for(10)
-    assert log == []
-
-
-def test_closing_ends_the_session_at_once(single: Any) -> None:
-    client = single.connected()
-    single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
-    before = Task(client.handle_request(ExistsRequest("/e")))
-    closed = client.close()
-    assert client.close() is closed
-    after = Task(client.handle_request(ExistsRequest("/e")))
-    single.run_until(lambda: closed.done)
-    assert before.result().code is ZkCode.OK
-    assert after.result().code is ZkCode.SESSIONEXPIRED
-    assert single.servers[1].children("/") == []
-    with pytest.raises(ZooKeeperError):
-        single.run(client.wait_until_connected())
-
-
-def test_closing_answers_what_was_not_sent_yet(single: Any) -> None:
-    client = single.connected(max_in_flight=2)
-    task = Task(client.handle_requests([ExistsRequest("/")] * 5))
-    client.close()
-    single.run_until(lambda: task.done)
-    assert codes(task.result()) == [ZkCode.OK] * 2 + [ZkCode.SESSIONEXPIRED] * 3
-
-
-def test_closing_without_a_connection_leaves_the_session_to_expire(single: Any) -> None:
-    client = single.connected()
-    single.cut("client", "zk-1")
-    single.run_for(4500)
-    assert client.close().done
-    assert len(single.servers[1].storage.tree.sessions) == 1
-    single.run_for(8000)
-    assert len(single.servers[1].storage.tree.sessions) == 0
-
-
-def test_closing_an_unstarted_client_is_fine(single: Any) -> None:
-    client = ZooKeeperClient(single.servers[1].host, ["zk-1"], 6000)
-    assert client.close().done
-
-
-def test_refused_credentials_are_reported_and_tried_again(single: Any) -> None:
-    client = single.connected()
-    log: list[str] = []
-    client.register_state_change_handler("x", Sessions(log))
-    single.servers[1].fail_authentication(client.session_id)
-    single.run_for(5)
-    assert log == ["auth failed"]
-    assert single.run(client.handle_request(ExistsRequest("/"))).code is ZkCode.AUTHFAILED
-    single.run(client.wait_until_connected())
-    assert log == ["auth failed", "before", "after"]
-
-
-def test_an_oversized_request_costs_the_connection(single: Any) -> None:
-    single.config = ZooKeeperConfig(max_packet_bytes=100)
-    single.kill(1)
-    single.start(1)
-    client = single.connected()
-    assert single.run(client.handle_request(CreateRequest("/a", b"x" * 100))).code is ZkCode.OK
-    lost = single.run(client.send_once([SetDataRequest("/a", b"x" * 101)]))
-    assert codes(lost) == [ZkCode.CONNECTIONLOSS]

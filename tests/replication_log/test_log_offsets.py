@@ -1,0 +1,359 @@
+"""The offsets of a log: appending, reading, high watermark, truncation, log start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.data import MAX_TIMESTAMP, EpochEndOffset
+from fakekafka.protocol.errors import ErrorCode, InvariantError, KafkaError
+from fakekafka.replication.log_results import OffsetsOutOfOrder, UnexpectedAppendOffset
+from fakekafka.replication.retention import delete_old_segments
+
+BIG = 1 << 30
+
+
+def marks(log: Any) -> tuple[int, int, int]:
+    return log.log_start_offset, log.high_watermark, log.log_end_offset
+
+
+def test_appending_assigns_offsets_and_leaves_the_high_watermark(tools: Any, log: Any) -> None:
+    """DP-108: appending moves the log end only."""
+    first = log.append_as_leader(tools.data(b"a", b"b"), 3, tools.now_ms)
+    second = log.append_as_leader(tools.data(b"c"), 3, tools.now_ms)
+    assert (first.first_offset, first.last_offset, second.first_offset) == (0, 1, 2)
+    assert marks(log) == (0, 0, 3)
+    assert [r.value for r in log.records()] == [b"a", b"b", b"c"]
+    assert all(batch.is_intact() for batch in log.batches())
+
+
+def test_high_watermark_is_clamped(tools: Any, log: Any) -> None:
+    """DP-108: updating it to 5 with log end 3 gives 3; it never lies below the log start."""
+    tools.fill(log, 3)
+    assert log.update_high_watermark(5) == 3
+    log.maybe_increment_log_start_offset(2)
+    assert log.update_high_watermark(0) == 2
+
+
+def test_truncation_pulls_the_high_watermark(tools: Any, log: Any) -> None:
+    """DP-108: cutting to 3 pulls a high watermark of 6 to 3."""
+    tools.fill(log, 10)
+    log.update_high_watermark(6)
+    assert log.truncate_to(3)
+    assert marks(log) == (0, 3, 3)
+    assert log.recovery_point <= 3
+
+
+def test_full_truncation_starts_over(tools: Any, log: Any) -> None:
+    """DP-108: truncating fully to 4 sets log start, high watermark and log end to 4."""
+    tools.fill(log, 10, epoch=2)
+    log.update_high_watermark(6)
+    log.truncate_fully_and_start_at(4)
+    assert marks(log) == (4, 4, 4)
+    assert (log.epochs, log.size_in_bytes) == ((), 0)
+    tools.fill(log, 1, epoch=5)
+    assert (log.log_end_offset, log.epochs) == (5, ((5, 4),))
+
+
+@pytest.mark.parametrize("offset", [4, 7])
+def test_truncating_past_the_end_drops_a_dangling_epoch(
+    tools: Any, log: Any, offset: int
+) -> None:
+    """DP-109: an epoch that began at the log end without writing goes, the data stays."""
+    tools.fill(log, 4)
+    log.assign_epoch_start_offset(3, 4)
+    assert not log.truncate_to(offset)
+    assert (log.log_end_offset, log.latest_epoch) == (4, 0)
+    assert log.end_offset_for_epoch(3) == EpochEndOffset(-1, -1)
+
+
+def test_truncating_below_the_first_segment_starts_over(tools: Any) -> None:
+    """A target below everything stored empties the log and begins it there."""
+    log = tools.log(segment_bytes=100)
+    tools.fill(log, 5)
+    log.update_high_watermark(5)
+    log.maybe_increment_log_start_offset(3)
+    delete_old_segments(log, tools.now_ms)
+    assert log.segments[0].base_offset == 3
+    assert log.truncate_to(1)
+    assert marks(log) == (1, 1, 1)
+
+
+def test_truncation_across_segments(tools: Any) -> None:
+    """Later segments go, the one that holds the target is cut before the batch that reaches it."""
+    log = tools.log(segment_bytes=200)
+    for _ in range(6):
+        log.append_as_leader(tools.data(b"a", b"b"), 0, tools.now_ms)
+    assert len(log.segments) > 2
+    log.truncate_to(6)
+    assert [b.last_offset for b in log.batches()] == [1, 3, 5]
+    tools.fill(log, 1)
+    assert log.log_end_offset == 7
+
+
+def test_negative_truncation_is_an_error(log: Any) -> None:
+    """No log ends below zero."""
+    with pytest.raises(ValueError, match="cannot truncate"):
+        log.truncate_to(-1)
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def test_reading_at_the_edges(tools: Any, log: Any) -> None:
+    """DP-113: empty at the end, out of range below the start and above the end."""
+    tools.fill(log, 5)
+    log.update_high_watermark(5)
+    log.maybe_increment_log_start_offset(2)
+    assert log.read(5, BIG, 5).batches == ()
+    for offset in (1, 6):
+        with pytest.raises(KafkaError) as caught:
+            log.read(offset, BIG, 5)
+        assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_reading_in_a_gap_gives_the_next_batch(tools: Any, log: Any) -> None:
+    """DP-113: an offset that compaction removed is answered by what follows."""
+    log.append_as_follower([tools.batch_at(0), tools.batch_at(7, 2)])
+    assert [b.base_offset for b in log.read(3, BIG, 9).batches] == [7]
+
+
+def test_reading_starts_with_the_batch_that_holds_the_offset(tools: Any, log: Any) -> None:
+    """Batches are whole: records before the offset come along."""
+    for _ in range(4):
+        log.append_as_leader(tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
+    read = log.read(4, BIG, 12)
+    assert (read.batches[0].base_offset, len(read.batches)) == (3, 3)
+    assert read.size == sum(b.size_in_bytes for b in read.batches)
+
+
+def test_reading_stops_below_the_bound_and_within_the_size(tools: Any, log: Any) -> None:
+    """DP-73: the bound is exclusive; without the one-batch rule a small limit gives nothing."""
+    tools.fill(log, 10)
+    size = log.read(0, BIG, 1).size
+    assert len(log.read(0, BIG, 4).batches) == 4
+    assert log.read(4, BIG, 4).batches == ()
+    assert len(log.read(0, 3 * size + 1, 10).batches) == 3
+    assert len(log.read(0, 1, 10).batches) == 1
+    assert (log.read(0, 1, 10, False).batches, log.read(0, 1, 10, False).size) == ((), 0)
+
+
+def test_reading_stays_within_a_segment(tools: Any) -> None:
+    """One read gives data of one segment; the next goes on in the next one."""
+    log = tools.log(segment_bytes=160)
+    tools.fill(log, 6)
+    position, found = 0, []
+    while position < 6:
+        batches = log.read(position, BIG, 6).batches
+        found.append(len(batches))
+        position = batches[-1].last_offset + 1
+    assert found == [2, 2, 2]
+
+
+# -- following ------------------------------------------------------------------------------------
+
+
+def test_followers_share_the_leaders_batches(tools: Any, log: Any) -> None:
+    """Replicas hold the same objects, with the leader's offsets and epochs."""
+    tools.fill(log, 3, epoch=4)
+    follower = tools.log()
+    info = follower.append_as_follower(log.read(0, BIG, 3).batches)
+    assert (info.first_offset, info.last_offset) == (0, 2)
+    assert all(a is b for a, b in zip(log.batches(), follower.batches(), strict=True))
+    assert follower.epochs == ((4, 0),)
+
+
+def test_batches_below_the_end_are_refused(tools: Any, log: Any) -> None:
+    """DP-9: a batch that begins below the log end raises and names its offsets."""
+    log.truncate_fully_and_start_at(5)
+    with pytest.raises(UnexpectedAppendOffset) as caught:
+        log.append_as_follower([tools.batch_at(3, 3)])
+    assert (caught.value.first_offset, caught.value.last_offset) == (3, 5)
+    assert marks(log) == (5, 5, 5)
+    log.truncate_fully_and_start_at(4)
+    log.append_as_follower([tools.batch_at(4, 3)])
+    assert marks(log) == (4, 4, 7)
+    with pytest.raises(UnexpectedAppendOffset):
+        log.append_as_follower([tools.batch_at(3, 3)])
+
+
+def test_unordered_batches_are_refused_whole(tools: Any, log: Any) -> None:
+    """Offsets of fetched batches must increase; nothing is appended otherwise."""
+    with pytest.raises(OffsetsOutOfOrder):
+        log.append_as_follower([tools.batch_at(0, 2), tools.batch_at(1)])
+    assert log.log_end_offset == 0
+
+
+def test_damaged_batches_are_found_on_demand(tools: Any, log: Any) -> None:
+    """DP-61: verification finds what was damaged on the way, before anything is appended."""
+    good = tools.batch_at(0)
+    damaged = type(good)(good.data[:-1] + b"\xee", 0, 0)
+    with pytest.raises(KafkaError) as caught:
+        log.append_as_follower([damaged], verify=True)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert log.append_as_follower([good], verify=True).last_offset == 0
+
+
+def test_followers_accept_what_is_larger_than_the_limit(tools: Any) -> None:
+    """``max.message.bytes`` binds clients only."""
+    log = tools.log(max_message_bytes=100)
+    log.append_as_follower([tools.batch_at(0, 50)])
+    assert log.log_end_offset == 50
+
+
+def test_appending_nothing_is_nothing(tools: Any, log: Any) -> None:
+    """No bytes and no whole batch change nothing."""
+    assert log.append_as_leader(b"", 0, tools.now_ms).first_offset == -1
+    assert log.append_as_leader(tools.data(b"v")[:-1], 0, tools.now_ms).first_offset == -1
+    assert log.append_as_follower([]).first_offset == -1
+    assert log.log_end_offset == 0
+
+
+# -- log start ------------------------------------------------------------------------------------
+
+
+def test_log_start_cannot_pass_the_high_watermark(tools: Any, log: Any) -> None:
+    """DP-28: raising the log start beyond the high watermark is out of range."""
+    tools.fill(log, 5)
+    log.update_high_watermark(3)
+    with pytest.raises(KafkaError) as caught:
+        log.maybe_increment_log_start_offset(4)
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert log.maybe_increment_log_start_offset(3)
+    assert not log.maybe_increment_log_start_offset(2)
+    assert marks(log) == (3, 3, 5)
+
+
+def test_a_leaders_log_start_pulls_the_high_watermark(tools: Any, log: Any) -> None:
+    """What the leader deleted goes here too, even above the high watermark known here."""
+    tools.fill(log, 5)
+    log.update_high_watermark(1)
+    assert log.maybe_increment_log_start_offset(4, "leader")
+    assert marks(log) == (4, 4, 5)
+
+
+def test_log_start_moves_the_epochs(tools: Any, log: Any) -> None:
+    """The epoch the new start lies in begins there."""
+    tools.fill(log, 3, epoch=0)
+    tools.fill(log, 3, epoch=2)
+    log.update_high_watermark(6)
+    assert log.epoch_at_log_start == 0
+    log.maybe_increment_log_start_offset(4)
+    assert (log.epochs, log.epoch_at_log_start) == (((2, 4),), 2)
+
+
+# -- time -----------------------------------------------------------------------------------------
+
+
+def test_first_record_at_or_after_a_time(tools: Any, log: Any) -> None:
+    """DP-130: timestamps 0 to 99, asked for 20, give offset 20; beyond the last, nothing."""
+    for start in range(0, 100, 5):
+        times = list(range(start, start + 5))
+        log.append_as_leader(tools.data(*[b"v"] * 5, times=times), 0, 100)
+    found = log.offset_for_timestamp(20)
+    assert (found.offset, found.timestamp, found.leader_epoch) == (20, 20, 0)
+    assert log.offset_for_timestamp(22).offset == 22
+    assert log.offset_for_timestamp(100) is None
+
+
+def test_times_need_not_ascend(tools: Any) -> None:
+    """The search takes the first record that is late enough, from the log start on."""
+    log = tools.log(index_interval_bytes=0)
+    for time in (50, 10, 70, 20, 90):
+        log.append_as_leader(tools.data(b"v", times=[time]), 0, 100)
+    assert [log.offset_for_timestamp(t).offset for t in (5, 51, 71)] == [0, 2, 4]
+    log.update_high_watermark(5)
+    log.maybe_increment_log_start_offset(1)
+    assert log.offset_for_timestamp(5).offset == 1
+
+
+def test_greatest_timestamp(tools: Any) -> None:
+    """The first record that has the greatest timestamp; none in an empty log."""
+    log = tools.log(segment_bytes=160)
+    assert log.offset_for_timestamp(MAX_TIMESTAMP) is None
+    for time in (50, 10, 70, 70, 20):
+        log.append_as_leader(tools.data(b"v", times=[time]), 0, 100)
+    found = log.offset_for_timestamp(MAX_TIMESTAMP)
+    assert (found.offset, found.timestamp) == (2, 70)
+
+
+def test_messages_without_time_cannot_be_searched(tools: Any) -> None:
+    """Format v0 has no timestamps."""
+    log = tools.log("2.8", **{"message.format.version": "0.9.0"})
+    with pytest.raises(KafkaError) as caught:
+        log.offset_for_timestamp(5)
+    assert caught.value.code is ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+
+
+def test_legacy_offsets_are_segment_starts(tools: Any) -> None:
+    """ListOffsets v0: the log end, then segment starts downwards."""
+    log = tools.log(segment_bytes=160)
+    for number in range(6):
+        log.append_as_leader(tools.data(b"v"), 0, 1000 + number)
+    assert log.legacy_fetch_offsets_before(-1, 10) == [6, 4, 2, 0]
+    assert log.legacy_fetch_offsets_before(-1, 2) == [6, 4]
+    assert log.legacy_fetch_offsets_before(-2, 10) == [0]
+    assert log.legacy_fetch_offsets_before(1003, 10) == [2, 0]
+    assert log.legacy_fetch_offsets_before(5, 10) == []
+
+
+# -- segments -------------------------------------------------------------------------------------
+
+
+def test_segments_roll_by_size(tools: Any) -> None:
+    """A batch that would exceed ``segment.bytes`` begins a new segment."""
+    log = tools.log(segment_bytes=200)
+    tools.fill(log, 7)
+    assert [s.base_offset for s in log.segments] == [0, 2, 4, 6]
+    assert log.size_in_bytes == sum(b.size_in_bytes for b in log.batches())
+
+
+def test_segments_roll_by_the_records_time(tools: Any) -> None:
+    """A segment spans at most ``segment.ms`` of record time."""
+    log = tools.log(segment_ms=100)
+    for time in (1000, 1100, 1101, 1150):
+        log.append_as_leader(tools.data(b"v", times=[time]), 0, 5)
+    assert [s.base_offset for s in log.segments] == [0, 2]
+
+
+def test_segments_roll_when_the_index_is_full(tools: Any) -> None:
+    """An offset index holds so many entries and no more."""
+    log = tools.log(segment_index_bytes=16, index_interval_bytes=0)
+    tools.fill(log, 7)
+    assert [s.base_offset for s in log.segments] == [0, 3, 6]
+
+
+def test_empty_segment_is_not_rolled(tools: Any, log: Any) -> None:
+    """Rolling twice gives one new segment; rolling flushes what was written."""
+    tools.fill(log, 2)
+    assert log.roll() is log.roll()
+    assert [s.base_offset for s in log.segments] == [0, 2]
+    assert log.storage.flushed_offset == 2
+
+
+def test_flush_by_number_of_messages(tools: Any) -> None:
+    """``flush.messages`` bounds what a power failure may take."""
+    log = tools.log(flush_messages=3)
+    tools.fill(log, 5)
+    assert log.storage.flushed_offset == 3
+    follower = tools.log(flush_messages=3)
+    follower.append_as_follower(list(log.batches()))
+    assert follower.storage.flushed_offset == 5
+
+
+def test_topic_id_is_assigned_once(log: Any) -> None:
+    """A topic id never changes."""
+    log.assign_topic_id("A" * 22)
+    log.assign_topic_id("A" * 22)
+    assert log.topic_id == "A" * 22
+    with pytest.raises(InvariantError):
+        log.assign_topic_id("B" * 22)
+
+
+def test_configuration_takes_effect_on_the_next_append(tools: Any, log: Any) -> None:
+    """A live log goes by its new configuration."""
+    tools.fill(log, 2)
+    log.update_config(tools.config(segment_bytes=100))
+    tools.fill(log, 2)
+    assert len(log.segments) == 3
+    assert log.config["segment.bytes"] == 100

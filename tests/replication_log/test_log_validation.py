@@ -1,0 +1,279 @@
+"""What a leader refuses from clients, and how it rewrites what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.legacy_records import build_message
+from fakekafka.protocol.record_batch import (
+    Record,
+    RecordBatch,
+    build_batch,
+    parse_batches,
+    with_timestamps,
+)
+from fakekafka.protocol import compression
+
+
+def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) -> KafkaError:
+    """The error of an append that must fail and leave the log alone."""
+    before = log.log_end_offset
+    with pytest.raises(KafkaError) as caught:
+        log.append_as_leader(data, 0, now_ms, api_version=api_version)
+    assert log.log_end_offset == before
+    return caught.value
+
+
+def changed(data: bytes, position: int, new: bytes) -> bytes:
+    """A batch with some bytes changed and the checksum made right again."""
+    patched = data[:position] + new + data[position + len(new) :]
+    batch = RecordBatch.of(patched)
+    return with_timestamps(patched, batch.timestamp_type, batch.max_timestamp)
+
+
+@pytest.mark.parametrize(
+    ("position", "new"),
+    [
+        (0, b"\0\0\0\0\0\0\0\x05"),  # a base offset of its own
+        (23, b"\0\0\0\x07"),  # last offset delta does not fit the count
+        (57, b"\0\0\0\0"),  # no records
+        (57, b"\xff\xff\xff\xff"),
+        (21, b"\0\x20"),  # a control batch
+        (43, b"\0\0\0\0\0\0\0\x01"),  # a producer without a sequence
+    ],
+)
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_batches_that_contradict_themselves(
+    tools: Any, position: int, new: bytes, policy: str
+) -> None:
+    """DP-115: control records, wrong counts, negative sequences and empty batches are refused."""
+    log = tools.log(cleanup_policy=policy)
+    data = tools.data(b"a", b"b", keys=[b"k", b"k"])
+    error = refused(log, changed(data, position, new), tools.now_ms)
+    assert error.code is ErrorCode.INVALID_RECORD
+
+
+def test_records_without_key_on_a_compacted_topic(tools: Any) -> None:
+    """DP-115: each record without a key is named by its index."""
+    log = tools.log(cleanup_policy="compact")
+    data = tools.data(b"a", b"b", b"c", keys=[None, b"k", None])
+    error = refused(log, data, tools.now_ms)
+    assert error.code is ErrorCode.INVALID_RECORD
+    assert [index for index, _ in error.record_errors] == [0, 2]
+
+
+def test_timestamps_out_of_range_are_named(tools: Any) -> None:
+    """DP-122: three records out of range make three record errors of INVALID_TIMESTAMP."""
+    log = tools.log(message_timestamp_difference_max_ms=1000)
+    now = tools.now_ms
+    data = tools.data(*[b"v"] * 4, times=[now - 1001, now, now + 1001, now - 5000])
+    error = refused(log, data, now)
+    assert error.code is ErrorCode.INVALID_TIMESTAMP
+    assert [index for index, _ in error.record_errors] == [0, 2, 3]
+    log.append_as_leader(tools.data(b"v", times=[-1]), 0, now)
+
+
+def test_timestamp_errors_win(tools: Any) -> None:
+    """DP-116: with invalid records and timestamps the batch error is INVALID_TIMESTAMP."""
+    log = tools.log(cleanup_policy="compact", message_timestamp_difference_max_ms=1000)
+    now = tools.now_ms
+    data = tools.data(b"a", b"b", keys=[None, b"k"], times=[now, now - 2000])
+    error = refused(log, data, now)
+    assert error.code is ErrorCode.INVALID_TIMESTAMP
+    assert [index for index, _ in error.record_errors] == [0, 1]
+
+
+def test_producers_may_not_set_the_append_time(tools: Any, log: Any) -> None:
+    """The append-time bit from a client is an invalid timestamp on a CreateTime topic."""
+    data = with_timestamps(tools.data(b"a", b"b"), 1, tools.now_ms)
+    error = refused(log, data, tools.now_ms)
+    assert error.code is ErrorCode.INVALID_TIMESTAMP
+    assert len(error.record_errors) == 2
+
+
+def test_damaged_batches_are_corrupt(tools: Any, log: Any) -> None:
+    """DP-122: any flipped byte under the checksum, compressed or not, is CORRUPT_MESSAGE."""
+    for codec in ("none", "lz4"):
+        data = bytearray(tools.data(b"abc" * 50, b"x", compression=codec))
+        data[67] ^= 0x55
+        assert refused(log, bytes(data), tools.now_ms).code is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_damaged_payload_under_a_right_checksum(tools: Any, log: Any, codec: str) -> None:
+    """DP-122: a payload its codec cannot read is CORRUPT_MESSAGE too."""
+    data = tools.data(b"abc" * 50, b"x", compression=codec)
+    assert refused(log, changed(data, 61, b"\xff" * 9), tools.now_ms).code is (
+        ErrorCode.CORRUPT_MESSAGE
+    )
+
+
+@pytest.mark.parametrize("position", [8, 16])
+def test_impossible_headers_are_corrupt(tools: Any, log: Any, position: int) -> None:
+    """A length below the minimum and an unknown magic are CORRUPT_MESSAGE."""
+    data = tools.data(b"v")
+    new = b"\0\0\0\x10" if position == 8 else b"\x03"
+    damaged = data[:position] + new + data[position + len(new) :]
+    assert refused(log, damaged, tools.now_ms).code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_sizes(tools: Any) -> None:
+    """DP-132: larger than ``max.message.bytes`` or than a segment; exactly the limit is taken."""
+    data = tools.data(b"x" * 100)
+    log = tools.log(max_message_bytes=len(data))
+    log.append_as_leader(data, 0, tools.now_ms)
+    assert refused(log, tools.data(b"x" * 101), tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
+    log = tools.log(segment_bytes=100)
+    assert refused(log, data, tools.now_ms).code is ErrorCode.RECORD_LIST_TOO_LARGE
+
+
+def test_growing_by_conversion_is_checked_again(tools: Any) -> None:
+    """A batch that decompression makes too large is refused."""
+    log = tools.log(compression_type="uncompressed", max_message_bytes=1000)
+    data = tools.data(b"x" * 5000, compression="gzip")
+    assert len(data) < 1000
+    assert refused(log, data, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_one_batch_per_request(tools: Any, log: Any) -> None:
+    """More than one batch of format v2, or none at all, is INVALID_RECORD for new clients."""
+    two = tools.data(b"a") + tools.data(b"b")
+    assert refused(log, two, tools.now_ms, 9).code is ErrorCode.INVALID_RECORD
+    assert refused(log, two, tools.now_ms).code is ErrorCode.INVALID_RECORD
+    assert refused(log, b"", tools.now_ms, 9).code is ErrorCode.INVALID_RECORD
+    old = build_message(0, 1, b"k", b"v", tools.now_ms)
+    assert refused(log, old, tools.now_ms, 3).code is ErrorCode.INVALID_RECORD
+    mixed = tools.data(b"a") + old
+    assert refused(log, mixed, tools.now_ms).code is ErrorCode.INVALID_RECORD
+
+
+def test_zstd_needs_a_new_client_and_broker(tools: Any, log: Any) -> None:
+    """DP-122: Produce v6 with zstd is refused, v7 is fine; brokers before 2.1 know no zstd."""
+    data = tools.data(b"v", compression="zstd")
+    assert refused(log, data, tools.now_ms, 6).code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert log.append_as_leader(data, 0, tools.now_ms, api_version=7).first_offset == 0
+    old = tools.log("1.1")
+    assert refused(old, data, tools.now_ms, 7).code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+def test_idempotence_needs_the_new_format(tools: Any) -> None:
+    """A topic of an old message format takes no idempotent batches."""
+    log = tools.log("2.8", **{"message.format.version": "0.10.2"})
+    data = tools.data(b"v", producer_id=1, producer_epoch=0, base_sequence=0)
+    error = refused(log, data, tools.now_ms)
+    assert error.code is ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+
+
+# -- rewriting ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["none", "gzip", "lz4"])
+@pytest.mark.parametrize("target", ["producer", "uncompressed", "zstd", "snappy"])
+def test_recompression_keeps_records(tools: Any, source: str, target: str) -> None:
+    """DP-115: recompressing keeps count, offsets, times, keys, headers and producer fields."""
+    records = [
+        Record(i, tools.now_ms + i, b"k%d" % i, b"v" * 50, (("h", b"1"),)) for i in range(5)
+    ]
+    data = build_batch(records, 0, -1, 7, 2, 0, source)
+    log = tools.log(compression_type=target)
+    log.append_as_leader(tools.data(b"first"), 0, tools.now_ms)
+    log.append_as_leader(data, 4, tools.now_ms)
+    stored = list(log.batches())[1]
+    expected = [record._replace(offset=record.offset + 1) for record in records]
+    assert stored.records() == expected
+    codec = compression.CODEC_IDS[source if target == "producer" else target]
+    assert (stored.compression, stored.is_intact()) == (codec, True)
+    assert (stored.producer_id, stored.producer_epoch, stored.base_sequence) == (7, 2, 0)
+    assert stored.partition_leader_epoch == 4
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("target", ["producer", "lz4"])
+def test_append_time_topics(tools: Any, codec: str, target: str) -> None:
+    """DP-115: LogAppendTime keeps count and offsets; all records bear the broker's time."""
+    log = tools.log(message_timestamp_type="LogAppendTime", compression_type=target)
+    data = tools.data(b"a", b"b", times=[5, 6], compression=codec)
+    info = log.append_as_leader(data, 0, 9999)
+    assert (info.log_append_time_ms, info.max_timestamp) == (9999, 9999)
+    assert [(r.offset, r.timestamp, r.value) for r in log.records()] == [
+        (0, 9999, b"a"),
+        (1, 9999, b"b"),
+    ]
+    assert all(batch.is_intact() for batch in log.batches())
+
+
+def test_create_time_answers_no_append_time(tools: Any, log: Any) -> None:
+    """The append time is -1 unless the topic goes by it."""
+    assert log.append_as_leader(tools.data(b"a"), 0, 9999).log_append_time_ms == -1
+
+
+def test_wrong_maximum_timestamp_is_corrected(tools: Any) -> None:
+    """Where records are looked at, the header's maximum becomes the records'."""
+    log = tools.log(cleanup_policy="compact")
+    data = tools.data(b"a", keys=[b"k"], times=[50])
+    wrong = with_timestamps(data, 0, 9)
+    log.append_as_leader(wrong, 0, 60)
+    (batch,) = log.batches()
+    assert (batch.max_timestamp, batch.is_intact()) == (50, True)
+
+
+def test_unordered_compressed_records_are_renumbered(tools: Any) -> None:
+    """Deltas of a compressed set that do not count up make the broker rebuild it."""
+    records = [Record(1, 5, b"a", b"1"), Record(0, 5, b"b", b"2")]
+    data = build_batch(records, compression="gzip", last_offset=1)
+    log = tools.log(cleanup_policy="compact")
+    log.append_as_leader(data, 0, 60)
+    assert [(r.offset, r.key) for r in log.records()] == [(0, b"a"), (1, b"b")]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [0, 1, 3])
+def test_old_message_sets_are_converted(tools: Any, log: Any, magic: int, codec: int) -> None:
+    """Produce v0 to v2: message sets become one batch of format v2 with fresh offsets."""
+    plain = b"".join(
+        build_message(n, magic, b"k%d" % n, b"v%d" % n, tools.now_ms + n) for n in range(3)
+    )
+    data = plain
+    if codec:
+        inner = compression.compress(codec, plain)
+        data = build_message(2, magic, None, inner, tools.now_ms, codec)
+    tools.fill(log, 2)
+    info = log.append_as_leader(data, 6, tools.now_ms, api_version=2)
+    assert (info.first_offset, info.last_offset) == (2, 4)
+    stored = list(log.batches())[-1]
+    assert [(r.offset, r.key, r.value) for r in stored.records()] == [
+        (2, b"k0", b"v0"),
+        (3, b"k1", b"v1"),
+        (4, b"k2", b"v2"),
+    ]
+    assert (stored.magic, stored.compression, stored.is_intact()) == (2, codec, True)
+    times = [tools.now_ms + n for n in range(3)] if magic else [-1] * 3
+    assert [r.timestamp for r in stored.records()] == times
+
+
+def test_old_message_sets_are_checked(tools: Any, log: Any) -> None:
+    """Checksum, size and nesting of old messages are checked as those of batches."""
+    good = build_message(0, 1, b"k", b"v", 5)
+    damaged = good[:-1] + bytes([good[-1] ^ 1])
+    assert refused(log, damaged, tools.now_ms).code is ErrorCode.CORRUPT_MESSAGE
+    wrapper = build_message(0, 1, None, compression.compress(1, good), 5, 1)
+    nested = build_message(0, 1, None, compression.compress(1, wrapper), 5, 1)
+    error = refused(log, nested, tools.now_ms)
+    assert (error.code, error.record_errors[0][0]) == (ErrorCode.INVALID_RECORD, 0)
+    assert refused(log, wrapper + good, tools.now_ms).code is ErrorCode.INVALID_RECORD
+    assert refused(log, good + wrapper, tools.now_ms).code is ErrorCode.INVALID_RECORD
+    garbage = build_message(0, 1, None, b"garbage", 5, 1)
+    assert refused(log, garbage, tools.now_ms).code is ErrorCode.CORRUPT_MESSAGE
+    small = tools.log(max_message_bytes=20)
+    assert refused(small, good, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_view_is_as_good_as_bytes(tools: Any, log: Any) -> None:
+    """Payloads may come as memory views of a socket's buffer; the log keeps its own copy."""
+    buffer = bytearray(tools.data(b"a", b"b"))
+    log.append_as_leader(memoryview(buffer), 0, tools.now_ms)
+    buffer[:] = bytes(len(buffer))
+    assert [r.value for r in log.records()] == [b"a", b"b"]
+    assert len(parse_batches(b"".join(b.data for b in log.batches()), verify=True)) == 1

@@ -1,0 +1,284 @@
+"""Idempotent producers and transactions as a log sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.data import AbortedTransaction
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.replication.disk import MemoryDisk
+from fakekafka.replication.producer_state import CorruptSnapshot, ProducerStateManager
+
+INT_MAX = 2147483647
+
+
+def refusal(call: Any, *arguments: Any, **more: Any) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        call(*arguments, **more)
+    return caught.value.code
+
+
+def test_resent_batch_is_a_duplicate(tools: Any, log: Any) -> None:
+    """DP-110: an exact re-send of one of the last five batches gives the old offsets."""
+    for number in range(6):
+        tools.produce(log, 1, 0, number * 2, count=2)
+    for number in range(1, 6):
+        info = tools.produce(log, 1, 0, number * 2, count=2)
+        assert (info.duplicate, info.first_offset, info.last_offset) == (
+            True,
+            number * 2,
+            number * 2 + 1,
+        )
+    assert log.log_end_offset == 12
+
+
+@pytest.mark.parametrize(("sequence", "count"), [(0, 2), (10, 1), (11, 2), (13, 1), (9, 3)])
+def test_old_and_overlapping_batches_are_out_of_order(
+    tools: Any, log: Any, sequence: int, count: int
+) -> None:
+    """DP-110: beyond the five, or partly overlapping, it is out of order."""
+    for number in range(6):
+        tools.produce(log, 1, 0, number * 2, count=2)
+    code = refusal(tools.produce, log, 1, 0, sequence, count=count)
+    assert code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_older_epoch_is_fenced(tools: Any, log: Any) -> None:
+    """An epoch below the one seen is refused, a new one starts at zero."""
+    tools.produce(log, 1, 5, 0)
+    assert refusal(tools.produce, log, 1, 4, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert refusal(tools.produce, log, 1, 6, 3) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert tools.produce(log, 1, 6, 0).first_offset == 1
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_unknown_producer_may_begin_anywhere(tools: Any, version: str) -> None:
+    """DP-119: since 2.5 a producer of which nothing is known goes on where it was."""
+    log = tools.log(version)
+    assert tools.produce(log, 1, 0, 17).first_offset == 0
+    assert tools.produce(log, 2, 0, 9).first_offset == 1
+
+
+def test_unknown_producer_was_refused_before(tools: Any) -> None:
+    """Before 2.5 it got UNKNOWN_PRODUCER_ID, unless it began at zero."""
+    log = tools.log("1.1")
+    assert refusal(tools.produce, log, 1, 0, 17) is ErrorCode.UNKNOWN_PRODUCER_ID
+    tools.produce(log, 1, 0, 0)
+    assert refusal(tools.produce, log, 2, 0, 17) is ErrorCode.UNKNOWN_PRODUCER_ID
+
+
+def test_marker_only_state(tools: Any, log: Any) -> None:
+    """DP-117: known from a marker only: older epoch and non-zero sequence refused, zero taken."""
+    tools.end(log, 1, True, epoch=3)
+    assert refusal(tools.produce, log, 1, 2, 0) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert refusal(tools.produce, log, 1, 3, 5) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert tools.produce(log, 1, 3, 0).first_offset == 1
+
+
+def test_sequences_wrap_around(tools: Any, log: Any) -> None:
+    """DP-118: after the maximum comes 0, not 1; a batch may straddle the wrap."""
+    tools.produce(log, 1, 0, INT_MAX)
+    assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    tools.produce(log, 1, 0, 0)
+    tools.produce(log, 2, 0, INT_MAX - 1, count=4)
+    assert tools.produce(log, 2, 0, 2).duplicate is False
+    assert tools.produce(log, 2, 0, INT_MAX - 1, count=4).duplicate
+
+
+def test_expired_producer_is_forgotten(tools: Any, log: Any) -> None:
+    """DP-119: an expired producer goes on without error; one in a transaction never expires."""
+    tools.produce(log, 1, 0, 0)
+    tools.produce(log, 2, 0, 0, txn=True)
+    week = 604_800_000
+    assert log.remove_expired_producers(tools.now_ms + week - 1, week) == 0
+    assert log.remove_expired_producers(tools.now_ms + week, week) == 1
+    assert tools.produce(log, 1, 0, 7).first_offset == 2
+    assert refusal(tools.produce, log, 2, 0, 7, txn=True) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_replication_takes_gaps(tools: Any, log: Any) -> None:
+    """DP-120: a follower appends sequences a client could not."""
+    header = {"producer_id": 1, "producer_epoch": 0}
+    log.append_as_follower([tools.batch_at(0, base_sequence=0, **header)])
+    log.append_as_follower([tools.batch_at(1, base_sequence=99, **header)])
+    assert log.producers.entries[1].last_sequence == 99
+
+
+def test_empty_transaction_completes_nothing(tools: Any, log: Any) -> None:
+    """DP-121: a marker without an open transaction is kept but ends none."""
+    tools.end(log, 1, False)
+    assert (log.log_end_offset, log.first_unstable_offset) == (1, -1)
+    log.update_high_watermark(1)
+    assert log.aborted_transactions(0, 1) == []
+
+
+def test_older_coordinator_is_fenced(tools: Any, log: Any) -> None:
+    """DP-112: even after an empty transaction; a marker of an older producer epoch is refused."""
+    tools.end(log, 1, True, epoch=2, coordinator_epoch=5)
+    code = refusal(tools.end, log, 1, True, epoch=2, coordinator_epoch=4)
+    assert code is ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    code = refusal(tools.end, log, 1, True, epoch=1, coordinator_epoch=6)
+    assert code is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_newer_marker_fences_the_producer(tools: Any, log: Any) -> None:
+    """A marker with a newer epoch raises it: the old producer instance is refused."""
+    tools.produce(log, 1, 0, 0, txn=True)
+    tools.end(log, 1, False, epoch=1)
+    assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert tools.produce(log, 1, 1, 0).duplicate is False
+
+
+def test_plain_batch_within_a_transaction(tools: Any, log: Any) -> None:
+    """A producer with an open transaction may not write outside of it."""
+    tools.produce(log, 1, 0, 0, txn=True)
+    assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_coordinators_carry_no_sequence(tools: Any, log: Any) -> None:
+    """Offsets in a transaction: sequence -1 is taken from the coordinator, not from clients."""
+    data = tools.data(b"v", producer_id=1, producer_epoch=2, is_transactional=True)
+    assert refusal(log.append_as_leader, data, 0, tools.now_ms) is ErrorCode.INVALID_RECORD
+    log.append_as_leader(data, 0, tools.now_ms, "coordinator")
+    log.append_as_leader(data, 0, tools.now_ms, "coordinator")
+    assert log.log_end_offset == 2
+    old = tools.data(b"v", producer_id=1, producer_epoch=1, is_transactional=True)
+    code = refusal(log.append_as_leader, old, 0, tools.now_ms, "coordinator")
+    assert code is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+# -- transactions ---------------------------------------------------------------------------------
+
+
+def test_open_transaction_holds_the_last_stable_offset(tools: Any, log: Any) -> None:
+    """DP-8: it stays at the first record of the open transaction, whatever the high watermark."""
+    for sequence in range(3):
+        tools.produce(log, 1, 0, sequence, txn=True)
+    log.update_high_watermark(1)
+    assert (log.log_end_offset, log.high_watermark, log.last_stable_offset) == (3, 1, 0)
+
+
+def test_commit_is_visible_with_its_marker(tools: Any, log: Any) -> None:
+    """DP-37: the marker itself must be below the high watermark."""
+    tools.produce(log, 1, 0, 0, txn=True)
+    log.update_high_watermark(1)
+    assert log.last_stable_offset == 0
+    tools.end(log, 1, True)
+    assert log.last_stable_offset == 0
+    log.update_high_watermark(1)
+    assert log.last_stable_offset == 0
+    log.update_high_watermark(2)
+    assert log.last_stable_offset == 2
+
+
+def test_first_unstable_offset_is_lifted_to_the_log_start(tools: Any, log: Any) -> None:
+    """DP-111: with the log start inside the transaction it is the log start."""
+    tools.fill(log, 1)
+    for sequence in range(3):
+        tools.produce(log, 1, 0, sequence, txn=True)
+    log.update_high_watermark(4)
+    assert log.first_unstable_offset == 1
+    log.maybe_increment_log_start_offset(3)
+    assert (log.first_unstable_offset, log.last_stable_offset) == (3, 3)
+
+
+def test_aborted_transactions_are_listed(tools: Any) -> None:
+    """DP-38: those that touch the range read, across segments, and no others."""
+    log = tools.log(segment_bytes=300)
+    tools.produce(log, 1, 0, 0, txn=True)  # 0
+    tools.produce(log, 2, 0, 0, txn=True)  # 1
+    tools.end(log, 1, False)  # 2
+    tools.produce(log, 3, 0, 0, txn=True)  # 3
+    tools.end(log, 2, True)  # 4
+    tools.end(log, 3, False)  # 5
+    tools.produce(log, 1, 0, 1, txn=True)  # 6
+    tools.end(log, 1, False)  # 7
+    log.update_high_watermark(8)
+    assert len(log.segments) > 1
+    assert log.last_stable_offset == 8
+    first, third, again = (
+        AbortedTransaction(1, 0),
+        AbortedTransaction(3, 3),
+        AbortedTransaction(1, 6),
+    )
+    assert log.aborted_transactions(0, 8) == [first, third, again]
+    assert log.aborted_transactions(0, 3) == [first]
+    assert log.aborted_transactions(3, 6) == [third]
+    assert log.aborted_transactions(6, 8) == [again]
+    assert log.aborted_transactions(0, 1) == [first]
+
+
+def test_truncation_reopens_a_transaction(tools: Any, log: Any) -> None:
+    """Cutting a marker off makes its transaction open again and unlists the abort."""
+    tools.produce(log, 1, 0, 0, txn=True)
+    tools.end(log, 1, False)
+    log.update_high_watermark(2)
+    log.truncate_to(1)
+    assert (log.first_unstable_offset, log.aborted_transactions(0, 1)) == (0, [])
+    tools.end(log, 1, True)
+    log.update_high_watermark(2)
+    assert (log.last_stable_offset, log.aborted_transactions(0, 2)) == (2, [])
+
+
+# -- rebuilding -----------------------------------------------------------------------------------
+
+
+def test_crash_rebuilds_the_state(tools: Any) -> None:
+    """Scanning the log after a crash gives back all five batches and open transactions."""
+    disk = MemoryDisk()
+    log = disk.open_log(tools.name, tools.config())
+    for sequence in range(3):
+        tools.produce(log, 1, 0, sequence)
+    tools.produce(log, 2, 0, 0, txn=True)
+    disk.kill()
+    log = disk.open_log(tools.name, tools.config())
+    assert tools.produce(log, 1, 0, 0).duplicate
+    assert log.first_unstable_offset == 3
+
+
+def test_snapshot_keeps_the_last_batch_only(tools: Any) -> None:
+    """After a clean restart the window for duplicates has shrunk to one batch."""
+    disk = MemoryDisk()
+    log = disk.open_log(tools.name, tools.config())
+    for sequence in range(3):
+        tools.produce(log, 1, 0, sequence)
+    disk.close()
+    log = disk.open_log(tools.name, tools.config())
+    assert tools.produce(log, 1, 0, 2).duplicate
+    assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert not tools.produce(log, 1, 0, 3).duplicate
+
+
+def test_snapshot_bytes_round_trip(tools: Any, log: Any) -> None:
+    """The snapshot format keeps epoch, sequence, offsets, coordinator and open transaction."""
+    tools.produce(log, 1, 4, INT_MAX - 1, count=4)
+    tools.produce(log, 2, 0, 0, txn=True)
+    tools.end(log, 3, True, epoch=1, coordinator_epoch=9)
+    data = log.producers.snapshot()
+    state = ProducerStateManager.from_snapshot(data)
+    last = state.entries[1].batches[-1]
+    assert (last.first_sequence, last.last_sequence, last.first_offset, last.last_offset) == (
+        INT_MAX - 1,
+        1,
+        0,
+        3,
+    )
+    assert state.entries[2].transaction_first_offset == 4
+    assert state.first_unstable_offset == 4
+    assert state.entries[3].coordinator_epoch == 9
+    for damaged in (b"", data[:-1], data[:20] + b"\x99" + data[21:], b"\0\x07" + data[2:]):
+        with pytest.raises(CorruptSnapshot):
+            ProducerStateManager.from_snapshot(damaged)
+
+
+def test_follower_has_the_leaders_state(tools: Any, log: Any) -> None:
+    """Replicas rebuild the same state from the batches they copy."""
+    tools.produce(log, 1, 0, 0)
+    tools.produce(log, 2, 0, 0, txn=True)
+    tools.end(log, 2, False)
+    follower = tools.log()
+    follower.append_as_follower(list(log.batches()))
+    assert follower.producers.snapshot() == log.producers.snapshot()
+    follower.update_high_watermark(3)
+    assert follower.aborted_transactions(0, 3) == [AbortedTransaction(2, 1)]

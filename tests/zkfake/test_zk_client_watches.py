@@ -1,0 +1,113 @@
+"""The client: watches through registered handlers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekafka.protocol.awaiting import Task
+from fakekafka.zkfake.messages import (
+    CreateRequest,
+    DeleteRequest,
+    ExistsRequest,
+    GetChildrenRequest,
+    GetDataRequest,
+    SetDataRequest,
+    WatchEvent,
+    ZkCode,
+)
+
+
+def test_exists_on_a_missing_node_arms_a_creation_watch(
+    single: Any, watcher: Any, log: list[str]
+) -> None:
+    """CP-196."""
+    client, other = single.connected(), single.connected("other")
+    client.register_change_handler("/a", watcher())
+    assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.NONODE
+    single.run(other.handle_request(CreateRequest("/a")))
+    single.run(other.handle_request(SetDataRequest("/a", b"")))
+    single.run_for(10)
+    assert log == ["created"]
+
+
+def test_get_data_arms_a_watch_only_on_a_node_that_exists(
+    single: Any, watcher: Any, log: list[str]
+) -> None:
+    client, other = single.connected(), single.connected("other")
+    client.register_change_handler("/a", watcher())
+    single.run(client.handle_request(GetDataRequest("/a")))
+    single.run(other.handle_request(CreateRequest("/a")))
+    single.run(client.handle_request(GetDataRequest("/a")))
+    single.run(other.handle_request(SetDataRequest("/a", b"")))
+    single.run(client.handle_request(GetDataRequest("/a")))
+    single.run(other.handle_request(DeleteRequest("/a")))
+    single.run_for(10)
+    assert log == ["changed", "deleted"]
+
+
+def test_no_watch_is_armed_without_a_handler(single: Any) -> None:
+    """CP-196: even if the request asks for one."""
+    client = single.connected()
+    single.run(client.handle_request(ExistsRequest("/a", watch=True)))
+    assert len(single.servers[1].watches) == 0
+
+
+def test_a_child_watch_is_armed_only_when_asked(single: Any, watcher: Any, log: list[str]) -> None:
+    """CP-196: a listing without it arms nothing and does not disturb an armed one."""
+    client, other = single.connected(), single.connected("other")
+    client.register_child_change_handler("/", watcher())
+    single.run(client.handle_request(GetChildrenRequest("/")))
+    single.run(other.handle_request(CreateRequest("/a")))
+    assert log == []
+    single.run(client.handle_request(GetChildrenRequest("/", watch=True)))
+    single.run(client.handle_request(GetChildrenRequest("/")))
+    single.run(other.handle_request(CreateRequest("/b")))
+    single.run(other.handle_request(CreateRequest("/c")))
+    single.run_for(10)
+    assert log == ["children"]
+
+
+def test_an_event_without_a_handler_is_ignored(single: Any, watcher: Any, log: list[str]) -> None:
+    client, other = single.connected(), single.connected("other")
+    client.register_change_handler("/a", watcher())
+    client.register_child_change_handler("/", watcher())
+    single.run(client.handle_requests([ExistsRequest("/a"), GetChildrenRequest("/", watch=True)]))
+    client.unregister_change_handler("/a")
+    client.unregister_child_change_handler("/")
+    single.run(other.handle_request(CreateRequest("/a")))
+    single.run_for(10)
+    assert sum(isinstance(m, WatchEvent) for _, _, m in single.log) == 2
+    assert log == []
+
+
+def test_the_event_comes_before_the_answer_that_shows_the_change(
+    single: Any, watcher: Any, log: list[str]
+) -> None:
+    client, other = single.connected(), single.connected("other")
+    client.register_change_handler("/a", watcher())
+    single.run(client.handle_request(ExistsRequest("/a")))
+    Task(other.handle_request(CreateRequest("/a", b"new")))
+
+    async def poll() -> None:
+        client.unregister_change_handler("/nothing")
+        while (await client.handle_request(GetDataRequest("/a"))).data is None:
+            pass
+        log.append("read")
+
+    single.run(poll())
+    assert log == ["created", "read"]
+
+
+def test_a_session_sees_its_own_watch_before_its_writes_answer(
+    single: Any, watcher: Any, log: list[str]
+) -> None:
+    client = single.connected()
+    client.register_change_handler("/a", watcher())
+    single.run(client.handle_request(ExistsRequest("/a")))
+
+    async def write() -> None:
+        await client.handle_request(CreateRequest("/a"))
+        log.append("answered")
+
+    single.run(write())
+    assert log == ["created", "answered"]

@@ -1,0 +1,164 @@
+"""Faults between servers, while forming and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.awaiting import Task
+from fakekafka.zkfake.following import CONNECT_ATTEMPTS_MAX
+from fakekafka.zkfake.messages import (
+    CreateRequest,
+    CreateSession,
+    ZkCode,
+)
+from fakekafka.zkfake.quorum_messages import (
+    Ack,
+    AckEpoch,
+    Commit,
+    FollowerInfo,
+    LeaderInfo,
+    LeaderPing,
+    LinkClosed,
+    NewLeader,
+    Proposal,
+    SyncFollower,
+    Txn,
+    UpToDate,
+)
+
+OK = ZkCode.OK
+
+
+@pytest.mark.parametrize("kind", [Proposal, Ack, Commit, LeaderPing])
+def test_a_message_lost_between_servers_costs_the_link_not_the_data(trio: Any, kind: type) -> None:
+    client = trio.connected(session_timeout_ms=30_000)
+    lost: list[Any] = []
+
+    def lose_once(_source: str, _to: str, message: Any) -> bool:
+        if isinstance(message, kind) and len(lost) < 1:
+            lost.append(message)
+            return True
+        return False
+
+    trio.lose = lose_once
+    for number in range(5):
+        trio.write_until_done(client, f"/{number}")
+        trio.run_for(1500)
+    trio.settle(3)
+    trio.run_for(5000)
+    assert len(lost) == 1
+    trees = [s.tree() for s in trio.servers.values()]
+    assert trees[0] == trees[1] == trees[2]
+    assert len(trees[0]) == 6
+
+
+@pytest.mark.parametrize(
+    "kind", [FollowerInfo, LeaderInfo, AckEpoch, SyncFollower, NewLeader, UpToDate, LinkClosed]
+)
+def test_a_message_lost_while_forming_delays_the_ensemble_only(network: Any, kind: type) -> None:
+    lost: list[Any] = []
+
+    def lose_twice(_source: str, _to: str, message: Any) -> bool:
+        if isinstance(message, kind) and len(lost) < 2:
+            lost.append(message)
+            return True
+        return False
+
+    network.lose = lose_twice
+    network.ensemble(3)
+    network.settle(3)
+    client = network.connected()
+    network.write(client, "/a")
+
+
+@pytest.mark.slow
+def test_killing_and_restarting_any_server_at_any_step_loses_nothing(make_network: Any) -> None:
+    """One server dies after every single event of electing, forming, writing and moving on."""
+    victims = (1, 2, 3)
+    for victim in victims:
+        for steps in range(0, 160, 2):
+            network = make_network()
+            network.ensemble(3)
+            client = network.client(session_timeout_ms=30_000)
+            task = Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(3)]))
+            for _ in range(steps):
+                network.step()
+            network.kill(victim)
+            network.run_for(700)
+            network.start(victim)
+            network.run_until(lambda task=task: task.done)
+            assert {r.code for r in task.result()} <= {OK, ZkCode.NODEEXISTS}
+            network.settle(3)
+            network.run_for(3000)
+            assert [s.children("/") for s in network.servers.values()] == [["0", "1", "2"]] * 3
+
+
+def test_a_leader_that_is_not_there_is_given_up(trio: Any) -> None:
+    """A follower that elected a dead server asks some times, then looks again."""
+    trio.isolate("zk-1")
+    trio.run_for(11_000)
+    trio.log.clear()
+    trio.servers[1]._on_elected(trio.servers[3].election.vote)
+    trio.run_for(6000)
+    assert len(trio.messages(FollowerInfo)) == CONNECT_ATTEMPTS_MAX
+    assert not trio.servers[1].is_serving
+    trio.heal()
+    trio.settle(3)
+
+
+def test_a_leader_nobody_follows_gives_up(trio: Any) -> None:
+    trio.kill(1)
+    trio.kill(2)
+    trio.servers[3]._on_elected(trio.servers[3].election.vote)
+    trio.run_for(25_000)
+    trio.start(1)
+    trio.settle(2)
+
+
+def test_a_follower_that_promised_a_higher_epoch_makes_the_leader_start_over(trio: Any) -> None:
+    trio.kill(1)
+    trio.storages[1].accepted_epoch = 9
+    trio.start(1)
+    trio.run_for(2000)
+    trio.settle(3)
+    assert trio.servers[trio.leaders()[0]].storage.current_epoch == 10
+
+
+def test_a_leader_refuses_to_lead_one_with_more(trio: Any) -> None:
+    """Discovery finds a follower with a newer history: that one must lead."""
+    trio.kill(1)
+    trio.kill(2)
+    trio.run_for(3000)
+    newer = trio.storages[1]
+    newer.current_epoch = newer.accepted_epoch = 4
+    newer.append(Txn((4 << 32) + 1, 0, 1, CreateSession(60_000)))
+    trio.start(1)
+    vote = trio.servers[3].election.vote
+    trio.servers[3]._on_elected(vote)
+    trio.servers[1]._on_elected(vote)
+    assert trio.settle(2) == 1
+
+
+def test_an_epoch_that_is_used_up_is_followed_by_the_next(trio: Any) -> None:
+    client = trio.connected(session_timeout_ms=30_000)
+    trio.servers[3].role._next_zxid = (1 << 32) + 0xFFFFFFFE
+    trio.write(client, "/a")
+    trio.write_until_done(client, "/b")
+    assert trio.servers[trio.leaders()[0]].last_zxid >> 32 == 2
+
+
+def test_the_same_seed_gives_the_same_run(make_network: Any) -> None:
+    """Every message, in order."""
+    logs = []
+    for _ in range(2):
+        network = make_network(seed=5)
+        network.ensemble(3)
+        client = network.client()
+        Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(5)]))
+        network.run_for(1000)
+        network.kill(3)
+        network.run_for(10_000)
+        logs.append([repr(entry) for entry in network.log])
+    assert logs[0] == logs[1]
+    assert len(logs[0]) > 100

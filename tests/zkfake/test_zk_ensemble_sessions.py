@@ -1,0 +1,123 @@
+"""Sessions belong to the ensemble: they survive their server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.awaiting import Task
+from fakekafka.zkfake.handlers import ZnodeChangeHandler
+from fakekafka.zkfake.messages import (
+    CloseSession,
+    ConnectRequest,
+    CreateRequest,
+    ExistsRequest,
+    ZkCode,
+)
+
+OK = ZkCode.OK
+
+
+def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio: Any) -> None:
+    client = trio.connected(session_timeout_ms=12_000)
+    other = trio.client_at(3 if client.server != "zk-3" else 2, "other")
+    session_id = client.session_id
+    log: list[str] = []
+
+    class Handler(ZnodeChangeHandler):
+        def on_creation(self) -> None:
+            log.append("created")
+
+    client.register_change_handler("/new", Handler())
+    trio.run(client.handle_requests([CreateRequest("/e", ephemeral=True), ExistsRequest("/new")]))
+    trio.kill(int(client.server[-1]))
+    trio.write(other, "/new")
+    trio.run(client.wait_until_connected())
+    trio.run_for(50)
+    assert client.session_id == session_id
+    assert log == ["created"]
+    assert trio.servers[trio.leaders()[0]].children("/") == ["e", "new"]
+
+
+def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: Any) -> None:
+    """The leader's pings collect them often enough."""
+    client = trio.client_at(1, session_timeout_ms=600)
+    session_id = client.session_id
+    trio.run_for(20_000)
+    assert client.session_id == session_id
+    assert client.is_connected
+
+
+def test_a_crashed_clients_session_expires_on_all_servers(trio: Any) -> None:
+    client = trio.client_at(1)
+    trio.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
+    trio.crash_client("client")
+    trio.run_for(12_000)
+    assert [s.children("/") for s in trio.servers.values()] == [[]] * 3
+    assert [s.storage.tree.sessions for s in trio.servers.values()] == [{}] * 3
+
+
+@pytest.mark.parametrize("server_id", [1, 3])
+def test_a_session_can_be_expired_at_any_server(trio: Any, server_id: int) -> None:
+    client = trio.client_at(1)
+    session_id = client.session_id
+    trio.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
+    trio.servers[server_id].expire_session(session_id)
+    trio.run_until(lambda: client.session_id not in (0, session_id))
+    assert trio.servers[3].children("/") == []
+
+
+def test_closing_at_a_follower_ends_the_session_everywhere(trio: Any) -> None:
+    client = trio.client_at(1)
+    trio.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
+    closed = client.close()
+    trio.run_until(lambda: closed.done)
+    trio.run_for(5)
+    assert [s.storage.tree.sessions for s in trio.servers.values()] == [{}] * 3
+    assert [len(s.connections.by_id) for s in trio.servers.values()] == [0] * 3
+
+
+def test_an_expired_session_is_refused_by_a_follower(trio: Any) -> None:
+    client = trio.client_at(1)
+    trio.isolate("client")
+    trio.run_for(12_000)
+    trio.heal()
+    old = client.session_id
+    trio.run_until(lambda: client.session_id not in (0, old))
+    assert old not in trio.servers[1].storage.tree.sessions
+
+
+def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: Any) -> None:
+    """A forwarded write held back on its way is refused once the session is elsewhere."""
+    client = trio.client_at(1)
+    session_id = client.session_id
+    send, held = trio.send, []
+
+    def hold(source: str, to: str, message: Any) -> None:
+        if (source, to) == ("zk-1", "zk-3"):
+            held.append((source, to, message))
+        else:
+            send(source, to, message)
+
+    trio.send = hold
+    Task(client.send_once([CreateRequest("/late")]))
+    trio.run_for(3)
+    send("client", "zk-2", ConnectRequest(77, session_id, 6000, 0))
+    trio.run_for(10)
+    trio.send = send
+    for item in held:
+        send(*item)
+    trio.run_for(10)
+    assert trio.servers[3].children("/") == []
+    assert session_id not in trio.servers[1].connections.by_session
+    assert session_id in trio.servers[2].connections.by_session
+
+
+def test_a_session_that_moves_away_from_the_leader_closes_its_connection(trio: Any) -> None:
+    client = trio.client_at(3)
+    trio.deliver("client", "zk-1", ConnectRequest(77, client.session_id, 6000, 0))
+    trio.run_for(5)
+    assert client.session_id not in trio.servers[3].connections.by_session
+    trio.servers[3].role.submit(None, client.session_id, 0, CloseSession())
+    trio.run_for(5)
+    assert trio.servers[1].connections.by_session == {}

@@ -1,0 +1,102 @@
+"""How a follower gets the history of its leader."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekafka.protocol.awaiting import Task
+from fakekafka.zkfake.messages import (
+    CreateRequest,
+    CreateSession,
+    SetDataRequest,
+    ZkCode,
+)
+from fakekafka.zkfake.quorum_messages import (
+    Ack,
+    AckEpoch,
+    SyncFollower,
+    SyncMode,
+    Txn,
+)
+from fakekafka.zkfake.storage import COMMITTED_LOG_TXNS, ZooKeeperStorage
+
+OK = ZkCode.OK
+
+
+def test_a_restarted_follower_gets_the_difference(trio: Any) -> None:
+    client = trio.client_at(3)
+    trio.write(client, "/a")
+    trio.run_for(5)
+    trio.kill(1)
+    trio.write(client, "/b", "/c")
+    trio.log.clear()
+    trio.start(1)
+    trio.settle(3)
+    (sync,) = trio.messages(SyncFollower)
+    assert (sync.mode, len(sync.transactions)) == (SyncMode.DIFF, 2)
+    assert trio.servers[1].children("/") == ["a", "b", "c"]
+
+
+def test_a_follower_too_far_behind_gets_a_snapshot(trio: Any) -> None:
+    client = trio.client_at(3)
+    trio.run_for(5)
+    trio.kill(1)
+    requests = [SetDataRequest("/", b"%d" % i) for i in range(2 * COMMITTED_LOG_TXNS + 5)]
+    trio.run(client.handle_requests(requests))
+    trio.write(client, "/a")
+    trio.log.clear()
+    trio.start(1)
+    trio.settle(3)
+    (sync,) = trio.messages(SyncFollower)
+    assert sync.mode is SyncMode.SNAP
+    assert trio.servers[1].tree() == trio.servers[3].tree()
+    assert len(trio.storages[3].log) <= 2 * COMMITTED_LOG_TXNS
+    trio.write(client, "/b")
+    trio.run_for(5)
+    snapshots = [s.storage.tree.snapshot() for s in trio.servers.values()]
+    assert snapshots[0] == snapshots[1] == snapshots[2]
+
+
+def test_a_server_with_an_empty_disk_is_brought_up_again(trio: Any) -> None:
+    client = trio.client_at(3)
+    trio.write(client, "/a")
+    trio.kill(1)
+    trio.storages[1] = ZooKeeperStorage()
+    trio.start(1)
+    trio.settle(3)
+    assert trio.servers[1].children("/") == ["a"]
+
+
+def test_a_follower_without_a_common_point_asks_for_a_snapshot(trio: Any) -> None:
+    """A disk that was meddled with: its log does not hold where the leader would cut it."""
+    client = trio.client_at(3)
+    trio.write(client, "/a")
+    trio.run_for(5)
+    trio.kill(1)
+    trio.write(client, "/b")
+    foreign = trio.storages[1] = ZooKeeperStorage()
+    foreign.append(Txn(1, 0, 9, CreateSession(60_000)))
+    foreign.append(Txn((1 << 32) + 2, 0, 9, CreateRequest("/foreign")))
+    foreign.append(Txn((1 << 32) + 99, 0, 9, CreateRequest("/foreign2")))
+    foreign.settle()
+    trio.log.clear()
+    trio.start(1)
+    trio.settle(3)
+    modes = [m.mode for m in trio.messages(SyncFollower)]
+    assert modes == [SyncMode.TRUNC, SyncMode.SNAP]
+    assert [m.needs_snapshot for m in trio.messages(AckEpoch)] == [False, True]
+    assert trio.servers[1].tree() == trio.servers[3].tree()
+
+
+def test_a_joining_follower_gets_what_is_under_way(trio: Any) -> None:
+    """A write that has no quorum yet is proposed to the newcomer, whose word completes it."""
+    client = trio.client_at(3)
+    trio.kill(1)
+    trio.run_for(5)
+    trio.lose = lambda source, to, m: (source, to) == ("zk-2", "zk-3") and isinstance(m, Ack)
+    task = Task(client.send_once([CreateRequest("/a")]))
+    trio.run_for(5)
+    assert not task.done
+    trio.start(1)
+    trio.run_until(lambda: task.done, limit_ms=1900)
+    assert task.result()[0].code is OK
