@@ -37,7 +37,7 @@ class ReplicaFetcherActor(Node):
         self._timer_at_ms = 0
 
     def on_start(self) -> None:
-        self._fetcher.wake = self.wake
+        self._fetcher.on_wake = self.wake
         self.wake()
 
     def wake(self) -> None:

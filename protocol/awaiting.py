@@ -17,8 +17,11 @@ from .errors import FakeKafkaError
 T = TypeVar("T")
 
 
-class Cancelled(FakeKafkaError):
-    """Raised inside a coroutine whose task is cancelled, usually because its actor died."""
+class Cancelled(BaseException):
+    """Raised inside a coroutine whose task is cancelled, usually because its actor died.
+
+    Not an ``Exception``: handlers that survive any error must not survive the end of their actor.
+    """
 
 
 class RequestTimeout(FakeKafkaError):

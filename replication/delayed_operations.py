@@ -119,8 +119,8 @@ class DelayedFetch(DelayedOperation):
         self.unread: dict[TopicPartition, None] | None = None
         """Partitions whose log was not looked at, so that no growth of it counts: a follower is
         not assigned to them, or a consumer is sent to another replica."""
-        self.is_fresh = True
-        """Read just now: the first test, before it is watched, has nothing to find."""
+        self.is_fresh = session is None or not session.is_privileged
+        """Read just now: the test before it is watched has nothing to find."""
 
     def try_complete(self) -> bool:
         if self.is_fresh:

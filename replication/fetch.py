@@ -11,7 +11,7 @@ and every idle follower every half second. Hence its shortcut for a follower at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..protocol.data import (
     READ_COMMITTED,
@@ -27,6 +27,7 @@ from ..protocol.values import TopicPartition
 from .delayed_operations import DelayedFetch
 from .fetch_responses import (
     empty_response,
+    follower_response,
     with_diverging_epoch,
     with_no_aborted_transactions,
     with_preferred_replica,
@@ -39,18 +40,6 @@ from .replica import Replica
 from .replica_selector import preferred_replica
 
 _NONE = ErrorCode.NONE
-
-
-class _Budget:
-    """What is left of a response's size while its partitions are read in turn."""
-
-    __slots__ = ("any_data", "hard", "remaining")
-
-    def __init__(self, remaining: int, hard: bool) -> None:
-        self.remaining = remaining
-        self.any_data = False
-        self.hard = hard
-        """Fetch v0 to v2: no batch is returned beyond the limits, not even the first."""
 
 
 class FetchHandling(PartitionHost):
@@ -80,28 +69,35 @@ class FetchHandling(PartitionHost):
                 specs = ()
         operation = DelayedFetch(self, request, specs, session, context.api_version, respond)
         responses, size, is_final = self._read(operation, now_ms, account=True)
-        is_empty = not specs and session is None
         if (
             is_final
-            or is_empty
             or request.max_wait_ms <= 0
             or size >= min(request.min_bytes, request.max_bytes, self._fetch_bytes_max)
+            or (session is None and not specs)
         ):
             self._respond(operation, responses, now_ms)
-            return
-        # Followers' sessions are found through their partitions' ``fetch_entries``.
-        keys: Sequence[Hashable] = (
-            (session,)
-            if session is not None and session.is_privileged
-            else [spec.topic_partition for spec in specs]
-        )
-        self.fetch_purgatory.try_complete_else_watch(operation, keys)
+        elif session is not None and session.is_privileged:
+            # Found through the ``fetch_entries`` of its partitions, not by their names.
+            session.parked = operation
+            self.timer.add(operation, request.max_wait_ms)
+        else:
+            self.fetch_purgatory.try_complete_else_watch(
+                operation, [spec.topic_partition for spec in specs]
+            )
+
+    @property
+    def delayed_fetch_count(self) -> int:
+        """Fetches that wait, of followers and consumers."""
+        return self.fetch_purgatory.delayed_count + self.fetch_sessions.parked_count
 
     def finish_fetch(self, operation: DelayedFetch) -> None:
         """Read again and answer what is there (a parked fetch completed or timed out)."""
         now_ms = self.host.now_ms()
-        if operation.session is not None:
-            operation.specs = operation.session.to_read()
+        session = operation.session
+        if session is not None:
+            operation.specs = session.to_read()
+            if session.parked is operation:
+                session.parked = None
         responses, _, _ = self._read(operation, now_ms, account=False)
         self._respond(operation, responses, now_ms)
 
@@ -131,41 +127,50 @@ class FetchHandling(PartitionHost):
         ``account`` updates the follower's state. Of an incremental session, partitions without
         news may be left out.
         """
-        replica_id = operation.request.replica_id
+        request = operation.request
+        replica_id = request.replica_id
         session = operation.session
         hosted = self._partitions
         responses: list[FetchPartitionResponse] = []
         moved: list[Partition] = []
-        budget: _Budget | None = None
+        remaining = min(request.max_bytes, self._fetch_bytes_max)
         size = 0
         is_final = False
         for spec in operation.specs:
-            partition = hosted.get(spec.topic_partition)
+            topic_partition = spec.topic_partition
+            partition = hosted.get(topic_partition)
             replica: Replica | None = None
             if replica_id >= 0 and partition is not None and partition.is_leader:
-                for candidate in partition.remote_replicas:
-                    if candidate.broker_id == replica_id:
-                        replica = candidate
-                        break
-                log = partition.log
-                if (
-                    replica is not None
-                    and log is not None
-                    and spec.fetch_offset == log.log_end_offset
-                    and spec.current_leader_epoch in (-1, partition.leader_epoch)
-                    and spec.last_fetched_epoch in (-1, log.latest_epoch)
-                ):
-                    # A follower at the end: nothing to read, nothing that can be wrong.
-                    if session is None or _has_news(log, spec):
-                        responses.append(empty_response(spec.topic_partition, log))
-                    if account:
-                        self._account(session, partition, replica, spec, now_ms, moved)
-                    continue
-            if budget is None:
-                budget = self._budget(operation)
-            response, read_size = self._read_partition(operation, spec, partition, replica, budget)
+                replica = partition.find_replica(replica_id)
+            if (
+                replica is not None
+                and partition is not None
+                and (log := partition.log) is not None
+                and spec.current_leader_epoch in (-1, partition.leader_epoch)
+                and spec.last_fetched_epoch in (-1, log.latest_epoch)
+                and log.log_start_offset <= spec.fetch_offset <= log.log_end_offset
+                and not log.storage.directory.is_offline
+            ):
+                # A follower in step with this log: the one case that has to be fast.
+                end_offset = log.log_end_offset
+                if spec.fetch_offset < end_offset:
+                    read = log.read(
+                        spec.fetch_offset, min(spec.max_bytes, remaining), end_offset, not size
+                    )
+                    responses.append(follower_response(topic_partition, log, read.batches))
+                    size += read.size
+                    remaining = max(0, remaining - read.size)
+                elif session is None or _has_news(log, spec):
+                    responses.append(follower_response(topic_partition, log, ()))
+                if account:
+                    self._account(session, partition, replica, spec, now_ms, moved)
+                continue
+            response, read_size = self._read_partition(
+                operation, spec, partition, replica, remaining, not size
+            )
             responses.append(response)
             size += read_size
+            remaining = max(0, remaining - read_size)
             if response.error is not _NONE or response.diverging_epoch is not None:
                 is_final = True
             elif response.preferred_read_replica >= 0:
@@ -175,12 +180,6 @@ class FetchHandling(PartitionHost):
         for partition in moved:
             self.complete_delayed(partition)
         return responses, size, is_final
-
-    def _budget(self, operation: DelayedFetch) -> _Budget:
-        return _Budget(
-            min(operation.request.max_bytes, self._fetch_bytes_max),
-            0 <= operation.api_version <= 2,
-        )
 
     def _account(
         self,
@@ -205,7 +204,12 @@ class FetchHandling(PartitionHost):
         if session is not None and session.is_privileged and isinstance(spec, CachedPartition):
             if spec.replica is not replica:
                 spec.link(partition, replica)
-            if spec.fetch_offset == log.log_end_offset and not _has_news(log, spec):
+            # One outside the ISR is read again each time: it may join with any of its fetches.
+            if (
+                spec.fetch_offset == log.log_end_offset
+                and replica.broker_id in partition.isr
+                and not _has_news(log, spec)
+            ):
                 spec.fall_idle()
 
     def _read_partition(
@@ -214,9 +218,13 @@ class FetchHandling(PartitionHost):
         spec: FetchPartition | CachedPartition,
         partition: Partition | None,
         replica: Replica | None,
-        budget: _Budget,
+        bytes_max: int,
+        is_first: bool,
     ) -> tuple[FetchPartitionResponse, int]:
-        """Read one partition: its response and the bytes it brought."""
+        """Read one partition: its response and the bytes it brought.
+
+        ``is_first``: no partition before it brought any, so one batch may exceed the limits.
+        """
         topic_partition = spec.topic_partition
         request = operation.request
         api_version = operation.api_version
@@ -250,14 +258,15 @@ class FetchHandling(PartitionHost):
                 return with_diverging_epoch(empty_response(topic_partition, log), diverging), 0
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
-        return self._read_log(operation, spec, log, budget)
+        return self._read_log(operation, spec, log, bytes_max, is_first)
 
     def _read_log(
         self,
         operation: DelayedFetch,
         spec: FetchPartition | CachedPartition,
         log: Log,
-        budget: _Budget,
+        bytes_max: int,
+        is_first: bool,
     ) -> tuple[FetchPartitionResponse, int]:
         request = operation.request
         fetch_offset = spec.fetch_offset
@@ -270,18 +279,14 @@ class FetchHandling(PartitionHost):
             if read_committed:
                 response = with_no_aborted_transactions(response)
             return response, 0
-        at_least_one = not budget.any_data and not budget.hard
-        max_bytes = min(spec.max_bytes, budget.remaining)
+        # Fetch v0 to v2 return no batch beyond the limits, not even the first.
+        at_least_one = is_first and not 0 <= operation.api_version <= 2
         try:
-            read = log.read(fetch_offset, max_bytes, bound, at_least_one)
+            read = log.read(fetch_offset, min(spec.max_bytes, bytes_max), bound, at_least_one)
         except KafkaError as error:
             if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 self.on_storage_failure(spec.topic_partition, error)
             return FetchPartitionResponse(spec.topic_partition, error.code), 0
-        size = read.size
-        if size:
-            budget.any_data = True
-            budget.remaining = max(0, budget.remaining - size)
         aborted = None
         if read_committed:
             end = read.batches[-1].last_offset + 1 if read.batches else bound
@@ -296,7 +301,7 @@ class FetchHandling(PartitionHost):
                 read.batches,
                 aborted,
             ),
-            size,
+            read.size,
         )
 
     def _read_as_foreigner(
@@ -317,7 +322,9 @@ class FetchHandling(PartitionHost):
         min_bytes = request.min_bytes
         accumulated = 0
         session = operation.session
-        specs = operation.specs if session is None else session.to_read()
+        specs: Iterable[FetchPartition | CachedPartition] = operation.specs
+        if session is not None and session.is_privileged:
+            specs = session.active.values()
         for spec in specs:
             topic_partition = spec.topic_partition
             partition = hosted.get(topic_partition)
@@ -333,7 +340,7 @@ class FetchHandling(PartitionHost):
             bound = _upper_bound(request, log)
             fetch_offset = spec.fetch_offset
             if fetch_offset < bound:
-                if min_bytes <= 1:
+                if min_bytes <= 1 or fetch_offset < log.active.base_offset < bound:
                     return True
                 accumulated += _bytes_between(log, fetch_offset, spec.max_bytes, bound)
                 if accumulated >= min_bytes:

@@ -14,7 +14,6 @@ read. So an idle follower costs the same whether it copies one partition or ten 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,9 @@ from ..protocol.errors import ErrorCode
 from ..protocol.values import TopicPartition
 
 if TYPE_CHECKING:
+    import random
+
+    from .delayed_operations import DelayedFetch
     from .partition_state import PartitionState
     from .replica import Replica
 
@@ -72,7 +74,8 @@ class CachedPartition:
         """The follower's replica in ``partition``."""
         self.is_idle = False
         self.sent_high_watermark = -1
-        """High watermark of the last response that had the partition; -1 after an error."""
+        """High watermark the client took from the last response that had the partition; -1 if
+        that was an error or told it to cut its log."""
         self.sent_log_start_offset = -1
         self.take(wanted)
 
@@ -141,9 +144,10 @@ class CachedPartition:
 
     def remember(self, response: FetchPartitionResponse) -> None:
         self.sent_log_start_offset = response.log_start_offset
-        self.sent_high_watermark = (
-            response.high_watermark if response.error is ErrorCode.NONE else -1
-        )
+        # A follower that is told to cut its log takes no high watermark from that answer, so it
+        # is to be told again, as after an error.
+        is_taken = response.error is ErrorCode.NONE and response.diverging_epoch is None
+        self.sent_high_watermark = response.high_watermark if is_taken else -1
 
 
 def _order(cached: CachedPartition) -> int:
@@ -163,6 +167,7 @@ class FetchSession:
         "is_privileged",
         "last_used_ms",
         "next_order",
+        "parked",
         "partitions",
         "session_id",
     )
@@ -179,6 +184,8 @@ class FetchSession:
         self.active: dict[TopicPartition, CachedPartition] = {}
         """Partitions of a follower's session that are not idle; empty in a consumer's."""
         self.next_order = 0
+        self.parked: DelayedFetch | None = None
+        """The follower's fetch that waits for its active partitions to bring something."""
         self.cached_size = 0
         self.evictable_by_all = False
         self.evictable_by_privileged = not is_privileged
@@ -251,6 +258,11 @@ class FetchSessionCache:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    @property
+    def parked_count(self) -> int:
+        """Sessions of followers whose fetch waits."""
+        return sum(1 for session in self._sessions.values() if session.parked is not None)
 
     @property
     def partition_count(self) -> int:

@@ -176,15 +176,18 @@ class PartitionHost:
             self.delete_purgatory.check_and_complete(topic_partition)
         released = self.context.released_sessions
         while released:
-            self.fetch_purgatory.check_and_complete(released.pop())
+            parked = released.pop().parked
+            if parked is not None:
+                parked.try_complete()
 
     def complete_fetches(self, partition: Partition) -> None:
         """Try the fetches that wait on a partition whose log grew."""
-        check_and_complete = self.fetch_purgatory.check_and_complete
-        check_and_complete(partition.topic_partition)
+        self.fetch_purgatory.check_and_complete(partition.topic_partition)
         if partition.fetch_entries is not None:
             for entry in tuple(partition.fetch_entries):
-                check_and_complete(entry.session)
+                session = entry.session
+                if session is not None and session.parked is not None:
+                    session.parked.try_complete()
 
     # -- failures ---------------------------------------------------------------------------
 

@@ -190,7 +190,18 @@ class Log(LogReads):
         segment = self.active
         self._store(segment, batch, max_timestamp, now_ms)
         if producer_id >= 0:
-            self._note_producer(batch, segment)
+            if fields[5] & CONTROL_BIT:
+                self._note_producer(batch, segment)
+            else:
+                self._producer_state().append_data_batch(
+                    producer_id,
+                    fields[10],
+                    fields[11],
+                    offset,
+                    last_offset,
+                    max_timestamp,
+                    bool(fields[5] & TRANSACTIONAL_BIT),
+                )
         if self.settings.flush_messages != LONG_MAX:
             self._flush_if_due()
         return AppendInfo(offset, last_offset, max_timestamp, log_append_time_ms, (batch,))

@@ -260,12 +260,16 @@ class LogState:
     def _segment_of(self, batch: RecordBatch) -> Segment:
         return self.segments[self._segment_index(batch.base_offset)]
 
-    def _note_producer(self, batch: RecordBatch, segment: Segment, is_replay: bool = False) -> None:
-        """Carry a stored batch with a producer id into the producer state."""
+    def _producer_state(self) -> ProducerStateManager:
         producers = self.producers
         if producers is None:
             producers = self.producers = ProducerStateManager()
             self.storage.has_producers = True
+        return producers
+
+    def _note_producer(self, batch: RecordBatch, segment: Segment, is_replay: bool = False) -> None:
+        """Carry a stored batch with a producer id into the producer state."""
+        producers = self._producer_state()
         attributes = batch.data[22]
         if not attributes & CONTROL_BIT:
             producers.append_data_batch(

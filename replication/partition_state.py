@@ -178,6 +178,10 @@ class PartitionState:
     def replica(self, broker_id: int) -> Replica | None:
         """The remote replica on a broker, if this (leader) partition knows one."""
         self.settle_fetchers()
+        return self.find_replica(broker_id)
+
+    def find_replica(self, broker_id: int) -> Replica | None:
+        """Like ``replica``, but the times of an idle follower may lag behind."""
         for replica in self.remote_replicas:
             if replica.broker_id == broker_id:
                 return replica

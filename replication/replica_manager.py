@@ -46,7 +46,7 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         self._is_running = False
         self.fetcher_manager.bind(self.partition)
         callbacks = self.fetcher_manager.callbacks
-        callbacks.on_appended = self.complete_delayed_of
+        callbacks.on_appended = self.fetch_purgatory.check_and_complete
         callbacks.on_storage_failure = self.on_storage_failure
         callbacks.on_halt = lambda name, reason: self._halt(reason)
         callbacks.is_unclean_election_allowed = self._is_unclean_election_allowed

@@ -20,7 +20,7 @@ from ..protocol.record_batch import (
     Readable,
     RecordBatch,
 )
-from .segment import AbortedEntry, Segment
+from .segment import RELATIVE_OFFSET_MAX, AbortedEntry, Segment
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -118,6 +118,8 @@ def scan_batches(data: Readable, base_offset: int, verify: bool) -> tuple[list[R
         end = position + LENGTH_OVERHEAD + length
         if length < MINIMUM_LENGTH or end > total or magic != MAGIC or offset < next_offset:
             break
+        if offset - base_offset > RELATIVE_OFFSET_MAX:
+            break  # no index could point to it
         (last_delta,) = _INT.unpack_from(view, position + _LAST_DELTA_AT)
         if last_delta < 0 or (verify and crc32c(view[position + CRC_START : end]) != checksum):
             break

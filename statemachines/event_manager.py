@@ -57,14 +57,11 @@ class QueuedEvent:
             self._started = Pending()
         await self._started
 
-    def spend(self) -> bool:
-        """Mark the event as used up; False if it was before."""
-        if self.spent:
-            return False
+    def spend(self) -> None:
+        """Mark the event as used up and wake who waits for that."""
         self.spent = True
         if self._started is not None:
             self._started.set_result(None)
-        return True
 
 
 class ControllerEventManager:
@@ -155,8 +152,7 @@ class ControllerEventManager:
         """Preempt everything queued, in order, then append ``event``."""
         drained, self._queue = self._queue, deque()
         for queued in drained:
-            if not queued.spend():
-                continue
+            queued.spend()
             if self.on_event is not None:
                 self.on_event(queued.event, PREEMPTED)
             if self._preempts:
@@ -178,10 +174,9 @@ class ControllerEventManager:
             self._ended.set_result(None)
 
     async def _process(self, queued: QueuedEvent) -> None:
-        if not queued.spend():
-            return
         event = queued.event
         if isinstance(event, ShutdownEventThread):
+            queued.spend()
             return
         self.state = event.state
         self.current = event
@@ -189,6 +184,7 @@ class ControllerEventManager:
         self._queue_times.update(started_at_ms - queued.enqueued_at_ms)
         if self.on_event is not None:
             self.on_event(event, STARTED)
+        queued.spend()
         try:
             await self._processor.process(event)
         except Cancelled:
@@ -210,6 +206,7 @@ class ControllerEventManager:
         """Preempt what waits, let the event in hand finish, stop the loop. Idempotent."""
         self._closing = True
         self.clear_and_put(ShutdownEventThread())
+        self._wake_up()
         if self._running:
             await self._ended
         self._queue.clear()

@@ -45,6 +45,15 @@ def _top_error(response: Any) -> ErrorCode:
     return ErrorCode.NONE
 
 
+class _NoTopics:
+    """What a controller knows while there is none."""
+
+    all_topics: tuple[str, ...] = ()
+
+
+_NO_TOPICS = _NoTopics()
+
+
 class AdminOperations:
     """Mixed into ``Cluster`` and ``Simulation``. Refusals raise ``KafkaError``."""
 
@@ -117,6 +126,13 @@ class AdminOperations:
         """Delete a topic and wait until no living broker knows it."""
         _check_topics(self._ask(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
         self._wait_everywhere(lambda broker: not broker.metadata_cache.contains_topic(name))
+        # With a broker down the deletion stays suspended; else its znodes go a moment later.
+        self.wait_until(
+            lambda: (
+                not all(process.is_alive for process in self.processes.values())
+                or name not in getattr(self.controller._active(), "context", _NO_TOPICS).all_topics
+            )
+        )
 
     def create_partitions(
         self: ClusterBase,

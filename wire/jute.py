@@ -2,9 +2,10 @@
 
 A frame is an int32 length and that many bytes. The first frame of a connection is a connect
 request; all others are ``Call``s (xid, opcode, body). ``jute_answers`` holds the other direction. A
-frame that cannot be a request raises ``ClientError``. What ZooKeeper would carry out and ``zkfake`` does not model is answered here:
-access control lists are accepted and forgotten (everything is open to the world), credentials are
-believed, and operations of other kinds are UNIMPLEMENTED.
+frame that cannot be a request raises ``ClientError``. What ZooKeeper would carry out and ``zkfake``
+does not model is answered without a server: access control lists are accepted and forgotten
+(everything is open to the world), credentials are believed, and other kinds of operations are
+UNIMPLEMENTED.
 """
 
 from __future__ import annotations

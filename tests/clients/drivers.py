@@ -80,7 +80,7 @@ class KafkaPythonDriver(ConfluentDriver):
         from kafka import KafkaProducer
 
         producer = KafkaProducer(
-            bootstrap_servers=self.servers.split(","), acks="all", linger_ms=2, retries=1000
+            bootstrap_servers=self.servers.split(","), acks="all", linger_ms=2
         )
         futures = []
         half = len(values) // 2

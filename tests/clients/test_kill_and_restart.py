@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,7 @@ def test_nothing_acknowledged_is_lost_when_the_leader_dies(client, runtime_name,
         verdict = replicas_identical(cluster, [TOPIC])
         assert verdict, verdict.problems
         assert cluster.failures == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # kafka-python leaves sockets to gc
+        del driver
+        gc.collect()

@@ -7,8 +7,6 @@ by calling methods in the order their story needs.
 from __future__ import annotations
 
 import dataclasses
-import heapq
-import random
 from typing import Any
 
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
@@ -36,199 +34,12 @@ from fakekafka.protocol.data import (
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.record_batch import Record, build_batch
 from fakekafka.protocol.values import BrokerInfo, EndPoint, LeaderAndIsr, TopicPartition
 from fakekafka.protocol.versions import behaviour
-from fakekafka.replication.disk import MemoryDisk
-from fakekafka.replication.fetcher_manager import FetcherManager
-from fakekafka.replication.isr import AlterIsrManager, ZooKeeperIsrManager
-from fakekafka.replication.metadata_cache import MetadataCache
-from fakekafka.replication.replica_manager import ReplicaManager
+from replica_hosts import START_MS, TP, FakeClock, FakeHost, encode
+from replica_node import Node
 
-START_MS = 1_600_000_000_000
-TP = TopicPartition("t", 0)
-
-
-def encode(*values: str, timestamp: int = START_MS, **more: Any) -> bytes:
-    """One batch as a producer sends it."""
-    return build_batch(
-        [Record(i, timestamp, None, value.encode()) for i, value in enumerate(values)], **more
-    )
-
-
-class FakeTimer:
-    def __init__(self) -> None:
-        self.is_cancelled = False
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-
-
-class FakeClock:
-    """Simulated time and its timers, shared by all hosts."""
-
-    def __init__(self) -> None:
-        self.now_ms = START_MS
-        self._queue: list[tuple[float, int, FakeTimer, Any]] = []
-        self._sequence = 0
-
-    def call_later_ms(self, delay_ms: float, callback: Any) -> FakeTimer:
-        timer = FakeTimer()
-        self._sequence += 1
-        heapq.heappush(self._queue, (self.now_ms + delay_ms, self._sequence, timer, callback))
-        return timer
-
-    @property
-    def pending(self) -> int:
-        return sum(1 for entry in self._queue if not entry[2].is_cancelled)
-
-    def advance(self, ms: int) -> None:
-        end = self.now_ms + ms
-        while self._queue and self._queue[0][0] <= end:
-            due, _, timer, callback = heapq.heappop(self._queue)
-            self.now_ms = max(self.now_ms, int(due))
-            if not timer.is_cancelled:
-                callback()
-        self.now_ms = end
-
-
-class FakeHost:
-    def __init__(self, name: str, clock: FakeClock) -> None:
-        self.name = name
-        self.clock = clock
-        self.rng = random.Random(name)
-        self.is_alive = True
-
-    def now_ms(self) -> int:
-        return self.clock.now_ms
-
-    def call_later_ms(self, delay_ms: float, callback: Any) -> FakeTimer:
-        def run() -> None:
-            if self.is_alive:
-                callback()
-
-        return self.clock.call_later_ms(delay_ms, run)
-
-    def send(self, destination: str, message: Any) -> None:
-        raise AssertionError(f"nothing is sent here: {destination} {message}")
-
-
-class Node:
-    """One broker: its disk outlives its manager."""
-
-    def __init__(self, cluster: ReplicaCluster, broker_id: int) -> None:
-        self.cluster = cluster
-        self.broker_id = broker_id
-        self.disk = MemoryDisk()
-        self.epoch = 0
-        self.is_alive = False
-        self.halted: str | None = None
-        self.start()
-
-    def start(self) -> None:
-        cluster = self.cluster
-        self.is_alive = True
-        self.epoch += 1
-        self.host = FakeHost(f"broker-{self.broker_id}", cluster.clock)
-        flags = cluster.behaviour
-        self.metadata_cache = MetadataCache(self.broker_id)
-        self.fetchers: list[Any] = []
-        self.fetcher_manager = FetcherManager(
-            broker_id=self.broker_id,
-            host=self.host,
-            config=cluster.config,
-            behaviour=flags,
-            broker_epoch=lambda: self.epoch,
-            start_fetcher=self.fetchers.append,
-            stop_fetcher=self.fetchers.remove,
-        )
-        if flags.alter_isr:
-            self.isr_updater: Any = AlterIsrManager(
-                self.host, self.broker_id, lambda: self.epoch, self._send_alter_isr
-            )
-        else:
-            self.isr_updater = ZooKeeperIsrManager(
-                self.host, self._write_isr, cluster.published.append
-            )
-        self.manager = ReplicaManager(
-            broker_id=self.broker_id,
-            host=self.host,
-            config=cluster.config,
-            behaviour=flags,
-            disk=self.disk,
-            metadata_cache=self.metadata_cache,
-            isr_updater=self.isr_updater,
-            fetcher_manager=self.fetcher_manager,
-            topic_config=cluster.topic_config,
-            broker_epoch=lambda: self.epoch,
-        )
-        self.manager.on_halt = self._on_halt
-        self.manager.startup()
-
-    def _on_halt(self, reason: str) -> None:
-        self.halted = reason
-        self.kill()
-
-    def _send_alter_isr(self, request: AlterIsrRequest, callback: Any) -> None:
-        host = self.host
-
-        def deliver() -> None:
-            if host.is_alive:
-                callback(self.cluster.on_alter_isr(request))
-
-        self.cluster.deliver_or_hold(deliver)
-
-    def _write_isr(
-        self, tp: TopicPartition, state: LeaderAndIsr, controller_epoch: int, callback: Any
-    ) -> None:
-        host = self.host
-
-        def deliver() -> None:
-            if host.is_alive:
-                callback(self.cluster.write_isr(tp, state))
-
-        self.cluster.deliver_or_hold(deliver)
-
-    def kill(self) -> None:
-        """A crash: what the page cache held stays, everything volatile is gone."""
-        if self.is_alive:
-            self.is_alive = False
-            self.host.is_alive = False
-            self.disk.kill()
-
-    def power_off(self) -> None:
-        """A power loss: only what was flushed stays."""
-        if self.is_alive:
-            self.is_alive = False
-            self.host.is_alive = False
-            self.disk.power_off()
-
-    def shutdown(self) -> None:
-        self.manager.shutdown(checkpoint=True)
-        self.is_alive = False
-        self.host.is_alive = False
-
-    def log(self, tp: TopicPartition = TP) -> Any:
-        partition = self.manager.partition(tp)
-        return None if partition is None else partition.log
-
-    def content(self, tp: TopicPartition = TP) -> str:
-        """``value/epoch`` of each record, from the log start on."""
-        log = self.log(tp)
-        parts = []
-        for batch in log.read(log.log_start_offset, 1 << 30, log.log_end_offset, True).batches:
-            for record in batch.records():
-                parts.append(f"{record.value.decode()}/{batch.partition_leader_epoch}")
-        return " ".join(parts)
-
-    def high_watermark(self, tp: TopicPartition = TP) -> int:
-        return self.log(tp).high_watermark
-
-    def log_end_offset(self, tp: TopicPartition = TP) -> int:
-        return self.log(tp).log_end_offset
-
-    def epochs(self, tp: TopicPartition = TP) -> list[tuple[int, int]]:
-        return list(self.log(tp).epochs)
+__all__ = ["START_MS", "TP", "FakeClock", "FakeHost", "Node", "ReplicaCluster", "encode", "led"]
 
 
 class ReplicaCluster:
@@ -501,3 +312,13 @@ class ReplicaCluster:
             for follower in followers:
                 if self.nodes[follower].is_alive:
                     self.round(follower)
+
+
+def led(
+    version: str = "2.8", brokers: int = 2, replicas: Any = None, **more: Any
+) -> ReplicaCluster:
+    """Broker 0 (or ``leader``) leads ``t-0``; all replicas are in the ISR (or ``isr``)."""
+    create = {key: more.pop(key) for key in ("isr", "leader") if key in more}
+    cluster = ReplicaCluster(version, brokers, **more)
+    cluster.create(replicas or tuple(range(brokers)), **create)
+    return cluster

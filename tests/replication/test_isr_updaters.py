@@ -84,7 +84,7 @@ def test_one_request_in_flight() -> None:
     ],
 )
 def test_request_level_failure_is_retried(error) -> None:
-    """CP-183: after a top-level error, or none answered, the item stays and goes out after 50 ms."""
+    """CP-183: after a top-level error, or no answer, the item stays and goes out after 50 ms."""
     controller = Controller()
     controller.submit()
     if error is None:
@@ -171,7 +171,7 @@ def test_right_version_succeeds() -> None:
 
 
 def test_publication_waits_for_quiet() -> None:
-    """CP-189: changes are published together once the last one is older than 5 s, on the 2.5 s grid."""
+    """CP-189: published together once the last change is older than 5 s, on the 2.5 s grid."""
     store = Store()
     store.clock.advance(100)
     store.submit(TPS[0])

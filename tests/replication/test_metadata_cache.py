@@ -1,4 +1,4 @@
-"""The metadata cache merges announcements and answers Metadata from them (data_plane 11.4, 15.4)."""
+"""The metadata cache merges announcements and answers Metadata (data_plane 11.4, 15.4)."""
 
 from __future__ import annotations
 

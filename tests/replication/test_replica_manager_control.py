@@ -9,25 +9,18 @@ from fakekafka.protocol.control import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from fakekafka.protocol.errors import ErrorCode, UsageError
+from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from replica_cluster import TP, ReplicaCluster
+from replica_cluster import TP, ReplicaCluster, led
 
 OTHER = TopicPartition("u", 0)
-
-
-def led(version: str = "2.8", brokers: int = 2, **more) -> ReplicaCluster:
-    create = {k: more.pop(k) for k in ("isr", "leader") if k in more}
-    cluster = ReplicaCluster(version, brokers, **more)
-    cluster.create(tuple(range(brokers)), **create)
-    return cluster
 
 
 def error_of(response) -> ErrorCode:
     return response.partitions[0][1]
 
 
-# -- epochs -------------------------------------------------------------------------------------
+# -- epochs --------------------------------------------------------------------------------------
 
 
 def requests(cluster, controller_epoch: int, broker_epoch: int):
@@ -35,15 +28,27 @@ def requests(cluster, controller_epoch: int, broker_epoch: int):
     manager = cluster[0].manager
     state = cluster.partition_state(leader_epoch=99)
     stop = StopReplicaPartitionState("nowhere", 0, -1, False)
-    yield lambda: manager.become_leader_or_follower(
-        LeaderAndIsrRequest(9, controller_epoch, broker_epoch, (state,))
-    ).error
-    yield lambda: manager.stop_replicas(
-        StopReplicaRequest(9, controller_epoch, broker_epoch, (stop,))
-    ).error
-    yield lambda: manager.update_metadata(
-        UpdateMetadataRequest(9, controller_epoch, broker_epoch, (), ())
-    )[0].error
+    yield (
+        lambda: (
+            manager.become_leader_or_follower(
+                LeaderAndIsrRequest(9, controller_epoch, broker_epoch, (state,))
+            ).error
+        )
+    )
+    yield (
+        lambda: (
+            manager.stop_replicas(
+                StopReplicaRequest(9, controller_epoch, broker_epoch, (stop,))
+            ).error
+        )
+    )
+    yield (
+        lambda: (
+            manager.update_metadata(
+                UpdateMetadataRequest(9, controller_epoch, broker_epoch, (), ())
+            )[0].error
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,7 @@ def test_stale_request_changes_nothing() -> None:
     assert cluster[0].manager.partition(TP).leader_epoch == 0
 
 
-# -- LeaderAndIsr -------------------------------------------------------------------------------
+# -- LeaderAndIsr --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("epoch", "error"), [(2, 11), (3, 11), (4, 0)])
@@ -177,7 +182,7 @@ def test_recreated_topic_reads_its_new_configuration() -> None:
     assert cluster[0].manager.partition(TP).settings.min_insync_replicas == 1
 
 
-# -- StopReplica --------------------------------------------------------------------------------
+# -- StopReplica ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -244,167 +249,3 @@ def test_stop_without_delete_only_stops_fetching() -> None:
     cluster.stop_replica(0, delete=False)
     assert cluster[0].fetchers == []
     assert cluster[0].manager.partition(TP).leader_id == 1
-
-
-# -- checkpoints --------------------------------------------------------------------------------
-
-
-def test_high_watermarks_are_checkpointed_every_five_seconds() -> None:
-    """DP-49: from the first LeaderAndIsr on each run writes every online log's high watermark."""
-    cluster = ReplicaCluster("2.8", 1)
-    cluster.clock.advance(20000)
-    assert cluster[0].disk.read_high_watermarks() == {}
-    cluster.create((0,))
-    cluster.create((0,), OTHER)
-    cluster.produce(0, *"abc")
-    cluster.clock.advance(4999)
-    assert cluster[0].disk.read_high_watermarks() == {}
-    cluster.clock.advance(1)
-    assert cluster[0].disk.read_high_watermarks() == {TP: 3, OTHER: 0}
-    cluster.produce(0, "d")
-    cluster.clock.advance(5000)
-    assert cluster[0].disk.read_high_watermarks() == {TP: 4, OTHER: 0}
-
-
-def test_checkpoint_is_bounded_by_the_log() -> None:
-    """DP-49: a checkpoint beyond the log is clamped when the log is opened."""
-    cluster = led(brokers=1)
-    cluster.produce(0, *"ab")
-    cluster[0].kill()
-    cluster[0].disk.checkpoint_high_watermarks({TP: 9})
-    cluster[0].start()
-    cluster.elect(0)
-    assert cluster[0].high_watermark() == 2
-
-
-def test_controlled_stop_keeps_the_high_watermark_and_a_crash_the_checkpoint() -> None:
-    """DP-107: after a clean stop the high watermark is the last one; after a crash it catches up."""
-    cluster = led()
-    cluster.replicate(1)
-    answers = cluster.produce_async(0, *"abc")
-    cluster.replicate(1)
-    assert answers[0].error is ErrorCode.NONE
-    for node in (cluster[0], cluster[1]):
-        node.shutdown()
-        assert node.disk.read_high_watermarks() == {TP: 3}
-    for node in (cluster[0], cluster[1]):
-        node.start()
-    cluster.elect(0)
-    assert cluster[1].high_watermark() == 3
-    cluster.produce(0, "d")
-    cluster.replicate(1)
-    cluster[1].kill()
-    cluster[1].start()
-    cluster.elect(0)
-    assert cluster[1].high_watermark() == 3
-    cluster.replicate(1)
-    assert cluster[1].high_watermark() == 4
-
-
-def test_shutdown_stops_the_clockwork() -> None:
-    """After shutdown nothing is scheduled any more."""
-    cluster = led(brokers=1)
-    cluster.fetch(0, 0, max_wait_ms=500)
-    cluster[0].shutdown()
-    assert cluster.clock.pending == 0
-
-
-def test_one_host_timer_for_all_that_waits() -> None:
-    """However many operations wait, the host holds one timer for them, none when nothing waits."""
-    cluster = led()
-    idle = cluster.clock.pending
-    for _ in range(50):
-        cluster.fetch(0, 0, max_wait_ms=500)
-        cluster.produce_async(0, "a", timeout_ms=700)
-        cluster.fetch(0, 99, max_wait_ms=500)
-    assert cluster.clock.pending == idle + 1
-    cluster.clock.advance(1000)
-    assert cluster.clock.pending == idle
-
-
-# -- failing disks ------------------------------------------------------------------------------
-
-
-def test_failed_directory_takes_its_partitions_offline() -> None:
-    """CP-191: an append on a failed disk answers 56; the directory is reported once."""
-    cluster = led()
-    reported = []
-    cluster[0].manager.on_log_dir_failure = reported.append
-    fetch = cluster.fetch(0, 0, max_wait_ms=500)
-    directory = cluster[0].log().directory
-    cluster[0].disk.fail(directory)
-    assert cluster.produce(0, "a")[0].error is ErrorCode.KAFKA_STORAGE_ERROR
-    assert reported == [directory]
-    assert fetch[0].error is ErrorCode.KAFKA_STORAGE_ERROR
-    assert cluster.produce(0, "a")[0].error is ErrorCode.KAFKA_STORAGE_ERROR
-    assert error_of(cluster.leader_and_isr(0, leader_epoch=5)) is ErrorCode.KAFKA_STORAGE_ERROR
-    assert reported == [directory]
-
-
-def test_old_clients_hear_of_a_failed_disk_in_their_words() -> None:
-    """Produce up to v3 and Fetch up to v5 say NOT_LEADER instead of KAFKA_STORAGE_ERROR."""
-    from fakekafka.protocol.data import RequestContext
-
-    cluster = led()
-    cluster[0].manager.handle_log_dir_failure(cluster[0].log().directory)
-    for version, error in ((3, 6), (4, 56)):
-        context = RequestContext("c", version)
-        assert int(cluster.produce(0, "a", context=context)[0].error) == error
-    for version, error in ((5, 6), (6, 56)):
-        context = RequestContext("c", version)
-        assert int(cluster.fetch(0, 0, context=context)[0].error) == error
-
-
-def test_failed_disk_halted_old_brokers() -> None:
-    """CP-192: before 1.0 a failed directory halts the process."""
-    cluster = led("0.10")
-    cluster[0].disk.fail()
-    cluster.produce(0, "a")
-    assert cluster[0].halted is not None
-
-
-def test_new_replica_on_a_failed_disk() -> None:
-    """A partition that cannot be created answers 56 and is offline."""
-    cluster = ReplicaCluster("2.8", 1)
-    cluster[0].disk.fail()
-    cluster.create((0,))
-    assert cluster[0].manager.is_offline(TP)
-
-
-def test_unknown_selector_class_fails_the_start() -> None:
-    """DP-45: a broker configured with an unknown selector class does not start."""
-    with pytest.raises(UsageError):
-        ReplicaCluster("2.8", 1, config={"replica.selector.class": "no.such.Class"})
-
-
-# -- retention and compaction -------------------------------------------------------------------
-
-
-def test_retention_runs_by_the_clock() -> None:
-    """DP-28: old segments below the high watermark go when the check comes round, no others."""
-    cluster = led(topic={"segment.bytes": "100", "retention.ms": "1000"})
-    cluster.replicate(1)
-    cluster.produce(0, *"abcd")
-    cluster.fetch(0, 2, replica_id=1, log_start_offset=0)
-    cluster.clock.advance(30000)
-    assert cluster[0].log().log_start_offset == 2
-    assert cluster[0].log_end_offset() == 4
-
-
-def test_compaction_runs_by_the_clock() -> None:
-    """A compacted topic is cleaned in the background; the last value of a key stays."""
-    from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
-    from fakekafka.protocol.record_batch import Record, build_batch
-
-    cluster = led(brokers=1, topic={"cleanup.policy": "compact", "segment.bytes": "100"})
-    for value in range(6):
-        records = build_batch([Record(0, cluster.clock.now_ms, b"k", b"v%d" % value)])
-        cluster[0].manager.append_records(
-            ProduceRequest(1, 1000, (ProducePartition(TP, records),)),
-            INTERNAL_CONTEXT,
-            lambda response: None,
-        )
-    cluster.clock.advance(15000)
-    values = [record.value for record in cluster[0].log().records()]
-    assert values == [b"v4", b"v5"]
-    assert cluster[0].log_end_offset() == 6

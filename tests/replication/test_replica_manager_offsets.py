@@ -17,18 +17,11 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from replica_cluster import TP, ReplicaCluster, encode
+from replica_cluster import TP, ReplicaCluster, encode, led
 
 LATEST, EARLIEST, MAXIMUM = -1, -2, -3
 OTHER = TopicPartition("u", 0)
 NOWHERE = TopicPartition("nowhere", 0)
-
-
-def led(version: str = "2.8", brokers: int = 2, **more) -> ReplicaCluster:
-    create = {k: more.pop(k) for k in ("isr", "leader") if k in more}
-    cluster = ReplicaCluster(version, brokers, **more)
-    cluster.create(tuple(range(brokers)), **create)
-    return cluster
 
 
 def append(cluster, *values: str, timestamp: int, **more) -> None:
@@ -67,11 +60,22 @@ def test_who_sees_which_end() -> None:
     """DP-8: three records of an open transaction, HW 1: latest is 3, 1 and 0 by reader."""
     cluster = led()
     append(
-        cluster, "a", timestamp=5, producer_id=1, producer_epoch=0, base_sequence=0,
+        cluster,
+        "a",
+        timestamp=5,
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=0,
         is_transactional=True,
     )
     append(
-        cluster, "b", "c", timestamp=5, producer_id=1, producer_epoch=0, base_sequence=1,
+        cluster,
+        "b",
+        "c",
+        timestamp=5,
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=1,
         is_transactional=True,
     )
     cluster.fetch(0, 1, replica_id=1)
@@ -143,9 +147,11 @@ def test_repeated_partition() -> None:
     cluster = led()
     cluster.create((0,), OTHER)
     entries = tuple(ListOffsetsPartition(tp, LATEST) for tp in (TP, OTHER, TP))
-    answers = cluster[0].manager.list_offsets(
-        ListOffsetsRequest(-1, entries), INTERNAL_CONTEXT
-    ).partitions
+    answers = (
+        cluster[0]
+        .manager.list_offsets(ListOffsetsRequest(-1, entries), INTERNAL_CONTEXT)
+        .partitions
+    )
     assert [a.error for a in answers] == [
         ErrorCode.INVALID_REQUEST,
         ErrorCode.NONE,

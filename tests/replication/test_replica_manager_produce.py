@@ -11,17 +11,10 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from replica_cluster import TP, ReplicaCluster, encode
+from replica_cluster import TP, ReplicaCluster, encode, led
 
 OTHER = TopicPartition("u", 0)
 UNKNOWN = TopicPartition("nowhere", 0)
-
-
-def led(version: str = "2.8", brokers: int = 2, **more) -> ReplicaCluster:
-    create = {k: more.pop(k) for k in ("isr", "leader") if k in more}
-    cluster = ReplicaCluster(version, brokers, **more)
-    cluster.create(tuple(range(brokers)), **create)
-    return cluster
 
 
 def send(cluster, records, acks=1, broker=0, tp=TP, context=INTERNAL_CONTEXT, **more):

@@ -75,7 +75,13 @@ class Tools:
 
     @classmethod
     def produce(
-        cls, log: Log, producer_id: int, epoch: int, sequence: int, count: int = 1, txn: bool = False
+        cls,
+        log: Log,
+        producer_id: int,
+        epoch: int,
+        sequence: int,
+        count: int = 1,
+        txn: bool = False,
     ) -> Any:
         """Append an idempotent batch as a client."""
         data = cls.data(

@@ -110,9 +110,7 @@ def test_end_offsets_since_kip_279(epoch: int, expected: EpochEndOffset) -> None
     assert cache_of((1, 3), (3, 5), (4, 9)).end_offset_for(epoch, 20) == expected
 
 
-@pytest.mark.parametrize(
-    ("epoch", "end"), [(0, -1), (1, 5), (2, 5), (3, 9), (4, 20), (5, -1)]
-)
+@pytest.mark.parametrize(("epoch", "end"), [(0, -1), (1, 5), (2, 5), (3, 9), (4, 20), (5, -1)])
 def test_end_offsets_before_kip_279(epoch: int, end: int) -> None:
     """0.11 to 1.1: offsets only, and undefined before the first as after the last epoch."""
     cache = cache_of((1, 3), (3, 5), (4, 9), kip_279=False)

@@ -56,9 +56,7 @@ def test_full_truncation_starts_over(tools: Any, log: Any) -> None:
 
 
 @pytest.mark.parametrize("offset", [4, 7])
-def test_truncating_past_the_end_drops_a_dangling_epoch(
-    tools: Any, log: Any, offset: int
-) -> None:
+def test_truncating_past_the_end_drops_a_dangling_epoch(tools: Any, log: Any, offset: int) -> None:
     """DP-109: an epoch that began at the log end without writing goes, the data stays."""
     tools.fill(log, 4)
     log.assign_epoch_start_offset(3, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fakekafka.protocol import compression
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.legacy_records import build_message
 from fakekafka.protocol.record_batch import (
@@ -14,7 +15,6 @@ from fakekafka.protocol.record_batch import (
     parse_batches,
     with_timestamps,
 )
-from fakekafka.protocol import compression
 
 
 def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) -> KafkaError:
@@ -173,9 +173,7 @@ def test_idempotence_needs_the_new_format(tools: Any) -> None:
 @pytest.mark.parametrize("target", ["producer", "uncompressed", "zstd", "snappy"])
 def test_recompression_keeps_records(tools: Any, source: str, target: str) -> None:
     """DP-115: recompressing keeps count, offsets, times, keys, headers and producer fields."""
-    records = [
-        Record(i, tools.now_ms + i, b"k%d" % i, b"v" * 50, (("h", b"1"),)) for i in range(5)
-    ]
+    records = [Record(i, tools.now_ms + i, b"k%d" % i, b"v" * 50, (("h", b"1"),)) for i in range(5)]
     data = build_batch(records, 0, -1, 7, 2, 0, source)
     log = tools.log(compression_type=target)
     log.append_as_leader(tools.data(b"first"), 0, tools.now_ms)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
-from fakekafka.protocol.awaiting import Task, run_now
+from fakekafka.protocol.awaiting import Pending, Task, run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.control import (
     AlterIsrPartition,
@@ -38,8 +38,11 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
+from fakekafka.replication.metadata_cache import MetadataCache
+from fakekafka.statemachines.admin_manager import AdminManager
 from fakekafka.statemachines.broker_registration import BrokerRegistration
 from fakekafka.statemachines.controller import KafkaController
+from fakekafka.statemachines.dynamic_config import DynamicConfigManager
 from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
 from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
 
@@ -102,6 +105,8 @@ class FakeBroker:
         self.roles: dict[TopicPartition, LeaderAndIsrPartitionState] = {}
         self.metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
         self.live_brokers: tuple[int, ...] = ()
+        self.cache = MetadataCache(broker_id)
+        self.waiting: list[tuple[Pending[bool], Callable[[], object]]] = []
         self.failed: set[TopicPartition] = set()
         """Partitions on a failed log directory."""
         self.refuses_deletion: set[TopicPartition] = set()
@@ -114,11 +119,15 @@ class FakeBroker:
             )
         if isinstance(request, UpdateMetadataRequest):
             self.live_brokers = tuple(broker.id for broker in request.live_brokers)
+            self.cache.update(request)
             for state in request.partition_states:
                 if state.leader == -2:
                     self.metadata.pop(state.topic_partition, None)
                 else:
                     self.metadata[state.topic_partition] = state
+            for pending, predicate in self.waiting:
+                if predicate():
+                    pending.set_result(True)
             return UpdateMetadataResponse(ErrorCode.NONE)
         assert isinstance(request, StopReplicaRequest)
         answers = []
@@ -329,6 +338,55 @@ class ControllerCluster:
         self.active.list_partition_reassignments(partitions or None, outcomes.append)
         self.settle()
         return outcomes[0]
+
+    def admin(self, broker_id: int | None = None) -> AdminManager:
+        """The admin manager of a broker, by default of the active controller's."""
+        if broker_id is None:
+            broker_id = self.active.broker_id
+        process, broker = self.processes[broker_id], self.brokers[broker_id]
+
+        async def wait(predicate: Callable[[], object], timeout_ms: float) -> bool:
+            if predicate():
+                return True
+            pending: Pending[bool] = Pending()
+            broker.waiting.append((pending, predicate))
+            self.host.call_later_ms(timeout_ms, lambda: pending.set_result(False))
+            return await pending
+
+        return AdminManager(
+            host=self.host,
+            config=process.config,
+            behaviour=self.behaviour,
+            zk=process.zk,
+            controller=process.controller,
+            metadata_cache=broker.cache,
+            wait=wait,
+        )
+
+    def ask(self, coroutine: Any, advance_ms: int = 0) -> Any:
+        """The answer of an admin request, once the cluster has come to rest."""
+        task = Task(coroutine)
+        self.host.advance(advance_ms)
+        assert task.done, "no answer yet"
+        return task.result()
+
+    def dynamic_config(self, broker_id: int, changed: list[str]) -> DynamicConfigManager:
+        """A started config follower of a broker; topics that change go to ``changed``."""
+        process = self.processes[broker_id]
+        manager = DynamicConfigManager(
+            broker_id=broker_id,
+            host=self.host,
+            config=process.config,
+            behaviour=self.behaviour,
+            zk=process.zk,
+            controller=process.controller,
+            on_topic_config=changed.append,
+            log=lambda level, text: self.log.append((broker_id, level, text)),
+        )
+        run_now(manager.load())
+        run_now(manager.startup())
+        self.settle()
+        return manager
 
     # --- topics
 

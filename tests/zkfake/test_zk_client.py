@@ -11,6 +11,7 @@ from fakekafka.zkfake.client import ZooKeeperClient
 from fakekafka.zkfake.messages import (
     ClientPacket,
     ConnectRequest,
+    ConnectResponse,
     CreateRequest,
     DeleteRequest,
     ExistsRequest,
@@ -233,3 +234,21 @@ def test_packets_for_an_earlier_client_of_the_node_are_refused(single: Any) -> N
 def test_other_messages_are_not_the_clients(single: Any) -> None:
     client = single.connected()
     assert client.on_message("zk-1", "something else") is False
+
+
+def test_a_lost_connection_answer_is_asked_for_again(single: Any) -> None:
+    """The server repeats it; no second session is opened."""
+    single.lose = lambda _s, _t, message: isinstance(message, ConnectResponse)
+    client = single.client(session_timeout_ms=6000)
+    single.run_for(500)
+    single.lose = lambda *_: False
+    single.run_until(lambda: client.is_connected, limit_ms=600)
+    assert list(single.servers[1].storage.tree.sessions) == [client.session_id]
+
+
+def test_a_connection_request_may_be_lost_in_a_cut_network(single: Any) -> None:
+    single.isolate("client")
+    client = single.client(session_timeout_ms=6000)
+    single.run_for(2500)
+    single.heal()
+    single.run_until(lambda: client.is_connected, limit_ms=1100)

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from fakekafka.protocol.awaiting import Task
 from fakekafka.zkfake.following import CONNECT_ATTEMPTS_MAX
+from fakekafka.zkfake.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CreateRequest,
     CreateSession,
+    GetDataRequest,
+    SetDataRequest,
     ZkCode,
 )
 from fakekafka.zkfake.quorum_messages import (
@@ -162,3 +165,52 @@ def test_the_same_seed_gives_the_same_run(make_network: Any) -> None:
         logs.append([repr(entry) for entry in network.log])
     assert logs[0] == logs[1]
     assert len(logs[0]) > 100
+
+
+@pytest.mark.slow
+def test_a_watcher_ends_up_with_the_last_value_whatever_fails(make_network: Any) -> None:
+    """It reads only when told of a change; servers die and messages get lost meanwhile. No event
+    that matters is lost over reconnections, and what it sees never goes back in time."""
+    for seed in range(12):
+        network = make_network(seed)
+        network.ensemble(3)
+        network.settle()
+        reader = network.connected("reader", session_timeout_ms=40_000)
+        writer = network.connected("writer", session_timeout_ms=40_000)
+        network.write(writer, "/n")
+        seen: list[int] = []
+
+        async def look(reader: Any = reader, seen: list[int] = seen) -> None:
+            response = await reader.handle_request(GetDataRequest("/n"))
+            seen.append(int(response.raise_if_failed().data or 0))
+
+        class Watch(ZnodeChangeHandler):
+            def on_data_change(self, look: Any = look) -> None:
+                Task(look())
+
+        reader.register_change_handler("/n", Watch())
+        network.run(look())
+        requests = [SetDataRequest("/n", b"%d" % number) for number in range(1, 40)]
+
+        async def write_all(writer: Any = writer, requests: Any = requests) -> None:
+            for request in requests:
+                assert (await writer.handle_request(request)).code is OK
+
+        writing = Task(write_all())
+        while not writing.done:
+            victim = network.rng.choice(network.ids)
+            fault = network.rng.choice(["kill", "lose", "lose reader's server", "none"])
+            if fault == "kill":
+                network.kill(victim)
+            elif fault == "lose":
+                network.lose = lambda *_, network=network: network.rng.random() < 0.05
+            elif fault == "lose reader's server":
+                network.cut("reader", reader.server)
+            network.run_for(network.rng.choice([1, 5, 20, 3000]))
+            network.heal()
+            network.lose = lambda *_: False
+            if victim not in network.servers:
+                network.start(victim)
+            network.run_for(network.rng.choice([1, 5, 20, 3000]))
+        network.run_until(lambda seen=seen: seen[-1] == 39, limit_ms=30_000)
+        assert seen == sorted(seen)

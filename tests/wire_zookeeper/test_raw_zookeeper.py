@@ -1,0 +1,362 @@
+"""What the socket shows that kazoo hides: order, passwords, packets, the ends of connections."""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+
+import pytest
+from kazoo.protocol import serialization as kz
+from kazoo.security import OPEN_ACL_UNSAFE as ACL
+
+pytestmark = pytest.mark.timeout(60)
+
+PING = struct.pack(">ii", -2, 11)
+
+
+def set_watches(zxid: int, data: list[str], exist: list[str], child: list[str]) -> bytes:
+    """The request a client sends after it reconnected; kazoo never does."""
+    lists = b"".join(
+        struct.pack(">i", len(paths)) + b"".join(map(kz.write_string, paths))
+        for paths in (data, exist, child)
+    )
+    return struct.pack(">iiq", -8, 101, zxid) + lists
+
+
+def test_pipelined_requests_are_answered_in_order(server):
+    """Also those that came before the session was there, and those that need no server."""
+    raw = server.raw()
+    raw.send(kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize())
+    sent = [
+        (1, kz.Create("/a", b"x", ACL, 0)),
+        (-4, kz.Auth(0, "digest", "user:password")),
+        (2, kz.GetData("/a", None)),
+        (3, kz.SASL(b"")),
+        (4, kz.Exists("/b", None)),
+    ]
+    for xid, request in sent:
+        raw.call(request, xid)
+    assert kz.Connect.deserialize(raw.frame(), 0)[0].session_id != 0
+    replies = [raw.reply()[0] for _ in sent]
+    assert [(header.xid, header.err) for header in replies] == [
+        (1, 0),
+        (-4, 0),
+        (2, 0),
+        (3, -6),
+        (4, -101),
+    ]
+    assert [header.zxid for header in replies] == [2] * len(sent)
+
+
+def test_a_request_may_come_byte_by_byte(server):
+    """Frames are put together again."""
+    raw = server.raw()
+    body = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
+    for byte in struct.pack(">i", len(body)) + body:
+        raw.socket.sendall(bytes([byte]))
+    assert kz.Connect.deserialize(raw.frame(), 0)[0].time_out == 6000
+
+
+def test_the_session_timeout_is_negotiated(server):
+    """At most 40 seconds, ZooKeeper's twenty ticks."""
+    assert server.raw().connect(timeout_ms=10**6).time_out == 40_000
+    assert server.raw().connect(timeout_ms=777).time_out == 777
+
+
+def test_a_ping_is_answered_by_one(server):
+    """With the last transaction the client was told of."""
+    raw = server.raw()
+    raw.connect()
+    raw.ask(kz.Create("/a", b"", ACL, 0))
+    raw.send(PING)
+    header, body = raw.reply()
+    assert (header, body) == ((-2, 2, 0), b"")
+
+
+def test_a_session_is_resumed_on_another_connection_only_with_its_password(server):
+    """A wrong password is answered as an expired session and does not touch the real one."""
+    first = server.raw()
+    opened = first.connect()
+    thief = server.raw()
+    assert thief.connect(session_id=opened.session_id, password=bytes(16)).time_out == 0
+    assert thief.ended()
+    assert first.ask(kz.Create("/a", b"", ACL, 1)) == "/a"
+    first.close()
+    second = server.raw()
+    resumed = second.connect(session_id=opened.session_id, password=opened.passwd)
+    assert resumed == opened
+    assert second.ask(kz.Exists("/a", None)).ephemeralOwner == opened.session_id
+
+
+def test_a_session_that_moves_leaves_its_old_connection_closed(server):
+    """The last connection wins."""
+    first = server.raw()
+    opened = first.connect()
+    second = server.raw()
+    assert second.connect(session_id=opened.session_id, password=opened.passwd) == opened
+    assert first.ended()
+    second.ask(kz.Exists("/", None))
+
+
+def test_closing_the_session_is_answered_and_ends_the_connection(server):
+    """Its ephemeral nodes are gone with it."""
+    raw, other = server.raw(), server.raw()
+    raw.connect()
+    other.connect()
+    raw.ask(kz.Create("/a", b"", ACL, 1))
+    raw.call(kz.CloseInstance, 9)
+    assert raw.reply()[0][::2] == (9, 0)
+    assert raw.ended()
+    other.call(kz.Exists("/a", None), 1)
+    assert other.reply()[0].err == -101
+
+
+@pytest.mark.slow
+def test_a_silent_session_expires_with_its_nodes_and_its_connection(server):
+    """A closed connection alone changes nothing; the timeout does."""
+    raw, other = server.raw(), server.raw()
+    other.connect()
+    opened = raw.connect(timeout_ms=150)
+    raw.ask(kz.Create("/a", b"", ACL, 1))
+    assert other.ask(kz.Exists("/a", print)).ephemeralOwner == opened.session_id
+    assert raw.ended()
+    assert other.event() == (2, 3, "/a")
+    late = server.raw()
+    assert late.connect(session_id=opened.session_id, password=opened.passwd).time_out == 0
+    assert late.ended()
+
+
+def test_watches_set_again_after_a_reconnection_are_not_lost(server):
+    """Those that missed a change fire at once, before the answer; the others are armed."""
+    raw, other = server.raw(), server.raw()
+    opened = raw.connect()
+    other.connect()
+    for path in ("/changed", "/deleted", "/parent", "/quiet"):
+        raw.ask(kz.Create(path, b"", ACL, 0))
+    last_zxid = 6
+    raw.close()
+    other.ask(kz.SetData("/changed", b"x", -1))
+    other.ask(kz.Delete("/deleted", -1))
+    other.ask(kz.Create("/created", b"", ACL, 0))
+    other.ask(kz.Create("/parent/child", b"", ACL, 0))
+
+    again = server.raw()
+    again.connect(session_id=opened.session_id, password=opened.passwd, last_zxid=last_zxid)
+    again.send(
+        set_watches(last_zxid, ["/changed", "/deleted", "/quiet"], ["/created"], ["/parent"])
+    )
+    events = [again.event() for _ in range(4)]
+    assert events == [
+        (3, 3, "/changed"),
+        (2, 3, "/deleted"),
+        (1, 3, "/created"),
+        (4, 3, "/parent"),
+    ]
+    assert again.reply()[0][::2] == (-8, 0)
+    other.ask(kz.SetData("/quiet", b"x", -1))
+    assert again.event() == (3, 3, "/quiet")
+
+
+def test_a_client_sees_the_event_before_it_sees_the_new_data(server):
+    """Its own write's event comes before the answer to the write."""
+    raw = server.raw()
+    raw.connect()
+    raw.ask(kz.Create("/a", b"", ACL, 0))
+    raw.ask(kz.GetData("/a", print))
+    raw.call(kz.SetData("/a", b"x", 0), 5)
+    assert raw.event() == (3, 3, "/a")
+    assert raw.reply()[0].xid == 5
+
+
+def test_a_client_ahead_of_the_server_is_turned_away(server):
+    """It would see time run backwards."""
+    raw = server.raw()
+    raw.send(kz.Connect(0, 1 << 50, 6000, 0, bytes(16), False).serialize())
+    assert raw.ended()
+
+
+@pytest.mark.slow
+def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble):
+    """Without a quorum there is nobody to connect to."""
+    ensemble = make_ensemble(3)
+    ensemble.leader()
+    for server_id in (1, 2):
+        ensemble.kill(server_id)
+    ensemble.until(lambda: not ensemble.serving())
+    raw = ensemble.raw(3)
+    raw.send(kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize())
+    assert raw.ended()
+
+
+def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server):
+    """Started again it knows the session."""
+    raw = server.raw()
+    opened = raw.connect()
+    raw.ask(kz.Create("/a", b"x", ACL, 1))
+    server.kill(1)
+    assert raw.ended()
+    assert server.raw().ended()
+    server.start_server(1)
+    again = server.raw()
+    assert again.connect(session_id=opened.session_id, password=opened.passwd) == opened
+    assert again.ask(kz.GetData("/a", None))[0] == b"x"
+
+
+def test_refused_credentials_end_the_connection(server):
+    """A scheme nobody knows, or a server told to refuse."""
+    raw = server.raw()
+    raw.connect()
+    raw.call(kz.Auth(0, "magic", "abracadabra"), -4)
+    assert raw.reply()[0][::2] == (-4, -115)
+    assert raw.ended()
+    refused = server.raw()
+    session_id = refused.connect().session_id
+    server.call(1, lambda core: core.fail_authentication(session_id))
+    assert refused.reply()[0][::2] == (-4, -115)
+    assert refused.ended()
+
+
+def test_connections_are_members_of_the_network(server):
+    """Named, on the machine of all clients; what they send can be seen and cut off."""
+    seen: list[tuple[str, str, str]] = []
+    network = server.runtime.network
+
+    def observe(delivery: object) -> None:
+        seen.append((delivery.sender.name, delivery.target.name, type(delivery.message).__name__))
+
+    network.observers.append(observe)
+    raw = server.raw()
+    raw.connect()
+    raw.ask(kz.Exists("/", None))
+    assert seen == [
+        ("zkclient-1", "zk-1", "ConnectRequest"),
+        ("zk-1", "zkclient-1", "ConnectResponse"),
+        ("zkclient-1", "zk-1", "ClientPacket"),
+        ("zk-1", "zkclient-1", "ServerPacket"),
+    ]
+    server.runtime.run_in(None, lambda: network.cut("clients", "zk-1"))
+    raw.call(kz.Create("/lost", b"", ACL, 0))
+    raw.send(PING)
+    server.raw().send(PING)  # nonsense: handled behind both, in the same loop
+    server.until(lambda: server.tcp.connection_count == 1)
+    server.runtime.run_in(None, network.heal)
+    raw.send(PING)
+    assert raw.ended()  # the packets before it never came
+    late = server.raw()
+    late.connect()
+    late.call(kz.Exists("/lost", None), 1)
+    assert late.reply()[0].err == -101
+
+
+def connect_frame() -> bytes:
+    body = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
+    return struct.pack(">i", len(body)) + body
+
+
+NONSENSE = {
+    "negative length": (struct.pack(">i", -5), "a frame of -5 bytes"),
+    "over the limit": (struct.pack(">i", 0x100000), "jute.maxbuffer is 1048575"),
+    "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "a frame of 1195725856 bytes"),
+    "four letters": (b"ruok", "a frame of 1920298859 bytes"),
+    "empty frame": (struct.pack(">i", 0), "0 bytes that are no connect request"),
+    "another version": (
+        struct.pack(">iiqiqi", 28, 3, 0, 0, 0, -1),
+        "protocol version 3; only 0 is known",
+    ),
+    "unknown opcode": (
+        connect_frame() + struct.pack(">iii", 8, 1, 4711),
+        "opcode 4711 is unknown",
+    ),
+    "bad body": (connect_frame() + struct.pack(">iii", 8, 1, 3), "opcode 3 that cannot be decoded"),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_nonsense_closes_that_connection_with_one_log_line(server, caplog, what):
+    """Peer, server and reason are named; other clients are not disturbed."""
+    data, reason = NONSENSE[what]
+    bystander = server.raw()
+    bystander.connect()
+    raw = server.raw()
+    peer = "{}:{}".format(*raw.socket.getsockname())
+    with caplog.at_level(logging.DEBUG, logger="fakekafka.wire"):
+        raw.socket.sendall(data)
+        while not raw.ended():
+            pass
+        server.until(lambda: server.tcp.connection_count == 1)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert f"ZooKeeper server 1 closed the connection from {peer}" in record.message
+    assert reason in record.message
+    bystander.ask(kz.Exists("/", None))
+
+
+def test_a_connection_that_ends_inside_a_frame_is_logged(server, caplog):
+    """With what had come of it."""
+    raw = server.raw()
+    with caplog.at_level(logging.WARNING, logger="fakekafka.wire"):
+        raw.socket.sendall(connect_frame()[:20])
+        raw.close()
+        server.until(lambda: caplog.records)
+    assert "the connection ended inside a frame, after 20 bytes" in caplog.text
+
+
+@pytest.mark.slow
+def test_who_never_asks_for_a_session_is_disconnected(server, caplog):
+    """After ZooKeeper's time for connections without a session, here a short one."""
+    (listener,) = server.tcp._listeners.values()
+    listener.connect_timeout_ms = 50
+    with caplog.at_level(logging.WARNING, logger="fakekafka.wire"):
+        assert server.raw().ended()
+        server.until(lambda: caplog.records)
+    assert "no connect request within 50 ms" in caplog.text
+
+
+def test_a_packet_over_the_servers_limit_costs_its_sender_the_connection(server):
+    """As with ZooKeeper nothing is answered; the session lives."""
+    raw = server.raw()
+    opened = raw.connect()
+    raw.call(kz.Create("/big", bytes(0xFFFFF), ACL, 0))
+    assert raw.ended()
+    again = server.raw()
+    assert again.connect(session_id=opened.session_id, password=opened.passwd) == opened
+
+
+def test_a_client_that_sends_without_reading_is_held_back(server):
+    """Thousands of requests at once are all answered, in order."""
+    raw = server.raw()
+    raw.connect()
+    raw.ask(kz.Create("/a", bytes(2000), ACL, 0))
+    request = kz.GetData("/a", None)
+    frames = bytearray()
+    for xid in range(5000):
+        body = struct.pack(">ii", xid, request.type) + request.serialize()
+        frames += struct.pack(">i", len(body)) + body
+    raw.socket.sendall(frames)
+    assert [raw.reply()[0].xid for _ in range(5000)] == list(range(5000))
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.slow
+def test_two_hundred_connections_leave_nothing_behind(server):
+    """Whether the session was closed or the connection just broke."""
+    server.raw().connect()
+    before = descriptors(), len(server.runtime.network.nodes)
+    for index in range(200):
+        raw = server.raw()
+        raw.connect(timeout_ms=100)
+        raw.ask(kz.GetChildren("/", print))
+        if index % 2:
+            raw.call(kz.CloseInstance)
+            raw.reply()
+            assert raw.ended()
+        raw.close()
+    server.until(lambda: server.tcp.connection_count == 1)
+    assert (descriptors(), len(server.runtime.network.nodes)) == before
+    server.until(lambda: server.call(1, lambda core: len(core.storage.tree.sessions)) == 1)
+    assert server.call(1, lambda core: len(core.connections.by_id)) == 1
+    assert server.call(1, lambda core: len(core.watches)) == 0
