@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..coordinators.offset_manager import OffsetManager
 from ..protocol.awaiting import Cancelled, Pending
@@ -31,7 +31,7 @@ from .broker_control import ControlHandlers
 from .broker_groups import GroupHandlers
 from .channels import broker_name, sleep
 from .isr_channels import make_isr_updater
-from .node import Delivery, Node
+from .node import Delivery
 from .producer_ids import ProducerIds
 from .replica_fetcher import ReplicaFetcherActor
 from .waiting import MetadataWaiters
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _REGISTRATION_RETRY_MS = 50
 
 
-class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
+class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     """One broker: its replica manager, metadata cache and request handlers."""
 
     def __init__(
@@ -281,15 +281,3 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers, Node):
 
     def _topic_config_changed(self, topic: str) -> None:
         self.replica_manager.update_topic_config(topic)
-
-    # -- where requests go ---------------------------------------------------------------------
-
-    def controller_broker_name(self) -> str | None:
-        """Node of the broker believed to be the active controller."""
-        controller_id = self.metadata_cache.controller_id
-        if controller_id is None or controller_id < 0:
-            return None
-        return broker_name(controller_id)
-
-    def context_of(self, delivery: Delivery) -> Any:
-        return delivery.context

@@ -14,51 +14,51 @@ from ..protocol.admin import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
+from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from .broker import Broker
     from .node import Delivery
 
 
-class AdminHandlers:
+class AdminHandlers(BrokerBase):
     """Each is a coroutine: it may wait for ZooKeeper, the controller or the metadata."""
 
     async def on_create_topics_request(
-        self: Broker, request: CreateTopicsRequest, _delivery: Delivery
+        self, request: CreateTopicsRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.create_topics(request)
 
     async def on_delete_topics_request(
-        self: Broker, request: DeleteTopicsRequest, _delivery: Delivery
+        self, request: DeleteTopicsRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.delete_topics(request)
 
     async def on_create_partitions_request(
-        self: Broker, request: CreatePartitionsRequest, _delivery: Delivery
+        self, request: CreatePartitionsRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.create_partitions(request)
 
     async def on_elect_leaders_request(
-        self: Broker, request: ElectLeadersRequest, _delivery: Delivery
+        self, request: ElectLeadersRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.elect_leaders(request)
 
     async def on_alter_partition_reassignments_request(
-        self: Broker, request: AlterPartitionReassignmentsRequest, _delivery: Delivery
+        self, request: AlterPartitionReassignmentsRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.alter_partition_reassignments(request)
 
     async def on_list_partition_reassignments_request(
-        self: Broker, request: ListPartitionReassignmentsRequest, _delivery: Delivery
+        self, request: ListPartitionReassignmentsRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.list_partition_reassignments(request)
 
     async def on_describe_configs_request(
-        self: Broker, request: DescribeConfigsRequest, _delivery: Delivery
+        self, request: DescribeConfigsRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.describe_configs(request)
 
     async def on_alter_configs_request(
-        self: Broker, request: AlterConfigsRequest, _delivery: Delivery
+        self, request: AlterConfigsRequest, _delivery: Delivery
     ) -> Any:
         return await self.admin.alter_configs(request)

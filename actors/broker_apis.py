@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..protocol.admin import CreateTopicsRequest
-from ..protocol.awaiting import Cancelled
 from ..protocol.data import (
     INTERNAL_CONTEXT,
     DeleteRecordsRequest,
@@ -22,26 +21,26 @@ from ..protocol.data import (
     ProduceRequest,
     RequestContext,
 )
-from ..protocol.errors import ErrorCode, FakeKafkaError
+from ..protocol.errors import ErrorCode
+from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from .broker import Broker
     from .node import Delivery
 
 _AUTO_CREATE_TIMEOUT_MS = 30000
 
 
-class DataHandlers:
+class DataHandlers(BrokerBase):
     """What producers, consumers and followers ask."""
 
-    def on_produce_request(self: Broker, request: ProduceRequest, delivery: Delivery) -> None:
+    def on_produce_request(self, request: ProduceRequest, delivery: Delivery) -> None:
         self.replica_manager.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
             lambda response: self.reply(delivery, response),
         )
 
-    def on_fetch_request(self: Broker, request: FetchRequest, delivery: Delivery) -> None:
+    def on_fetch_request(self, request: FetchRequest, delivery: Delivery) -> None:
         self.replica_manager.fetch_messages(
             request,
             delivery.context or INTERNAL_CONTEXT,
@@ -49,20 +48,18 @@ class DataHandlers:
         )
 
     def on_list_offsets_request(
-        self: Broker, request: ListOffsetsRequest, delivery: Delivery
+        self, request: ListOffsetsRequest, delivery: Delivery
     ) -> ListOffsetsResponse:
         return self.replica_manager.list_offsets(request, delivery.context or INTERNAL_CONTEXT)
 
     def on_offset_for_leader_epoch_request(
-        self: Broker, request: OffsetForLeaderEpochRequest, delivery: Delivery
+        self, request: OffsetForLeaderEpochRequest, delivery: Delivery
     ) -> OffsetForLeaderEpochResponse:
         return self.replica_manager.offsets_for_leader_epoch(
             request, delivery.context or INTERNAL_CONTEXT
         )
 
-    def on_delete_records_request(
-        self: Broker, request: DeleteRecordsRequest, delivery: Delivery
-    ) -> None:
+    def on_delete_records_request(self, request: DeleteRecordsRequest, delivery: Delivery) -> None:
         self.replica_manager.delete_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
@@ -70,7 +67,7 @@ class DataHandlers:
         )
 
     async def on_init_producer_id_request(
-        self: Broker, request: InitProducerIdRequest, _delivery: Delivery
+        self, request: InitProducerIdRequest, _delivery: Delivery
     ) -> InitProducerIdResponse:
         """Ids for idempotent producers (data_plane 13.4, first rows)."""
         if request.transactional_id == "":
@@ -79,9 +76,7 @@ class DataHandlers:
             return InitProducerIdResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return InitProducerIdResponse(ErrorCode.NONE, await self.producer_ids.next_id(), 0)
 
-    def on_metadata_request(
-        self: Broker, request: MetadataRequest, delivery: Delivery
-    ) -> MetadataResponse:
+    def on_metadata_request(self, request: MetadataRequest, delivery: Delivery) -> MetadataResponse:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         response = self.metadata_cache.metadata(request, context.listener, context.api_version)
         if (
@@ -99,7 +94,7 @@ class DataHandlers:
         return response
 
     def _with_auto_creation(
-        self: Broker, response: MetadataResponse, missing: list[str]
+        self, response: MetadataResponse, missing: list[str]
     ) -> MetadataResponse:
         """Start creating unknown topics; what the client sees meanwhile is data_plane 15.4."""
         creatable: dict[str, ErrorCode] = {}
@@ -125,20 +120,8 @@ class DataHandlers:
             response.brokers, response.cluster_id, response.controller_id, topics
         )
 
-    async def _auto_create(self: Broker, names: list[str]) -> None:
+    async def _auto_create(self, names: list[str]) -> None:
         request = CreateTopicsRequest(
             tuple(self.admin.auto_topic(name) for name in names), _AUTO_CREATE_TIMEOUT_MS
         )
         await self.create_at_controller(request)
-
-    async def create_at_controller(self: Broker, request: CreateTopicsRequest) -> None:
-        """Forward a creation to the active controller; the metadata update tells the outcome."""
-        destination = self.controller_broker_name()
-        if destination is None:
-            return
-        try:
-            await self.ask(destination, request, request.timeout_ms + 1000)
-        except Cancelled:
-            raise
-        except FakeKafkaError as error:
-            self.runtime.log(self.name, "info", f"topic auto-creation: {error}")

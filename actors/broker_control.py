@@ -18,40 +18,40 @@ from ..protocol.control import (
 )
 from ..protocol.errors import ErrorCode, KafkaError
 from ..statemachines.errors import ControllerMoved
+from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from .broker import Broker
     from .node import Delivery
 
 
-class ControlHandlers:
+class ControlHandlers(BrokerBase):
     """LeaderAndIsr, StopReplica, UpdateMetadata; AlterIsr and ControlledShutdown."""
 
     def on_leader_and_isr_request(
-        self: Broker, request: LeaderAndIsrRequest, _delivery: Delivery
+        self, request: LeaderAndIsrRequest, _delivery: Delivery
     ) -> LeaderAndIsrResponse:
         return self.replica_manager.become_leader_or_follower(request)
 
     def on_stop_replica_request(
-        self: Broker, request: StopReplicaRequest, _delivery: Delivery
+        self, request: StopReplicaRequest, _delivery: Delivery
     ) -> StopReplicaResponse:
         return self.replica_manager.stop_replicas(request)
 
     def on_update_metadata_request(
-        self: Broker, request: UpdateMetadataRequest, _delivery: Delivery
+        self, request: UpdateMetadataRequest, _delivery: Delivery
     ) -> UpdateMetadataResponse:
         response, _deleted = self.replica_manager.update_metadata(request)
         self.waiters.examine()
         return response
 
-    def on_alter_isr_request(self: Broker, request: AlterIsrRequest, delivery: Delivery) -> None:
+    def on_alter_isr_request(self, request: AlterIsrRequest, delivery: Delivery) -> None:
         def answer(response: AlterIsrResponse) -> None:
             self.reply(delivery, response)
 
         self.controller.alter_isr(request, answer)
 
     def on_controlled_shutdown_request(
-        self: Broker, request: ControlledShutdownRequest, delivery: Delivery
+        self, request: ControlledShutdownRequest, delivery: Delivery
     ) -> None:
         def answer(outcome: Any) -> None:
             self.reply(delivery, _controlled_shutdown_response(outcome))

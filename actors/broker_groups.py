@@ -18,19 +18,19 @@ from ..protocol.data import (
 )
 from ..protocol.errors import ErrorCode
 from ..protocol.values import TopicPartition
+from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from .broker import Broker
     from .node import Delivery
 
 GROUP = 0
 
 
-class GroupHandlers:
+class GroupHandlers(BrokerBase):
     """FindCoordinator, OffsetCommit, OffsetFetch."""
 
     def on_find_coordinator_request(
-        self: Broker, request: FindCoordinatorRequest, delivery: Delivery
+        self, request: FindCoordinatorRequest, delivery: Delivery
     ) -> FindCoordinatorResponse:
         """A missing internal topic is created; meanwhile COORDINATOR_NOT_AVAILABLE."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
@@ -46,7 +46,7 @@ class GroupHandlers:
                 answers.append(self._group_coordinator(key, context.listener))
         return FindCoordinatorResponse(tuple(answers))
 
-    def _group_coordinator(self: Broker, group_id: str, listener: str) -> Coordinator:
+    def _group_coordinator(self, group_id: str, listener: str) -> Coordinator:
         cache = self.metadata_cache
         if not cache.contains_topic(OFFSETS_TOPIC):
             self._create_offsets_topic()
@@ -59,7 +59,7 @@ class GroupHandlers:
             return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return Coordinator(group_id, ErrorCode.NONE, leader.id, endpoint.host, endpoint.port)
 
-    def _create_offsets_topic(self: Broker) -> None:
+    def _create_offsets_topic(self) -> None:
         config = self.config
         topic = NewTopic(
             OFFSETS_TOPIC,
@@ -74,12 +74,10 @@ class GroupHandlers:
         )
         self.start_task(self.create_at_controller(CreateTopicsRequest((topic,), 30000)))
 
-    def on_offset_commit_request(
-        self: Broker, request: OffsetCommitRequest, delivery: Delivery
-    ) -> None:
+    def on_offset_commit_request(self, request: OffsetCommitRequest, delivery: Delivery) -> None:
         self.offsets.commit(request, lambda response: self.reply(delivery, response))
 
     def on_offset_fetch_request(
-        self: Broker, request: OffsetFetchRequest, _delivery: Delivery
+        self, request: OffsetFetchRequest, _delivery: Delivery
     ) -> OffsetFetchResponse:
         return self.offsets.fetch(request)

@@ -40,7 +40,7 @@ class Constant:
 class Uniform:
     """Delays evenly spread over ``low_ms`` to ``high_ms``."""
 
-    constant_us = None
+    constant_us: int | None = None
 
     def __init__(self, low_ms: float, high_ms: float) -> None:
         self._low = _microseconds("low_ms", low_ms)
@@ -55,7 +55,7 @@ class Uniform:
 class Lognormal:
     """Delays with a long tail: ``median_ms``, and ``sigma`` of the logarithm."""
 
-    constant_us = None
+    constant_us: int | None = None
 
     def __init__(self, median_ms: float, sigma: float = 0.5) -> None:
         self._mu = math.log(max(_microseconds("median_ms", median_ms), 1))

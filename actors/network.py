@@ -7,6 +7,7 @@ network: no delay, no loss. With no rule in force a message costs one look at ``
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -76,9 +77,8 @@ class Network:
         """A process was killed: its peers' connections break, after the usual delay."""
         for node in list(self.nodes.values()):
             if node.machine != machine and (node.machine, machine) not in self._cut:
-                self._runtime.call_later(
-                    node, self.latency_us, lambda node=node: node.peer_lost(machine, names)
-                )
+                lost = functools.partial(node.peer_lost, machine, names)
+                self._runtime.call_later(node, self.latency_us, lost)
 
     # -- sending -------------------------------------------------------------------------------
 

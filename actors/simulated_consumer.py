@@ -60,7 +60,7 @@ class SimulatedConsumer(SimulatedClient):
         """Called with (partition, batch, position before it)."""
         self.records_read = 0
         self._resetting: dict[TopicPartition, None] = {}
-        self._busy: dict[int, None] = {}  # leaders with a fetch in flight
+        self._fetching: dict[int, None] = {}  # leaders with a fetch in flight
 
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions from where ``auto_offset_reset`` says."""
@@ -81,7 +81,7 @@ class SimulatedConsumer(SimulatedClient):
                 self.refresh_metadata()
             elif position < 0:
                 self._reset(topic_partition, leader[0])
-            elif leader[0] not in self._busy:
+            elif leader[0] not in self._fetching:
                 by_leader.setdefault(leader[0], []).append(
                     FetchPartition(
                         topic_partition,
@@ -95,7 +95,7 @@ class SimulatedConsumer(SimulatedClient):
             self._fetch(leader_id, tuple(partitions))
 
     def _fetch(self, leader_id: int, partitions: tuple[FetchPartition, ...]) -> None:
-        self._busy[leader_id] = None
+        self._fetching[leader_id] = None
         settings = self.settings
         request = FetchRequest(
             CONSUMER_REPLICA_ID,
@@ -111,7 +111,7 @@ class SimulatedConsumer(SimulatedClient):
     def _fetched(self, leader_id: int, pending: Pending[FetchResponse]) -> None:
         if self.stopped:
             return
-        self._busy.pop(leader_id, None)
+        self._fetching.pop(leader_id, None)
         if pending.exception is not None:
             self._back_off()
             return

@@ -82,10 +82,11 @@ def _read_back(bootstrap_servers: str, expected: int) -> list[bytes | None]:
     deadline = time.monotonic() + 30
     while len(ended) < 3 and time.monotonic() < deadline:
         for message in consumer.consume(5000, timeout=0.5):
-            if message.error() is None:
+            error = message.error()
+            if error is None:
                 read.append(message.value())
-            elif message.error().name() == "_PARTITION_EOF":
-                ended.add(message.partition())
+            elif error.name() == "_PARTITION_EOF":
+                ended.add(message.partition() or 0)
     consumer.close()
     return read
 

@@ -121,9 +121,7 @@ class Task(Pending[T]):
 
     def _step(self, error: BaseException | None) -> None:
         try:
-            parked = (
-                self._coroutine.send(None) if error is None else self._coroutine.throw(error)
-            )
+            parked = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
         except StopIteration as stop:
             self.set_result(stop.value)
         except Cancelled as cancelled:
@@ -138,7 +136,7 @@ class Task(Pending[T]):
         if self.done or self._cancelled:
             return
         self._cancelled = True
-        if self._coroutine.cr_running:
+        if getattr(self._coroutine, "cr_running", False):
             return
         self._step(Cancelled("the task was cancelled"))
         if not self.done:

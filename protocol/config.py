@@ -110,7 +110,13 @@ def _b(name: str, type_: str, default: Any, **more: Any) -> ConfigDefinition:
 
 def _t(name: str, broker_name: str, type_: str, default: Any, **more: Any) -> ConfigDefinition:
     return ConfigDefinition(
-        name, type_, default, topic=True, broker=name == broker_name, broker_name=broker_name, **more
+        name,
+        type_,
+        default,
+        topic=True,
+        broker=name == broker_name,
+        broker_name=broker_name,
+        **more,
     )
 
 
@@ -223,9 +229,7 @@ _ALL = (
     _t("index.interval.bytes", "log.index.interval.bytes", "int", 4096, minimum=0),
     _t("max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", "long", LONG_MAX, minimum=1),
     _t("max.message.bytes", "message.max.bytes", "int", 1048588, minimum=0),
-    _t(
-        "message.downconversion.enable", "log.message.downconversion.enable", "boolean", True
-    ),
+    _t("message.downconversion.enable", "log.message.downconversion.enable", "boolean", True),
     _t(
         "message.timestamp.difference.max.ms",
         "log.message.timestamp.difference.max.ms",
@@ -311,9 +315,7 @@ class BrokerConfig:
         self._rebuild()
 
     def _rebuild(self) -> None:
-        values = {
-            d.name: d.parse(d.default_for(self.kafka_version)) for d in _ALL if d.broker
-        }
+        values = {d.name: d.parse(d.default_for(self.kafka_version)) for d in _ALL if d.broker}
         values.update(self.static)
         values.update(self.dynamic)
         self._values = values

@@ -149,7 +149,7 @@ _V28 = Behaviour(
 
 def _derive(base: Behaviour, **flags: object) -> Behaviour:
     values = {name: getattr(base, name) for name in Behaviour.__slots__}
-    return Behaviour(**{**values, **flags})  # type: ignore[arg-type]
+    return Behaviour(**{**values, **flags})
 
 
 _V39 = _derive(

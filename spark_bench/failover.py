@@ -223,7 +223,7 @@ def _recover(
     simulation.broker(victim).start()
     load.running = False
     simulation.run_until(lambda: load.producer.unfinished == 0, limit_ms)
-    simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), limit_ms)
+    simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), limit_ms, every_ms=20)
     full_isr_ms = simulation.now_ms - load.fault_us / 1000
     read = [r.value for n in range(parameters.partitions) for r in simulation.consume(TOPIC, n)]
     once = acknowledged_exactly_once(load.acknowledged, read)

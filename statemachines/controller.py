@@ -75,8 +75,7 @@ class BrokerChannels(RequestChannels, Protocol):
 class KafkaController:
     """One broker's controller, active or not. Construct it, ``await startup()``.
 
-    ``zk_client`` is the client below ``zk``; ``broker_info`` tells what this broker registers;
-    ``log`` takes (level, text).
+    ``zk_client`` is the client below ``zk``; ``broker_info`` tells what this broker registers.
     """
 
     def __init__(

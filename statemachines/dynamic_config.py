@@ -59,6 +59,8 @@ class DynamicConfigManager:
         self.on_broker_config: Callable[[], object] | None = None
         self._topics: dict[str, TopicConfig] = {}
         """Configurations of topics that have (or had) overrides, or were asked for."""
+        self._wanted: dict[str, None] = {}
+        """Topics whose configuration is about to be read in the background."""
         self._default: dict[str, str] = {}
         self._own: dict[str, str] = {}
         self._last_executed = -1
@@ -69,9 +71,31 @@ class DynamicConfigManager:
     # --- reading
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """Values in force for a topic: the broker's, if nothing is known of it."""
+        """Values in force for a topic.
+
+        While nothing is known of it these are the broker's; its overrides are then read in the
+        background, and ``on_topic_config`` is told if there are any.
+        """
         known = self._topics.get(topic)
-        return TopicConfig(self._config) if known is None else known
+        if known is not None:
+            return known
+        if topic not in self._wanted:
+            if not self._wanted:
+                self._host.call_later_ms(0, lambda: Task(self._fetch_wanted()))
+            self._wanted[topic] = None
+        return TopicConfig(self._config)
+
+    async def _fetch_wanted(self) -> None:
+        topics = list(self._wanted)
+        try:
+            await self.fetch(topics)
+        finally:
+            for topic in topics:
+                self._wanted.pop(topic, None)
+        for topic in topics:
+            known = self._topics.get(topic)
+            if known is not None and known.overrides:
+                self._on_topic_config(topic)
 
     def knows(self, topic: str) -> bool:
         """Whether a topic's configuration has been read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..actors.channels import broker_name, sleep
 from ..protocol.admin import (
@@ -26,9 +26,7 @@ from ..protocol.admin import (
 from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.values import TopicPartition
-
-if TYPE_CHECKING:
-    from .base import ClusterBase
+from .cluster_parts import ClusterParts
 
 _TIMEOUT_MS = 30000
 _RETRY_MS = 20
@@ -54,10 +52,10 @@ class _NoTopics:
 _NO_TOPICS = _NoTopics()
 
 
-class AdminOperations:
+class AdminOperations(ClusterParts):
     """Mixed into ``Cluster`` and ``Simulation``. Refusals raise ``KafkaError``."""
 
-    async def _ask_controller(self: ClusterBase, request: Any) -> Any:
+    async def _ask_controller(self, request: Any) -> Any:
         """Ask the active controller, finding it again while it moves (as admin clients do)."""
         admin = self._admin
         deadline_ms = admin.now_ms() + _TIMEOUT_MS
@@ -80,17 +78,17 @@ class AdminOperations:
                 )
             await sleep(admin, _RETRY_MS)
 
-    def _believed_controller(self: ClusterBase) -> int | None:
+    def _believed_controller(self) -> int | None:
         return self.controller.id
 
-    def _ask(self: ClusterBase, request: Any) -> Any:
+    def _ask(self, request: Any) -> Any:
         def ask() -> Coroutine[Any, Any, Any]:
             return self._ask_controller(request)
 
         return self.call(ask, _TIMEOUT_MS + 5000)
 
     def create_topic(
-        self: ClusterBase,
+        self,
         name: str,
         partitions: int = 1,
         replication_factor: int | None = None,
@@ -114,7 +112,7 @@ class AdminOperations:
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(name))
 
     def create_topics(
-        self: ClusterBase, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
+        self, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
     ) -> None:
         """Create many topics of one shape with one request."""
         topics = tuple(NewTopic(name, partitions, replication_factor) for name in names)
@@ -122,7 +120,7 @@ class AdminOperations:
         last = names[-1]
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(last))
 
-    def delete_topic(self: ClusterBase, name: str) -> None:
+    def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until no living broker knows it."""
         _check_topics(self._ask(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
         self._wait_everywhere(lambda broker: not broker.metadata_cache.contains_topic(name))
@@ -135,7 +133,7 @@ class AdminOperations:
         )
 
     def create_partitions(
-        self: ClusterBase,
+        self,
         topic: str,
         count: int,
         assignment: Sequence[Sequence[int]] = (),
@@ -146,7 +144,7 @@ class AdminOperations:
         _check_topics(self._ask(request))
         self._wait_everywhere(lambda broker: broker.metadata_cache.partition_count(topic) >= count)
 
-    def alter_config(self: ClusterBase, topic: str, config: Mapping[str, Any]) -> None:
+    def alter_config(self, topic: str, config: Mapping[str, Any]) -> None:
         """Set configurations of a topic, leaving its others as they are."""
         entries = tuple((key, SET, str(value)) for key, value in config.items())
         resource = ConfigResource(TOPIC_RESOURCE, topic)
@@ -163,7 +161,7 @@ class AdminOperations:
         )
 
     def elect_leaders(
-        self: ClusterBase,
+        self,
         election: str = "preferred",
         partitions: Sequence[tuple[str, int]] | None = None,
     ) -> dict[TopicPartition, ErrorCode]:
@@ -177,9 +175,7 @@ class AdminOperations:
             raise KafkaError(response.error)
         return {partition: error for partition, error, _ in response.partitions}
 
-    def reassign_partitions(
-        self: ClusterBase, targets: Mapping[tuple[str, int], Sequence[int] | None]
-    ) -> None:
+    def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
         """Start moving partitions to other brokers; None cancels a move."""
         wanted = tuple(
             (TopicPartition(*key), None if target is None else tuple(target))
@@ -192,14 +188,14 @@ class AdminOperations:
             if error != ErrorCode.NONE:
                 raise KafkaError(error, f"{partition}: {message or ''}")
 
-    def reassignments(self: ClusterBase) -> tuple[OngoingReassignment, ...]:
+    def reassignments(self) -> tuple[OngoingReassignment, ...]:
         """Moves that are under way."""
         response = self._ask(ListPartitionReassignmentsRequest(None))
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)
         return tuple(response.reassignments)
 
-    def _wait_everywhere(self: ClusterBase, condition: Any) -> None:
+    def _wait_everywhere(self, condition: Any) -> None:
         """Wait until a condition holds at every serving broker."""
 
         def holds() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import base64
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..actors.broker_process import BrokerListener, BrokerProcess, BrokerSpec
@@ -13,7 +13,6 @@ from ..actors.runtime import Runtime
 from ..actors.zookeeper import zookeeper_name
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
-from ..protocol.values import TopicPartition
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..replication.disk import Disk, MemoryDisk
 from .admin import AdminOperations
@@ -33,7 +32,7 @@ class AdminNode(Node):
     """Where the API's own requests come from: an admin client inside the cluster's network."""
 
 
-class ClusterBase(AdminOperations, Inspection, abc.ABC):
+class ClusterBase(AdminOperations, Inspection):
     """A cluster on some runtime; see ``Cluster`` and ``Simulation`` for the arguments."""
 
     _test_friendly = True
@@ -75,13 +74,6 @@ class ClusterBase(AdminOperations, Inspection, abc.ABC):
 
     @abc.abstractmethod
     def _make_listener(self, broker_id: int) -> BrokerListener: ...
-
-    @abc.abstractmethod
-    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
-        """Run a coroutine inside the admin node and give its result."""
-
-    @abc.abstractmethod
-    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None: ...
 
     def _make_disk(self, broker_id: int) -> Disk:
         return MemoryDisk()
@@ -208,13 +200,3 @@ class ClusterBase(AdminOperations, Inspection, abc.ABC):
     def failures(self) -> list[tuple[str, BaseException]]:
         """What handlers raised that they must not: bugs of the emulation; normally empty."""
         return self.runtime.failures
-
-    def _in_process(self, process: Any, function: Callable[[], T]) -> T:
-        return self.runtime.run_in(process, function)
-
-
-def topic_partition(topic: str, partition: int) -> TopicPartition:
-    """Checked construction, for handles that take a name and a number."""
-    if not isinstance(partition, int) or partition < 0:
-        raise UsageError(f"partition must be a number >= 0, not {partition!r}")
-    return TopicPartition(topic, partition)

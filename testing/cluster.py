@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ..actors.live import LiveRuntime
+from ..actors.runtime import Runtime
 from ..actors.threaded import ThreadedRuntime
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import FakeKafkaError, UsageError
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 _START_TIMEOUT_S = 30
 _POLL_S = 0.0005
-_RUNTIMES = {"live": LiveRuntime, "threaded": ThreadedRuntime}
+_RUNTIMES: dict[str, Callable[[], Runtime]] = {"live": LiveRuntime, "threaded": ThreadedRuntime}
 
 
 class WaitTimeout(FakeKafkaError, TimeoutError):
@@ -160,7 +161,7 @@ class Cluster(ClusterBase):
 
     # -- on this runtime -----------------------------------------------------------------------
 
-    def _make_runtime(self) -> LiveRuntime | ThreadedRuntime:
+    def _make_runtime(self) -> Runtime:
         return _RUNTIMES[self._runtime_name]()
 
     def _make_listener(self, broker_id: int) -> TcpListener:
@@ -223,9 +224,7 @@ class Cluster(ClusterBase):
         for topic in self.topics():
             self.delete_topic(topic)
         # Brokers forget a topic first; its znodes and logs go a moment later.
-        self.wait_until(
-            lambda: not self.controller._require().context.all_topics, _START_TIMEOUT_S
-        )
+        self.wait_until(lambda: not self.controller._require().context.all_topics, _START_TIMEOUT_S)
 
     def _start_recording(self) -> None:
         if self._trace is None:

@@ -88,7 +88,7 @@ def asymmetric_partition(seed: int, *, record: bool = True, interval_us: int = 4
         simulation.run_for(max(0.0, DURATION_MS - simulation.now_ms))
         load.running = False
         simulation.run_until(lambda: load.producer.unfinished == 0, 120_000)
-        simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), 120_000)
+        simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), 120_000, every_ms=20)
         read = [r.value for n in range(PARTITIONS) for r in simulation.consume(TOPIC, n)]
         once = acknowledged_exactly_once(load.acknowledged, read)
         same = replicas_identical(simulation, [TOPIC])

@@ -24,12 +24,12 @@ from ..protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
+from .cluster_parts import ClusterParts
 from .views import PartitionView, ReplicaView
 
 if TYPE_CHECKING:
     from ..actors.broker import Broker
     from ..protocol.control import UpdateMetadataPartitionState
-    from .base import ClusterBase
 
 _TIMEOUT_MS = 30000
 _RETRY_MS = 20
@@ -39,19 +39,19 @@ def _bytes(value: bytes | str | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-class Inspection:
+class Inspection(ClusterParts):
     """Mixed into ``Cluster`` and ``Simulation``."""
 
-    def topics(self: ClusterBase) -> list[str]:
+    def topics(self) -> list[str]:
         """Names of all topics as the living brokers know them, sorted."""
         caches = [p.broker.metadata_cache for p in self.processes.values() if p.broker is not None]
         return sorted({topic for cache in caches for topic in cache.topics()})
 
-    def partition(self: ClusterBase, topic: str, partition: int) -> PartitionView:
+    def partition(self, topic: str, partition: int) -> PartitionView:
         """A snapshot of a partition; ``UsageError`` when it does not exist.
 
-        While no controller is active, or a new one still loads, it shows the newest that a living broker has heard, and
-        its states are empty.
+        While no controller is active, or a new one still loads, it shows the newest that a
+        living broker has heard, and its states are empty.
         """
         key = TopicPartition(topic, partition)
         controller = self.controller._active()
@@ -88,9 +88,7 @@ class Inspection:
             _replicas=replicas,
         )
 
-    def _replica_view(
-        self: ClusterBase, key: TopicPartition, broker_id: int, state: str
-    ) -> ReplicaView:
+    def _replica_view(self, key: TopicPartition, broker_id: int, state: str) -> ReplicaView:
         process = self.processes[broker_id]
         broker = process.broker
 
@@ -113,9 +111,7 @@ class Inspection:
 
         return self._in_process(process.process, look)
 
-    def records(
-        self: ClusterBase, topic: str, partition: int, replica: int | None = None
-    ) -> list[Record]:
+    def records(self, topic: str, partition: int, replica: int | None = None) -> list[Record]:
         """Decoded records as a replica holds them: the leader's when none is named.
 
         Control records are left out. ``UsageError`` when that replica is not there.
@@ -130,7 +126,7 @@ class Inspection:
         batches = self._in_process(broker.process, lambda: _stored_batches(broker, key))
         return [record for batch in batches if not batch.is_control for record in batch.records()]
 
-    def log_bytes(self: ClusterBase, topic: str, partition: int, replica: int) -> bytes:
+    def log_bytes(self, topic: str, partition: int, replica: int) -> bytes:
         """A replica's whole log as stored, for comparing replicas byte by byte."""
         broker = self.processes[self.broker(replica).id].broker
         if broker is None:
@@ -142,7 +138,7 @@ class Inspection:
     # -- in and out without a client -----------------------------------------------------------
 
     def produce(
-        self: ClusterBase,
+        self,
         topic: str,
         value: bytes | str | Iterable[bytes | str | None] | None,
         key: bytes | str | None = None,
@@ -172,12 +168,13 @@ class Inspection:
 
         return self.call(ask, _TIMEOUT_MS + 5000)
 
-    def consume(self: ClusterBase, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
+    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
         """Records from ``offset`` to the high watermark, as a consumer sees them now."""
         where = TopicPartition(topic, partition)
 
         async def read() -> list[Record]:
-            position, found = offset, []
+            position = offset
+            found: list[Record] = []
             while True:
                 wanted = FetchPartition(where, position, -1, 1 << 30)
                 request = FetchRequest(CONSUMER_REPLICA_ID, 0, 0, 1 << 30, (wanted,))
@@ -191,7 +188,7 @@ class Inspection:
 
         return self.call(read, _TIMEOUT_MS + 5000)
 
-    async def _ask_leader(self: ClusterBase, where: TopicPartition, request: Any) -> Any:
+    async def _ask_leader(self, where: TopicPartition, request: Any) -> Any:
         admin = self._admin
         deadline_ms = admin.now_ms() + _TIMEOUT_MS
         error = ErrorCode.LEADER_NOT_AVAILABLE
@@ -213,14 +210,12 @@ class Inspection:
                 raise KafkaError(error, f"{type(request).__name__} for {where}")
             await sleep(admin, _RETRY_MS)
 
-    def _leader_in_metadata(self: ClusterBase, where: TopicPartition) -> int | None:
+    def _leader_in_metadata(self, where: TopicPartition) -> int | None:
         """The leader with the newest epoch any living broker has heard of."""
         newest = self._newest_metadata(where)
         return newest.leader if newest is not None and newest.leader >= 0 else None
 
-    def _newest_metadata(
-        self: ClusterBase, where: TopicPartition
-    ) -> UpdateMetadataPartitionState | None:
+    def _newest_metadata(self, where: TopicPartition) -> UpdateMetadataPartitionState | None:
         newest = None
         for process in self.processes.values():
             broker = process.broker

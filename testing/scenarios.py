@@ -95,7 +95,7 @@ class ScenarioRun:
         if spec.network.loss:
             simulation.network.drop(spec.network.loss)
         for link in spec.network.links:
-            ends = {"source": link.source, "target": link.target}
+            ends: dict[str, Any] = {"source": link.source, "target": link.target}
             if link.latency is not None:
                 simulation.network.latency(**link.latency.arguments(), **ends)
             if link.loss is not None:
@@ -293,7 +293,7 @@ class ScenarioRun:
             )
 
         try:
-            simulation.run_until(settled, stop.settle_timeout_ms)
+            simulation.run_until(settled, stop.settle_timeout_ms, every_ms=20)
         except WaitTimeout:
             self._problem(f"the cluster did not recover within {stop.settle_timeout_ms:g} ms")
 

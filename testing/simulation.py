@@ -121,11 +121,20 @@ class Simulation(ClusterBase):
         self._raise_failure()
         return count
 
-    def run_until(self, condition: Callable[[], object], timeout_ms: float = 60_000) -> None:
+    def run_until(
+        self,
+        condition: Callable[[], object],
+        timeout_ms: float = 60_000,
+        every_ms: float | None = None,
+    ) -> None:
         """Run until a condition holds after an event.
 
+        With ``every_ms`` it is asked only so often in virtual time: for costly conditions.
         Raises ``WaitTimeout`` with the seed when ``timeout_ms`` of virtual time pass first.
         """
+        if every_ms is not None:
+            self._run_until_every(condition, timeout_ms, every_ms)
+            return
         if condition():
             return
         limit_us = self.runtime.now_us() + int(timeout_ms * 1000)
@@ -147,6 +156,19 @@ class Simulation(ClusterBase):
                     f"{name} did not hold within {timeout_ms:g} virtual ms "
                     f"(seed {self.seed}, t={self.now_ms:g} ms)"
                 )
+
+    def _run_until_every(
+        self, condition: Callable[[], object], timeout_ms: float, every_ms: float
+    ) -> None:
+        limit_ms = self.now_ms + timeout_ms
+        while not condition():
+            if self.now_ms >= limit_ms:
+                name = getattr(condition, "__qualname__", repr(condition))
+                raise WaitTimeout(
+                    f"{name} did not hold within {timeout_ms:g} virtual ms "
+                    f"(seed {self.seed}, t={self.now_ms:g} ms)"
+                )
+            self.run_for(every_ms)
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """``run_until`` under the name it has on ``Cluster``; virtual seconds."""

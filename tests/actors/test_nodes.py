@@ -252,7 +252,7 @@ def test_stopping_a_runtime_leaves_no_thread_and_no_node(runtime, settle):
     settle(lambda: client.outcomes)
     reference = weakref.ref(server)
     runtime.stop()
-    del server, client
+    server = client = None
     gc.collect()
     assert reference() is None
     left = {thread for thread in threading.enumerate() if thread.is_alive()} - before

@@ -79,9 +79,7 @@ class KafkaPythonDriver(ConfluentDriver):
     def produce(self, values: list[bytes], go_on: threading.Event) -> None:
         from kafka import KafkaProducer
 
-        producer = KafkaProducer(
-            bootstrap_servers=self.servers.split(","), acks="all", linger_ms=2
-        )
+        producer = KafkaProducer(bootstrap_servers=self.servers.split(","), acks="all", linger_ms=2)
         futures = []
         half = len(values) // 2
         for number, value in enumerate(values):

@@ -35,6 +35,9 @@ ROUNDS = int(os.environ.get("FAKEKAFKA_KILL_ROUNDS", "1"))
 @pytest.mark.slow
 @pytest.mark.clients
 @pytest.mark.timeout(180)
+# kafka-python leaves sockets of broken connections to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("round_number", range(ROUNDS))
 @pytest.mark.parametrize("client", list(drivers.DRIVERS))
 def test_nothing_acknowledged_is_lost_when_the_leader_dies(client, runtime_name, round_number):

@@ -7,28 +7,13 @@ runs by itself: ``settle`` runs what is due now, ``advance`` lets time pass.
 
 from __future__ import annotations
 
-import heapq
-import random
-from collections import deque
 from collections.abc import Callable, Iterable
-from itertools import count
 from typing import Any
 
+from fake_brokers import FakeBroker, RecordingChannels, VirtualHost
 from fakekafka.protocol.awaiting import Pending, Task, run_now
 from fakekafka.protocol.config import BrokerConfig
-from fakekafka.protocol.control import (
-    AlterIsrPartition,
-    AlterIsrRequest,
-    AlterIsrResponse,
-    LeaderAndIsrPartitionState,
-    LeaderAndIsrRequest,
-    LeaderAndIsrResponse,
-    StopReplicaRequest,
-    StopReplicaResponse,
-    UpdateMetadataPartitionState,
-    UpdateMetadataRequest,
-    UpdateMetadataResponse,
-)
+from fakekafka.protocol.control import AlterIsrPartition, AlterIsrRequest, AlterIsrResponse
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
     BrokerInfo,
@@ -38,174 +23,12 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.replication.metadata_cache import MetadataCache
 from fakekafka.statemachines.admin_manager import AdminManager
 from fakekafka.statemachines.broker_registration import BrokerRegistration
 from fakekafka.statemachines.controller import KafkaController
 from fakekafka.statemachines.dynamic_config import DynamicConfigManager
 from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
 from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
-
-_STEPS_MAX = 1_000_000
-
-
-class VirtualHost:
-    """Time, timers and randomness, by hand."""
-
-    def __init__(self, name: str = "host", seed: int = 0) -> None:
-        self.name = name
-        self.rng = random.Random(seed)
-        self.now = 0
-        self._sequence = count()
-        self._timers: list[tuple[int, int, _Timer]] = []
-
-    def now_ms(self) -> int:
-        return self.now
-
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
-        timer = _Timer(callback)
-        heapq.heappush(self._timers, (self.now + int(delay_ms), next(self._sequence), timer))
-        return timer
-
-    def send(self, destination: str, message: Any) -> None:
-        raise AssertionError(f"nothing here sends: {message!r} to {destination}")
-
-    def settle(self) -> None:
-        """Run everything due now."""
-        self.advance(0)
-
-    def advance(self, delay_ms: int) -> None:
-        """Let time pass, running what falls due on the way."""
-        until = self.now + delay_ms
-        for _ in range(_STEPS_MAX):
-            if not self._timers or self._timers[0][0] > until:
-                self.now = until
-                return
-            due, _sequence, timer = heapq.heappop(self._timers)
-            self.now = max(self.now, due)
-            if not timer.cancelled:
-                timer.callback()
-        raise AssertionError("the cluster does not come to rest")
-
-
-class _Timer:
-    def __init__(self, callback: Callable[[], object]) -> None:
-        self.callback = callback
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-
-class FakeBroker:
-    """What a broker would know from control requests; acknowledges them."""
-
-    def __init__(self, broker_id: int) -> None:
-        self.broker_id = broker_id
-        self.roles: dict[TopicPartition, LeaderAndIsrPartitionState] = {}
-        self.metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
-        self.live_brokers: tuple[int, ...] = ()
-        self.cache = MetadataCache(broker_id)
-        self.waiting: list[tuple[Pending[bool], Callable[[], object]]] = []
-        self.failed: set[TopicPartition] = set()
-        """Partitions on a failed log directory."""
-        self.refuses_deletion: set[TopicPartition] = set()
-
-    def handle(self, request: Any) -> Any:
-        if isinstance(request, LeaderAndIsrRequest):
-            return LeaderAndIsrResponse(
-                ErrorCode.NONE,
-                tuple((s.topic_partition, self._become(s)) for s in request.partition_states),
-            )
-        if isinstance(request, UpdateMetadataRequest):
-            self.live_brokers = tuple(broker.id for broker in request.live_brokers)
-            self.cache.update(request)
-            for state in request.partition_states:
-                if state.leader == -2:
-                    self.metadata.pop(state.topic_partition, None)
-                else:
-                    self.metadata[state.topic_partition] = state
-            for pending, predicate in self.waiting:
-                if predicate():
-                    pending.set_result(True)
-            return UpdateMetadataResponse(ErrorCode.NONE)
-        assert isinstance(request, StopReplicaRequest)
-        answers = []
-        for stopped in request.partition_states:
-            tp = stopped.topic_partition
-            error = ErrorCode.NONE
-            if stopped.delete_partition and tp in self.refuses_deletion:
-                error = ErrorCode.KAFKA_STORAGE_ERROR
-            elif stopped.delete_partition:
-                self.roles.pop(tp, None)
-            answers.append((tp, error))
-        return StopReplicaResponse(ErrorCode.NONE, tuple(answers))
-
-    def _become(self, state: LeaderAndIsrPartitionState) -> ErrorCode:
-        tp = state.topic_partition
-        if tp in self.failed:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        known = self.roles.get(tp)
-        if known is not None and known.leader_epoch >= state.leader_epoch:
-            return ErrorCode.STALE_CONTROLLER_EPOCH
-        self.roles[tp] = state
-        return ErrorCode.NONE
-
-
-class RecordingChannels:
-    """A FIFO queue per broker; every request is recorded and, unless held, answered."""
-
-    def __init__(self, cluster: ControllerCluster) -> None:
-        self._cluster = cluster
-        self._queues: dict[int, deque[tuple[Any, Callable[[Any], object] | None]]] = {}
-        self.log: list[str] = []
-
-    def startup(self, brokers: Iterable[BrokerInfo]) -> None:
-        for broker in brokers:
-            self.add_broker(broker)
-
-    def shutdown(self) -> None:
-        self._queues.clear()
-
-    def add_broker(self, broker: BrokerInfo) -> None:
-        self._queues.setdefault(broker.id, deque())
-        self.log.append(f"add {broker.id}")
-
-    def remove_broker(self, broker_id: int) -> None:
-        self._queues.pop(broker_id, None)
-        self.log.append(f"remove {broker_id}")
-
-    def queue_size(self, broker_id: int) -> int:
-        return len(self._queues.get(broker_id, ()))
-
-    def send_request(
-        self, broker_id: int, request: Any, callback: Callable[[Any], object] | None
-    ) -> None:
-        queue = self._queues.get(broker_id)
-        if queue is None:
-            return
-        queue.append((request, callback))
-        self._cluster.sent.append((broker_id, request))
-        self._cluster.host.call_later_ms(0, lambda: self._deliver(broker_id, queue))
-
-    def _deliver(
-        self, broker_id: int, queue: deque[tuple[Any, Callable[[Any], object] | None]]
-    ) -> None:
-        if self._queues.get(broker_id) is not queue or broker_id in self._cluster.held:
-            return
-        broker = self._cluster.brokers.get(broker_id)
-        if broker is None:
-            return
-        while queue:
-            request, callback = queue.popleft()
-            response = broker.handle(request)
-            if callback is not None:
-                callback(response)
-
-    def release(self, broker_id: int) -> None:
-        queue = self._queues.get(broker_id)
-        if queue is not None:
-            self._deliver(broker_id, queue)
 
 
 class Process:

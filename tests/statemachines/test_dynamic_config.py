@@ -57,11 +57,25 @@ def test_a_new_topics_configuration_is_read_when_it_is_first_hosted() -> None:
     follower = cluster.dynamic_config(1, [])
     cluster.create_topic("t", (1,), config={"min.insync.replicas": "2"})
     assert not follower.knows("t")
-    assert follower.topic_config("t")["min.insync.replicas"] == 1
     run_now(follower.fetch(["t", "t"]))
     assert follower.topic_config("t")["min.insync.replicas"] == 2
     follower.forget("t")
     assert not follower.knows("t")
+
+
+def test_a_configuration_asked_for_too_early_arrives_by_itself() -> None:
+    """CP-202: the broker's values until the topic's are read, in one batch for all of them."""
+    cluster = ControllerCluster([1])
+    heard: list[str] = []
+    follower = cluster.dynamic_config(1, heard)
+    cluster.create_topic("t", (1,), config={"min.insync.replicas": "2"})
+    cluster.create_topic("plain", (1,))
+    for topic in ("t", "plain", "t"):
+        assert follower.topic_config(topic)["min.insync.replicas"] == 1
+    cluster.settle()
+    assert heard == ["t"]
+    assert follower.topic_config("t")["min.insync.replicas"] == 2
+    assert follower.knows("plain")
 
 
 def test_old_notifications_are_removed() -> None:

@@ -141,9 +141,7 @@ def test_two_topics_are_deleted_with_one_call_per_state() -> None:
     assert len(world.machines.announced) == 4
     assert not world.context.topics_ineligible_for_deletion
     assert world.manager.is_topic_deletion_in_progress("foo")
-    run_now(
-        world.manager.complete_replica_deletion(world.replicas("foo") + world.replicas("bar"))
-    )
+    run_now(world.manager.complete_replica_deletion(world.replicas("foo") + world.replicas("bar")))
     assert world.machines.deleted == ["foo", "bar"]
     assert world.machines.muted == ["foo", "bar"]
     assert list(world.context.all_topics) == []

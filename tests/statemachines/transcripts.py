@@ -139,7 +139,9 @@ class Transcript:
     def do_create_topic(self, topic: str, *partitions: str) -> Iterator[str]:
         """``create-topic t p0=1,2,3 unclean.leader.election.enable=true``."""
         settings = dict(argument.split("=") for argument in partitions)
-        replicas = [_ids(settings.pop(f"p{n}")) for n in range(len(settings)) if f"p{n}" in settings]
+        replicas = [
+            _ids(settings.pop(f"p{n}")) for n in range(len(settings)) if f"p{n}" in settings
+        ]
         self.cluster.create_topic(topic, *replicas, config=settings)
         yield from self._requests()
 

@@ -89,6 +89,18 @@ def test_a_session_is_resumed_on_another_connection_only_with_its_password(serve
     assert second.ask(kz.Exists("/a", None)).ephemeralOwner == opened.session_id
 
 
+def test_a_broken_connection_is_forgotten_and_its_session_is_not(server):
+    """The watches go with the connection: the client sets them again."""
+    raw = server.raw()
+    session_id = raw.connect().session_id
+    raw.ask(kz.GetChildren("/", print))
+    assert server.call(1, lambda core: (len(core.connections.by_id), len(core.watches))) == (1, 1)
+    raw.close()
+    server.until(lambda: server.call(1, lambda core: not core.connections.by_id))
+    assert server.call(1, lambda core: len(core.watches)) == 0
+    assert server.call(1, lambda core: list(core.storage.tree.sessions)) == [session_id]
+
+
 def test_a_session_that_moves_leaves_its_old_connection_closed(server):
     """The last connection wins."""
     first = server.raw()

@@ -1,4 +1,4 @@
-"""The admin APIs: what is refused with which code, what is written, what is waited for."""
+"""CreateTopics, DeleteTopics and CreatePartitions: refusals, writes, waiting."""
 
 from __future__ import annotations
 
@@ -7,23 +7,11 @@ from typing import Any
 import pytest
 from controller_cluster import ControllerCluster
 from fakekafka.protocol.admin import (
-    APPEND,
-    BROKER_RESOURCE,
-    DELETE,
-    PREFERRED,
-    SET,
-    SUBTRACT,
     TOPIC_RESOURCE,
-    UNCLEAN,
-    AlterConfigsRequest,
-    AlterPartitionReassignmentsRequest,
     ConfigResource,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
-    DescribeConfigsRequest,
-    ElectLeadersRequest,
-    ListPartitionReassignmentsRequest,
     NewPartitions,
     NewTopic,
     TopicResult,
@@ -50,9 +38,6 @@ def create(cluster: ControllerCluster, *topics: NewTopic, **options: Any) -> lis
 def create_one(cluster: ControllerCluster, topic: NewTopic, **options: Any) -> ErrorCode:
     (result,) = create(cluster, topic, **options)
     return result.error
-
-
-# --- CreateTopics
 
 
 def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -> None:
@@ -216,9 +201,6 @@ def test_racks_are_used_when_every_broker_has_one() -> None:
     assert create_one(cluster, NewTopic("u", 1, 1)) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-# --- DeleteTopics
-
-
 def delete(cluster: ControllerCluster, *names: str, **options: Any) -> list[ErrorCode]:
     request = DeleteTopicsRequest(names, **options)
     response = cluster.ask(cluster.admin().delete_topics(request), max(0, request.timeout_ms))
@@ -266,9 +248,6 @@ def test_deletion_may_be_disabled_and_names_may_come_twice() -> None:
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     assert delete(cluster, "t", "t") == [ErrorCode.INVALID_REQUEST] * 2
-
-
-# --- CreatePartitions
 
 
 def grow(cluster: ControllerCluster, *topics: NewPartitions, **options: Any) -> list[ErrorCode]:
@@ -349,269 +328,9 @@ def test_growth_may_be_validated_only_and_may_be_late(cluster: ControllerCluster
     cluster.create_topic("t", (1, 2))
     assert grow(cluster, NewPartitions("t", 2), validate_only=True) == [ErrorCode.NONE]
     assert len(cluster.active.context.partitions_for_topic("t")) == 1
-    assert grow(cluster, NewPartitions("t", 2), NewPartitions("t", 3)) == [
-        ErrorCode.INVALID_REQUEST
-    ] * 2
+    assert (
+        grow(cluster, NewPartitions("t", 2), NewPartitions("t", 3))
+        == [ErrorCode.INVALID_REQUEST] * 2
+    )
     assert grow(cluster, NewPartitions("t", 2), timeout_ms=0) == [ErrorCode.REQUEST_TIMED_OUT]
     assert len(cluster.active.context.partitions_for_topic("t")) == 2
-
-
-# --- ElectLeaders, reassignments
-
-
-def elect(
-    cluster: ControllerCluster, kind: int, partitions: tuple[TopicPartition, ...] | None
-) -> dict[TopicPartition, ErrorCode]:
-    request = ElectLeadersRequest(kind, partitions, 1000)
-    response = cluster.ask(cluster.admin().elect_leaders(request), 1000)
-    assert response.error is ErrorCode.NONE
-    return {tp: error for tp, error, _ in response.partitions}
-
-
-def test_all_partitions_answer_only_what_happened(cluster: ControllerCluster) -> None:
-    """CP-124, CP-128: a null list leaves out those that need no election."""
-    cluster.create_topic("t", (2, 3), (3, 2))
-    assert elect(cluster, PREFERRED, None) == {}
-    assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.ELECTION_NOT_NEEDED}
-    cluster.set_isr("t", 0, (2,))
-    cluster.kill(2)
-    assert elect(cluster, UNCLEAN, None) == {TP: ErrorCode.NONE}
-    cluster.start(2)
-    cluster.catch_up("t")
-    assert elect(cluster, PREFERRED, None) == {TP: ErrorCode.NONE}
-    assert cluster.state("t").leader == 2
-
-
-def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster) -> None:
-    """Section 6.6: REQUEST_TIMED_OUT for a partition whose leader is not known in time."""
-    cluster.create_topic("t", (2, 3))
-    cluster.kill(2)
-    cluster.start(2)
-    cluster.catch_up("t")
-    cluster.held.add(1)
-    assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.REQUEST_TIMED_OUT}
-    assert cluster.state("t").leader == 2
-
-
-def test_an_election_nobody_answers_ends_with_the_request(cluster: ControllerCluster) -> None:
-    """Section 6.6 QUIRK: the controller's silence ends in a timeout."""
-    cluster.kill(3)
-    cluster.create_topic("t", (3,))
-    assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.REQUEST_TIMED_OUT}
-
-
-def test_reassignments_pass_through_to_the_controller(cluster: ControllerCluster) -> None:
-    """CP-142, CP-144, CP-148: start, list, cancel."""
-    cluster.create_topic("t", (1,))
-    admin = cluster.admin()
-    alter = AlterPartitionReassignmentsRequest(((TP, (2,)), (TopicPartition("x", 0), None)))
-    response = cluster.ask(admin.alter_partition_reassignments(alter))
-    assert [(tp, error) for tp, error, _ in response.partitions] == [
-        (TP, ErrorCode.NONE),
-        (TopicPartition("x", 0), ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
-    ]
-    listing = ListPartitionReassignmentsRequest(None)
-    (ongoing,) = cluster.ask(admin.list_partition_reassignments(listing)).reassignments
-    assert (ongoing.replicas, ongoing.adding, ongoing.removing) == ((2, 1), (2,), (1,))
-    cancel = AlterPartitionReassignmentsRequest(((TP, None),))
-    cluster.ask(admin.alter_partition_reassignments(cancel))
-    assert cluster.ask(admin.list_partition_reassignments(listing)).reassignments == ()
-
-
-def test_elsewhere_reassignments_are_answered_not_controller(cluster: ControllerCluster) -> None:
-    admin = cluster.admin(2)
-    alter = AlterPartitionReassignmentsRequest(((TP, (2,)),))
-    response = cluster.ask(admin.alter_partition_reassignments(alter))
-    assert response.error is ErrorCode.NOT_CONTROLLER
-    listing = ListPartitionReassignmentsRequest(None)
-    response = cluster.ask(admin.list_partition_reassignments(listing))
-    assert response.error is ErrorCode.NOT_CONTROLLER
-    request = ElectLeadersRequest(PREFERRED, (TP,))
-    response = cluster.ask(admin.elect_leaders(request))
-    assert response.partitions[0][1] is ErrorCode.NOT_CONTROLLER
-
-
-def test_versions_without_these_apis_write_the_znodes() -> None:
-    """Section 20: before 2.4 the tools wrote znodes, and nothing could be cancelled."""
-    cluster = ControllerCluster([1, 2, 3], "1.1")
-    cluster.create_topic("t", (2, 3))
-    cluster.kill(2)
-    cluster.start(2)
-    cluster.catch_up("t")
-    admin = cluster.admin()
-    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
-    assert response.partitions == ((TP, ErrorCode.NONE, None),)
-    assert cluster.state("t").leader == 2
-    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
-    assert response.error is ErrorCode.UNSUPPORTED_VERSION
-    alter = AlterPartitionReassignmentsRequest(((TP, (3, 1)),))
-    assert cluster.ask(admin.alter_partition_reassignments(alter)).error is ErrorCode.NONE
-    response = cluster.ask(admin.alter_partition_reassignments(alter))
-    assert response.error is ErrorCode.REASSIGNMENT_IN_PROGRESS
-    cancel = AlterPartitionReassignmentsRequest(((TP, None),))
-    response = cluster.ask(admin.alter_partition_reassignments(cancel))
-    assert response.error is ErrorCode.UNSUPPORTED_VERSION
-
-
-# --- configurations
-
-
-def describe(
-    cluster: ControllerCluster, resource: ConfigResource, *names: str, **options: Any
-) -> Any:
-    request = DescribeConfigsRequest(((resource, names),), **options)
-    return cluster.ask(cluster.admin().describe_configs(request)).results[0]
-
-
-def alter(
-    cluster: ControllerCluster,
-    resource: ConfigResource,
-    *entries: tuple[str, int, str | None],
-    **options: Any,
-) -> ErrorCode:
-    request = AlterConfigsRequest(((resource, entries),), **options)
-    return cluster.ask(cluster.admin().alter_configs(request)).results[0][1]  # type: ignore[no-any-return]
-
-
-def test_a_topics_values_come_with_their_sources(cluster: ControllerCluster) -> None:
-    """Data plane 15.7: override, dynamic broker, static, default; synonyms in order."""
-    cluster.create_topic("t", (1,), config={"retention.ms": "5"})
-    result = describe(cluster, T, "retention.ms", include_synonyms=True)
-    (entry,) = result.entries
-    assert (entry.value, entry.source, entry.read_only, entry.is_default) == ("5", 1, False, False)
-    assert entry.synonyms == (
-        ("retention.ms", "5", 1),
-        ("log.retention.ms", "604800000", 5),
-    )
-    (entry,) = describe(cluster, T, "cleanup.policy").entries
-    assert (entry.value, entry.source, entry.config_type, entry.is_default) == (
-        "delete",
-        5,
-        7,
-        True,
-    )
-    assert len(describe(cluster, T).entries) > 20
-
-
-def test_unknown_resources_are_refused(cluster: ControllerCluster) -> None:
-    """Data plane 15.7: topic 3, name 17, another broker 42."""
-    cases = [
-        (ConfigResource(TOPIC_RESOURCE, "nothing"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (ConfigResource(TOPIC_RESOURCE, "a b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
-        (ConfigResource(BROKER_RESOURCE, "2"), ErrorCode.INVALID_REQUEST),
-        (ConfigResource(BROKER_RESOURCE, "one"), ErrorCode.INVALID_REQUEST),
-        (ConfigResource(99, "x"), ErrorCode.INVALID_REQUEST),
-    ]
-    for resource, expected in cases:
-        assert describe(cluster, resource).error is expected
-        assert alter(cluster, resource, ("retention.ms", SET, "1")) is expected
-
-
-def test_a_brokers_dynamic_values_lie_over_static_ones(cluster: ControllerCluster) -> None:
-    """Data plane 15.7: sources 2, 3 and 5; what is not dynamic is read only."""
-    own, default = ConfigResource(BROKER_RESOURCE, "1"), ConfigResource(BROKER_RESOURCE, "")
-    assert alter(cluster, default, ("message.max.bytes", SET, "7")) is ErrorCode.NONE
-    (entry,) = describe(cluster, own, "message.max.bytes").entries
-    assert (entry.value, entry.source) == ("7", 3)
-    assert alter(cluster, own, ("message.max.bytes", SET, "8")) is ErrorCode.NONE
-    (entry,) = describe(cluster, own, "message.max.bytes").entries
-    assert (entry.value, entry.source) == ("8", 2)
-    (entry,) = describe(cluster, default).entries
-    assert (entry.name, entry.value) == ("message.max.bytes", "7")
-    (entry,) = describe(cluster, own, "num.partitions").entries
-    assert (entry.value, entry.source, entry.read_only) == ("1", 5, True)
-    assert alter(cluster, own, ("num.partitions", SET, "2")) is ErrorCode.INVALID_REQUEST
-    assert alter(cluster, own, ("nonsense", SET, "2")) is ErrorCode.INVALID_CONFIG
-
-
-@pytest.mark.parametrize(
-    ("incremental", "entries", "expected"),
-    [
-        (True, [("retention.ms", SET, "7")], ErrorCode.NONE),
-        (True, [("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
-        (True, [("retention.ms", DELETE, None)], ErrorCode.NONE),
-        (True, [("retention.ms", APPEND, "7")], ErrorCode.INVALID_REQUEST),
-        (True, [("retention.ms", 9, "7")], ErrorCode.INVALID_REQUEST),
-        (True, [("nonsense", SET, "7")], ErrorCode.INVALID_CONFIG),
-        (True, [("nonsense", APPEND, "7")], ErrorCode.INVALID_CONFIG),
-        (True, [("retention.ms", SET, "x")], ErrorCode.INVALID_REQUEST),
-        (True, [("retention.ms", SET, "1")] * 2, ErrorCode.INVALID_REQUEST),
-        (False, [("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
-        (False, [("nonsense", SET, "7")], ErrorCode.INVALID_CONFIG),
-        (False, [("retention.ms", SET, "x")], ErrorCode.INVALID_REQUEST),
-    ],
-)
-def test_changes_are_validated(
-    cluster: ControllerCluster,
-    incremental: bool,
-    entries: list[tuple[str, int, str | None]],
-    expected: ErrorCode,
-) -> None:
-    """Data plane 15.7: unknown names are INVALID_CONFIG, bad values INVALID_REQUEST."""
-    cluster.create_topic("t", (1,))
-    assert alter(cluster, T, *entries, incremental=incremental) is expected
-
-
-def test_replacing_forgets_what_is_not_named(cluster: ControllerCluster) -> None:
-    """Data plane 15.7: AlterConfigs replaces, IncrementalAlterConfigs changes (CP-202)."""
-    cluster.create_topic("t", (1,), config={"retention.ms": "5"})
-    stored = lambda: run_now(cluster.zk.get_entity_configs("topics", "t"))  # noqa: E731
-    alter(cluster, T, ("max.message.bytes", SET, "9"))
-    assert stored() == {"retention.ms": "5", "max.message.bytes": "9"}
-    alter(cluster, T, ("max.message.bytes", SET, "8"), incremental=False)
-    assert stored() == {"max.message.bytes": "8"}
-    alter(cluster, T, ("cleanup.policy", APPEND, "compact"))
-    assert stored()["cleanup.policy"] == "delete,compact"
-    alter(cluster, T, ("cleanup.policy", SUBTRACT, "delete"))
-    assert stored()["cleanup.policy"] == "compact"
-    alter(cluster, T, ("cleanup.policy", DELETE, None), validate_only=True)
-    assert stored()["cleanup.policy"] == "compact"
-
-
-def test_a_change_is_notified(cluster: ControllerCluster) -> None:
-    """CP-200, CP-201: one sequential node per change, after the configuration itself."""
-    cluster.create_topic("t", (1,))
-    for value in ("1", "2"):
-        alter(cluster, T, ("retention.ms", SET, value))
-    names = cluster.zookeeper.children("/config/changes")
-    assert names == ["config_change_0000000000", "config_change_0000000001"]
-    data = cluster.zookeeper.get("/config/changes/config_change_0000000000")
-    assert data == b'{"version":2,"entity_path":"topics/t"}'
-
-
-def test_a_resource_named_twice_is_refused(cluster: ControllerCluster) -> None:
-    cluster.create_topic("t", (1,))
-    entries = (("retention.ms", SET, "1"),)
-    request = AlterConfigsRequest(((T, entries), (T, entries)))
-    results = cluster.ask(cluster.admin().alter_configs(request)).results
-    assert [error for _, error, _ in results] == [ErrorCode.INVALID_REQUEST] * 2
-
-
-# --- automatic creation
-
-
-def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerCluster) -> None:
-    """Data plane 15.4 and DP-124: invalid, colliding, too many replicas."""
-    cluster.create_topic("a.b", (1,))
-    admin = cluster.admin()
-    assert admin.check_auto_creation("t", {}) is ErrorCode.NONE
-    assert admin.check_auto_creation("a b", {}) is ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert admin.check_auto_creation("a_b", {}) is ErrorCode.INVALID_TOPIC_EXCEPTION
-    earlier = {"c.d": ErrorCode.NONE, "e.f": ErrorCode.INVALID_REPLICATION_FACTOR}
-    assert admin.check_auto_creation("c_d", earlier) is ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert admin.check_auto_creation("e_f", earlier) is ErrorCode.NONE
-    cluster.processes[1].config.static["default.replication.factor"] = 4
-    cluster.processes[1].config.set_dynamic({})
-    assert admin.check_auto_creation("t", {}) is ErrorCode.INVALID_REPLICATION_FACTOR
-
-
-def test_internal_topics_have_their_own_shape(cluster: ControllerCluster) -> None:
-    """Compacted, with the partitions and replicas their configurations ask for."""
-    admin = cluster.admin()
-    offsets = admin.auto_topic("__consumer_offsets")
-    assert (offsets.partitions, offsets.replication_factor) == (50, 3)
-    assert ("cleanup.policy", "compact") in offsets.config
-    transactions = admin.auto_topic("__transaction_state")
-    assert ("min.insync.replicas", "2") in transactions.config
-    plain = admin.auto_topic("t")
-    assert (plain.partitions, plain.replication_factor, plain.config) == (1, 1, ())

@@ -1,0 +1,61 @@
+"""A broker asks to be relieved of its leaderships."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller_cluster import ControllerCluster
+from fakekafka.protocol.control import LeaderAndIsrRequest
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.values import (
+    TopicPartition,
+)
+
+TP = TopicPartition("t", 0)
+
+
+def sent_to(cluster: ControllerCluster, broker_id: int) -> list[Any]:
+    return [request for destination, request in cluster.sent if destination == broker_id]
+
+
+def test_a_stale_broker_epoch_is_refused() -> None:
+    """CP-133; a newer epoch is accepted, an unknown broker is a lookup failure."""
+    cluster = ControllerCluster([1, 2])
+    epoch = cluster.processes[2].controller.broker_epoch
+    refused = cluster.controlled_shutdown(2, epoch - 1)
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.STALE_BROKER_EPOCH
+    assert cluster.controlled_shutdown(2, epoch + 1) == []
+    assert isinstance(cluster.controlled_shutdown(9, 5), LookupError)
+    unknown = cluster.controlled_shutdown(9, -1)
+    assert isinstance(unknown, KafkaError)
+    assert unknown.code is ErrorCode.BROKER_NOT_AVAILABLE
+
+
+def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
+    """Section 9 step 4: the mark goes with the broker's failure."""
+    cluster = ControllerCluster([1, 2])
+    cluster.controlled_shutdown(2)
+    assert list(cluster.active.context.shutting_down_broker_ids) == [2]
+    cluster.kill(2)
+    assert list(cluster.active.context.shutting_down_broker_ids) == []
+
+
+def test_remaining_partitions_are_those_without_another_in_sync_replica() -> None:
+    """CP-132: RF 1 partitions are not reported, failed elections are."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3), (2,))
+    cluster.set_isr("t", 0, (2,))
+    assert cluster.controlled_shutdown(2) == [TP]
+    assert cluster.state("t").leader == 2
+
+
+def test_shutting_down_brokers_are_told_of_their_lost_leadership_not_in_1_1() -> None:
+    """Section 6.3: 1.1 elected among live brokers only."""
+    for version, is_told in (("1.1", False), ("2.8", True)):
+        cluster = ControllerCluster([1, 2, 3], version)
+        cluster.create_topic("t", (2, 3))
+        cluster.sent.clear()
+        cluster.controlled_shutdown(2)
+        kinds = [type(request) for request in sent_to(cluster, 2)]
+        assert (LeaderAndIsrRequest in kinds) == is_told
