@@ -1,4 +1,4 @@
-# The verbs of the project. Each sets up what it needs: a machine with Python 3.11+ and make will do.
+# The verbs of the project. Each sets up what it needs; Python 3.11+ and make are enough.
 #
 #   make install    .venv with the package, its extras and the tools, pinned by constraints.txt
 #   make lint       ruff: rules and format

@@ -21,9 +21,8 @@ COMMANDS: dict[str, str] = {
     "demo": "A minute's tour: a client, a killed leader, nothing lost, a report, a trace.",
     "serve": "Run a cluster for clients in any language.",
     "run": "Run a scenario in virtual time and record it.",
-    "trace": "Look into a recorded run: show, grep, why, watch, diff, export, tui, html.",
-    "debug": "Step through a live simulation, in the terminal or in a browser.",
-    "bench": "Batches of simulations: list, run, report, compare.",
+    "trace": "Look into a recorded run: show, grep, at, why, watch, diff, verify, export.",
+    "bench": "Batches of simulated clusters: list them, run them.",
     "questions": "The nine questions on leader election, each answered by running it.",
 }
 """Name to the line that ``fakekafka --help`` shows, in the order shown."""

@@ -18,6 +18,7 @@ from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from ..replication.disk import Disk, MemoryDisk
 from .base import ClusterBase
 from .tcp import TcpGateway, TcpListener
+from .zookeeper_tcp import ZooKeeperTcp
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ class Cluster(ClusterBase):
 
     ``config`` takes Kafka's own names, over test-friendly defaults (``testing.defaults``);
     ``topics`` maps names to partition counts or to keyword arguments of ``create_topic``;
-    ``ports`` fixes the brokers' ports; ``data_dir`` keeps the logs on the real disk;
+    ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers; ``data_dir`` keeps the logs on the real disk;
     ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to.
 
     Raises ``UsageError`` for arguments that make no sense and ``OSError`` for a port in use.
@@ -52,6 +53,7 @@ class Cluster(ClusterBase):
         racks: Sequence[str | None] | None = None,
         host: str = "127.0.0.1",
         ports: Sequence[int] | None = None,
+        zookeeper_ports: Sequence[int] | None = None,
         runtime: str = "live",
         trace: str | Path | None = None,
         data_dir: str | Path | None = None,
@@ -74,6 +76,12 @@ class Cluster(ClusterBase):
         self._runtime_name = runtime
         self._host = host
         self._ports = tuple(ports) if ports is not None else (0,) * brokers
+        if zookeeper_ports is not None and len(zookeeper_ports) != zookeepers:
+            raise UsageError(
+                f"zookeeper_ports names {len(zookeeper_ports)} ports for {zookeepers} servers"
+            )
+        self._zookeeper_ports = zookeeper_ports
+        self._zookeeper_tcp: ZooKeeperTcp | None = None
         self._trace = Path(trace) if trace is not None else None
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._recorder: Any = None
@@ -88,7 +96,7 @@ class Cluster(ClusterBase):
         try:
             self._assemble()
             self._start_recording()
-            gateway = TcpGateway(self.runtime, self.processes, self.kafka_version)  # type: ignore[arg-type]
+            gateway = TcpGateway(self._sockets, self.processes, self.kafka_version)
             for process in self.processes.values():
                 listener = process.spec.listener
                 assert isinstance(listener, TcpListener)
@@ -96,6 +104,8 @@ class Cluster(ClusterBase):
                 listener.max_request_bytes = process.spec.config["socket.request.max.bytes"]
                 listener.idle_ms = process.spec.config["connections.max.idle.ms"]
             self.runtime.run_in(None, self._start_processes)
+            if self._zookeeper_ports is not None:
+                self._serve_zookeeper(self._zookeeper_ports)
             self.wait_until(self._is_settled, _START_TIMEOUT_S)
             self._create_initial_topics()
         except BaseException:
@@ -112,6 +122,9 @@ class Cluster(ClusterBase):
             listener = process.spec.listener
             assert isinstance(listener, TcpListener)
             listener.release()
+        if self._zookeeper_tcp is not None:
+            self._zookeeper_tcp.stop()
+            self._zookeeper_tcp = None
         runtime.stop()
         for process in self.processes.values():
             process.broker = None
@@ -159,14 +172,40 @@ class Cluster(ClusterBase):
             f"{self._host}:{self.broker(broker_id).port}" for broker_id in self.broker_ids
         )
 
+    @property
+    def zookeeper_connect(self) -> str:
+        """``host:port`` of every ZooKeeper server, for ZooKeeper clients such as kazoo.
+
+        The servers listen from the first time this is asked, or from the start when
+        ``zookeeper_ports`` is given.
+        """
+        if not self._started:
+            raise UsageError("the cluster is not started; use `with Cluster() as cluster:`")
+        if self._zookeeper_tcp is None:
+            self._serve_zookeeper(None)
+        assert self._zookeeper_tcp is not None
+        return self._zookeeper_tcp.connect_string
+
+    def _serve_zookeeper(self, ports: Sequence[int] | None) -> None:
+        self._zookeeper_tcp = ZooKeeperTcp(
+            self._sockets, list(self.zookeepers), host=self._host, ports=ports
+        )
+        self._zookeeper_tcp.start()
+
     # -- on this runtime -----------------------------------------------------------------------
+
+    @property
+    def _sockets(self) -> LiveRuntime | ThreadedRuntime:
+        """The runtime, known to have an event loop for sockets."""
+        assert isinstance(self.runtime, (LiveRuntime, ThreadedRuntime))
+        return self.runtime
 
     def _make_runtime(self) -> Runtime:
         return _RUNTIMES[self._runtime_name]()
 
     def _make_listener(self, broker_id: int) -> TcpListener:
         port = self._ports[self.broker_ids.index(broker_id)]
-        return TcpListener(self.runtime, broker_id, self._host, port)  # type: ignore[arg-type]
+        return TcpListener(self._sockets, broker_id, self._host, port)
 
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:

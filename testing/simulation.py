@@ -197,7 +197,8 @@ class Simulation(ClusterBase):
     def producer(self, name: str | None = None, **settings: Any) -> SimulatedProducer:
         """A modelled producer; settings are those of ``ProducerSettings``."""
         chosen = _settings(ProducerSettings, settings)
-        return self._client(SimulatedProducer, name, "producer", chosen)  # type: ignore[no-any-return]
+        producer: SimulatedProducer = self._client(SimulatedProducer, name, "producer", chosen)
+        return producer
 
     def consumer(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from controller_cluster import ControllerCluster
+from controller_cluster import ControllerCluster, Process
 from fakekafka.protocol import znodes
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
@@ -14,7 +14,8 @@ from fakekafka.protocol.control import (
     UpdateMetadataRequest,
 )
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
+from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
+from fakekafka.statemachines.broker_registration import BrokerRegistration
 from fakekafka.statemachines.errors import IllegalState
 from fakekafka.statemachines.events import Expire, TopicChange
 from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
@@ -295,9 +296,6 @@ def test_another_broker_with_the_same_id_is_refused() -> None:
 def test_a_shared_address_is_refused() -> None:
     """CP-195: two brokers cannot advertise the same host and port."""
     cluster = ControllerCluster([1])
-    from controller_cluster import Process
-    from fakekafka.protocol.values import BrokerInfo
-    from fakekafka.statemachines.broker_registration import BrokerRegistration
 
     process = Process(cluster, 2, None)
     process.info = BrokerInfo(2, cluster.processes[1].info.endpoints)
@@ -308,8 +306,6 @@ def test_a_shared_address_is_refused() -> None:
 
 def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
     """Section 2, BrokerModifications."""
-    from fakekafka.protocol.values import BrokerInfo, EndPoint
-
     cluster = ControllerCluster([1, 2])
     cluster.sent.clear()
     old = cluster.processes[2].info
@@ -373,4 +369,17 @@ def test_stop_replica_flags_share_a_request_since_2_6() -> None:
     cluster.delete_topic("t")
     stops = [r for _, r in cluster.sent if isinstance(r, StopReplicaRequest)]
     assert [s.partition_states[0].delete_partition for s in stops] == [False, True]
-    assert isinstance(SetDataRequest("/x", b"", -1), SetDataRequest)
+
+
+def test_winning_the_node_but_not_the_epoch_gives_the_node_back() -> None:
+    """Section 3.1 [1.1]: two steps; whoever fails the second one cannot be the controller."""
+    cluster = ControllerCluster([1, 2], "1.1")
+    client = cluster.processes[2].client
+    client.fail_next(
+        lambda request: isinstance(request, SetDataRequest) and request.path == "/controller_epoch",
+        ZkCode.BADVERSION,
+    )
+    cluster.kill(1)
+    assert cluster.active.broker_id == 2
+    assert cluster.active.epoch == 2
+    assert any("raised the controller epoch" in text for _, _, text in cluster.log)
