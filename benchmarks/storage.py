@@ -12,7 +12,8 @@ PENDING = 100_000
 def measure() -> None:
     """Print microseconds per operation."""
     from fakekafka.replication.purgatory import DelayedOperation, Purgatory
-    from fakekafka.replication.timing_wheel import HierarchicalTimingWheel
+    from fakekafka.replication.timing_wheel import WheelTimer
+    from fakekafka.testing.simulation import Simulation
 
     class Operation(DelayedOperation):
         """Done when told so."""
@@ -29,7 +30,8 @@ def measure() -> None:
         def on_complete(self) -> None:
             """Nothing to answer."""
 
-    purgatory = Purgatory("bench", HierarchicalTimingWheel(start_ms=0), 1000)
+    host = Simulation(1, trace=False)._admin
+    purgatory = Purgatory("bench", WheelTimer(host), 1000)
     operations = [Operation(30_000 + number % 500) for number in range(PENDING)]
     started = time.perf_counter()
     for number, operation in enumerate(operations):

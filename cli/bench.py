@@ -24,14 +24,14 @@ def _parse(settings: list[str]) -> dict[str, Any]:
         name, separator, text = setting.partition("=")
         if not separator:
             raise UsageError(f"--set takes name=value, not {setting!r}")
-        for kind in (int, float, str):
+        # A version is text even where it looks like a number: 0.10 is not 0.1.
+        kinds = (str,) if name == "kafka_version" else (int, float, str)
+        for kind in kinds:
             try:
                 values[name] = kind(text)
                 break
             except ValueError:
                 continue
-    if "kafka_version" in values:
-        values["kafka_version"] = str(values["kafka_version"])
     return values
 
 

@@ -125,7 +125,7 @@ def _real_clients() -> bool:
         failures = list(cluster.failures)
     console.print("\n[bold]What happened[/bold] (from the recorded messages)")
     for time_ms, text in timeline(recorder.events):
-        console.print(f"  {time_ms:9.1f} ms  {text}", highlight=False)
+        console.print(f"  {time_ms:9.1f} ms  {text}", highlight=False, soft_wrap=True)
     console.print()
     console.print(
         f"acknowledged {len(producing.acknowledged)} of {producing.sent} sent, "

@@ -12,12 +12,14 @@ first one after; it is split where the recorded messages show it:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.control import LeaderAndIsrRequest
 from ..protocol.errors import ErrorCode, UsageError
 from ..protocol.values import TopicPartition
+from ..protocol.versions import behaviour
 from ..testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
 from ..testing.simulation import Simulation
 from ..tracing.fingerprint import Fingerprint
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 TOPIC = "bench"
 _WARM_UP_MS = 2_000
 _AFTER_MS = 2_000
+_LEAST = {"record_bytes": 0}
+"""Smallest value of a whole-number parameter, where it is not 1."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class FailoverParameters:
                     f"failover has no parameter {name!r}; there are {', '.join(known)}"
                 )
         parameters = cls(**values)
+        parameters._check_values()
         if parameters.replication_factor > parameters.brokers:
             raise UsageError(
                 f"replication_factor {parameters.replication_factor} needs as many brokers, "
@@ -66,6 +71,22 @@ class FailoverParameters:
                 "failover needs replication_factor >= 2: with one replica none is left"
             )
         return parameters
+
+    def _check_values(self) -> None:
+        """Raise ``UsageError`` for a value of another type, too small, or not finite."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            kinds = {"int": (int,), "float": (int, float), "str": (str,)}[str(field.type)]
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                raise UsageError(f"{field.name} must be {field.type}, not {value!r}")
+            least = _LEAST.get(field.name, 1)
+            if field.type == "int" and value < least:
+                raise UsageError(f"{field.name} must be at least {least}, not {value}")
+        if not 0 < self.latency_median_ms < math.inf:
+            raise UsageError(f"latency_median_ms must be above 0, not {self.latency_median_ms}")
+        if not 0 <= self.latency_sigma < math.inf:
+            raise UsageError(f"latency_sigma must be at least 0, not {self.latency_sigma}")
+        behaviour(self.kafka_version)
 
 
 class _Load:

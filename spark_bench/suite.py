@@ -139,12 +139,14 @@ def run_suite(
     """Run a batch and, with ``out``, write its tables as Parquet.
 
     ``progress`` is called with (runs done, runs in all). Raises ``UsageError`` for an unknown
-    suite, engine or parameter.
+    suite, engine or parameter, and for an ``out`` that cannot be written to.
     """
     from .engines import open_engine
-    from .tables import write_tables
+    from .tables import prepare, write_tables
 
     specs = make_specs(suite, runs, seed, **parameters)
+    if out is not None:
+        prepare(out)
     opened_at = time.perf_counter()
     with open_engine(engine, workers) as opened:
         started = time.perf_counter()

@@ -31,6 +31,18 @@ def _write(table: Any, path: Path) -> None:
     os.replace(temporary, path)
 
 
+def prepare(out: Path) -> None:
+    """Make sure, before hours of runs, that tables can be written to ``out``.
+
+    Raises ``UsageError`` when pyarrow is missing or ``out`` cannot be a directory.
+    """
+    _arrow()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"tables cannot be written to {out}: {error.strerror}") from None
+
+
 def write_tables(out: Path, batch: BatchResult, results: list[dict[str, Any]]) -> None:
     """Write the three tables under ``out``; the first two depend on nothing but the specs."""
     arrow = _arrow()

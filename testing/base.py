@@ -128,11 +128,15 @@ class ClusterBase(AdminOperations, Inspection):
 
     def _create_initial_topics(self) -> None:
         for name, shape in self._topics.items():
-            if isinstance(shape, Mapping):
-                self.create_topic(name, **shape)
-            else:
-                replication_factor = min(3, len(self.broker_ids))
-                self.create_topic(name, partitions=shape, replication_factor=replication_factor)
+            self._create_shaped(name, shape)
+
+    def _create_shaped(self, name: str, shape: Any) -> None:
+        """Create a topic from a partition count or from arguments of ``create_topic``."""
+        if isinstance(shape, Mapping):
+            self.create_topic(name, **shape)
+        else:
+            replication_factor = min(3, len(self.broker_ids))
+            self.create_topic(name, partitions=shape, replication_factor=replication_factor)
 
     # -- handles -------------------------------------------------------------------------------
 

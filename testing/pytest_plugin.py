@@ -7,7 +7,9 @@ and the command that opens it is printed.
 
 from __future__ import annotations
 
+import inspect
 import re
+import zlib
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from .simulation import Simulation
 
 _TRACES = Path(".fakekafka-traces")
+_NAME_MAX = 200
+"""Characters of a trace's name; file systems take 255 bytes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,7 +47,6 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.when == "call":
-        item.stash[_FAILED] = report.failed
         simulation = item.stash.get(_SIMULATION, None)
         mode = item.config.getoption("--fk-trace")
         if simulation is not None and mode != "never" and (report.failed or mode == "always"):
@@ -58,13 +61,15 @@ def pytest_runtest_makereport(
     return report
 
 
-_FAILED: pytest.StashKey[bool] = pytest.StashKey()
 _SIMULATION: pytest.StashKey[Any] = pytest.StashKey()
 
 
 def _keep_trace(item: pytest.Item, simulation: Simulation) -> Path:
     _TRACES.mkdir(exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
+    # Parameters that differ only in such characters, or far behind, must not share a file.
+    if name != item.nodeid.replace("::", "-").replace("/", "-") or len(name) > _NAME_MAX:
+        name = f"{name[:_NAME_MAX]}-{zlib.crc32(item.nodeid.encode()):08x}"
     path = _TRACES / f"{name}.fktrace"
     simulation.save(path)
     return path
@@ -79,12 +84,25 @@ def _arguments(request: pytest.FixtureRequest) -> dict[str, Any]:
     return dict(marker.kwargs)
 
 
+def _checked_arguments(request: pytest.FixtureRequest, kind: type[Any]) -> dict[str, Any]:
+    """What the mark gives, if ``kind`` can be made with it."""
+    arguments = _arguments(request)
+    known = [name for name in inspect.signature(kind).parameters if name != "self"]
+    for name in arguments:
+        if name not in known:
+            raise pytest.UsageError(
+                f"the kafka mark gives {request.fixturename} an unknown argument {name!r}; "
+                f"there are {', '.join(known)}"
+            )
+    return arguments
+
+
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Generator[Cluster, None, None]:
     """A fresh cluster for this test alone."""
     from .cluster import Cluster
 
-    with Cluster(**_arguments(request)) as cluster:
+    with Cluster(**_checked_arguments(request, Cluster)) as cluster:
         yield cluster
 
 
@@ -111,10 +129,12 @@ def shared_kafka_cluster(
             f"shared_kafka_cluster takes only topics, not {', '.join(sorted(arguments))}; "
             "use kafka_cluster for a cluster of its own"
         )
-    for name, partitions in topics.items():
-        _shared_cluster.create_topic(name, partitions=partitions, replication_factor=3)
-    yield _shared_cluster
-    _shared_cluster.reset()
+    try:
+        for name, shape in topics.items():
+            _shared_cluster._create_shaped(name, shape)
+        yield _shared_cluster
+    finally:
+        _shared_cluster.reset()
 
 
 @pytest.fixture
@@ -122,6 +142,6 @@ def kafka_simulation(request: pytest.FixtureRequest) -> Generator[Simulation, No
     """A simulated cluster; its trace is kept when the test fails."""
     from .simulation import Simulation
 
-    with Simulation(**_arguments(request)) as simulation:
+    with Simulation(**_checked_arguments(request, Simulation)) as simulation:
         request.node.stash[_SIMULATION] = simulation
         yield simulation

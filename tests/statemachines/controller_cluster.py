@@ -35,7 +35,7 @@ class Process:
     """One broker process: ZooKeeper session and controller."""
 
     def __init__(self, cluster: ControllerCluster, broker_id: int, rack: str | None) -> None:
-        self.client = LocalZooKeeperClient(cluster.zookeeper)
+        self.client = cluster.client_class(cluster.zookeeper)
         self.zk = KafkaZkClient(self.client, cluster.behaviour)
         self.channels = RecordingChannels(cluster)
         self.config = BrokerConfig(cluster.config, cluster.kafka_version)
@@ -55,6 +55,8 @@ class Process:
 
 class ControllerCluster:
     """``start`` brokers, then look at ``active`` and what was ``sent``."""
+
+    client_class: type[LocalZooKeeperClient] = LocalZooKeeperClient
 
     def __init__(
         self, broker_ids: Iterable[int] = (), kafka_version: str = "2.8", **config: Any

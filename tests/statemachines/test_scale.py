@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from controller_cluster import ControllerCluster
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import ReplicaAssignment
+from fakekafka.zkfake.local import LocalZooKeeperClient
+from fakekafka.zkfake.messages import Request, ZkResponse
 
 
 def cost(partitions: int) -> dict[str, tuple[int, int, int]]:
     """(ZooKeeper batches, ZooKeeper requests, control requests) of some events."""
-    cluster = ControllerCluster([1, 2, 3])
     counts = [0, 0]
-    for process in cluster.processes.values():
-        send = process.client.send_once
 
-        async def counted(requests: Sequence[Any], send: Any = send) -> Any:
+    class CountingClient(LocalZooKeeperClient):
+        async def send_once(self, requests: Sequence[Request]) -> list[ZkResponse]:
             counts[0] += 1
             counts[1] += len(requests)
-            return await send(requests)
+            return await super().send_once(requests)
 
-        # The class has slots: count through a subclass of this one client.
-        process.client.__class__ = type(
-            "Counting",
-            (type(process.client),),
-            {"__slots__": (), "send_once": staticmethod(counted)},
-        )
+    class CountingCluster(ControllerCluster):
+        client_class = CountingClient
+
+    cluster = CountingCluster([1, 2, 3])
 
     def measured(name: str) -> None:
         results[name] = (counts[0], counts[1], len(cluster.sent))

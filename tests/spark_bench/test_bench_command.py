@@ -1,0 +1,115 @@
+"""``fakekafka bench``: list and run, in words and as JSON, exit status 0, 1 or 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakekafka.cli.main import main
+from fakekafka.spark_bench import suite as suite_module
+from fakekafka.spark_bench.failover import FailoverParameters
+from fakekafka.spark_bench.suite import SUITES
+
+SMALL = ["--engine", "serial", "--set", "session_timeout_ms=6000", "--set", "rate_per_s=20"]
+
+
+def bench(*arguments: str) -> object:
+    """Exit status of ``fakekafka bench ARGUMENTS``."""
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", *arguments])
+    return ended.value.code
+
+
+def test_list_names_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("list") == 0
+    output = capsys.readouterr().out
+    for name, (_, _, about) in SUITES.items():
+        assert name in output
+        assert " ".join(about.split()) in " ".join(output.split())
+
+
+def test_list_as_json_is_an_object_of_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("list", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {name: about for name, (_, _, about) in SUITES.items()}
+
+
+@pytest.mark.slow
+def test_run_prints_percentiles_and_writes_tables(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert bench("run", "failover", "--runs", "2", "--out", str(tmp_path), *SMALL) == 0
+    captured = capsys.readouterr()
+    assert "2 of 2 runs kept every promise" in captured.out
+    assert "unavailability" in captured.out
+    assert "failover: 2 of 2 runs" in captured.err
+    assert (tmp_path / "runs" / "runs.parquet").is_file()
+
+
+@pytest.mark.slow
+def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("run", "failover", "--runs", "2", "--json", *SMALL) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["runs"], found["ok"]) == (2, 2)
+    titles = [row[0] for row in found["percentiles"]]
+    assert "crash to full ISR, ms" in titles
+    assert all(len(row) == 5 for row in found["percentiles"])
+    assert captured.err == ""
+
+
+@pytest.mark.slow
+def test_a_version_that_looks_like_a_number_stays_what_was_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """0.10 is a version of Kafka, and no way to write a tenth."""
+    assert bench("run", "failover", "--runs", "1", *SMALL, "--set", "kafka_version=0.10") == 0
+    assert "1 of 1 runs" in capsys.readouterr().out
+
+
+def test_a_broken_promise_gives_status_1_and_the_command_that_repeats_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(_seed: int, _parameters: Any) -> dict[str, Any]:
+        raise RuntimeError("the run broke")
+
+    monkeypatch.setitem(suite_module.SUITES, "breaks", (FailoverParameters, breaks, "breaks"))
+    assert bench("run", "breaks", "--runs", "1", "--seed", "8", "--engine", "serial") == 1
+    output = " ".join(capsys.readouterr().out.split())
+    assert "0 of 1 runs kept every promise" in output
+    assert "seed 8: RuntimeError: the run broke" in output
+    assert "fakekafka bench run breaks --runs 1 --seed 8 --engine serial" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["failovr"], "did you mean 'failover'"),
+        (["failover", "--engine", "abacus"], "there is no engine 'abacus'"),
+        (["failover", "--runs", "0"], "runs must be at least 1"),
+        (["failover", "--set", "brokers"], "--set takes name=value, not 'brokers'"),
+        (["failover", "--set", "broker=3"], "failover has no parameter 'broker'"),
+        (["failover", "--set", "brokers=many"], "brokers must be int, not 'many'"),
+        (["failover", "--set", "kafka_version=9"], "kafka_version '9' is not emulated"),
+        (["failover", "--engine", "process", "--workers", "0"], "workers must be at least 1"),
+    ],
+)
+def test_wrong_usage_gives_status_2_and_a_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench("run", *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: ")
+    assert message in captured.err
+    assert captured.out == ""
+
+
+def test_a_table_cannot_go_where_a_file_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    assert bench("run", "failover", "--runs", "1", "--out", str(taken), *SMALL) == 2
+    assert str(taken) in capsys.readouterr().err

@@ -1,0 +1,235 @@
+"""The fixtures of the pytest plugin, in test suites of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+PLUGIN = ("-p", "fakekafka.testing.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:randomly")
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A directory for a suite; the plugin is loaded already, as in any process of its users."""
+    pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p no:fakekafka\n")
+    return pytester
+
+
+def run(suite: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
+    suite.makepyfile(source)
+    return suite.runpytest_inprocess("-p", "fakekafka.testing.pytest_plugin", *arguments)
+
+
+def test_every_test_gets_a_fresh_cluster(suite: pytest.Pytester) -> None:
+    result = run(
+        suite,
+        """
+        def test_one(kafka_cluster):
+            assert kafka_cluster.broker_ids == (1, 2, 3)
+            kafka_cluster.create_topic("mine")
+
+        def test_other(kafka_cluster):
+            assert kafka_cluster.topics() == []
+        """,
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_the_mark_gives_the_arguments_of_the_cluster(suite: pytest.Pytester) -> None:
+    result = run(
+        suite,
+        """
+        import pytest
+
+        @pytest.mark.kafka(
+            brokers=2, kafka_version="1.1", topics={"orders": 4}, config={"log.retention.ms": 5000}
+        )
+        def test_marked(kafka_cluster):
+            assert kafka_cluster.broker_ids == (1, 2)
+            assert kafka_cluster.kafka_version == "1.1"
+            assert kafka_cluster.topics() == ["orders"]
+            assert kafka_cluster.partition("orders", 3).replicas
+        """,
+        "--strict-markers",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_the_shared_cluster_is_one_and_emptied_after_every_test(suite: pytest.Pytester) -> None:
+    result = run(
+        suite,
+        """
+        import pytest
+
+        seen = []
+
+        def test_one(shared_kafka_cluster):
+            seen.append(shared_kafka_cluster)
+            shared_kafka_cluster.create_topic("left", replication_factor=3)
+            shared_kafka_cluster.broker(2).kill()
+
+        @pytest.mark.kafka(topics={"orders": 2, "audit": {"replication_factor": 1}})
+        def test_other(shared_kafka_cluster):
+            assert shared_kafka_cluster is seen[0]
+            assert shared_kafka_cluster.broker(2).is_alive
+            assert shared_kafka_cluster.topics() == ["audit", "orders"]
+            assert len(shared_kafka_cluster.partition("orders", 1).replicas) == 3
+            assert len(shared_kafka_cluster.partition("audit", 0).replicas) == 1
+
+        def test_last(shared_kafka_cluster):
+            assert shared_kafka_cluster.topics() == []
+        """,
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_what_a_broken_mark_created_is_gone_for_the_next_test(suite: pytest.Pytester) -> None:
+    result = run(
+        suite,
+        """
+        import pytest
+
+        @pytest.mark.kafka(topics={"good": 1, "bad name": 1})
+        def test_broken(shared_kafka_cluster):
+            pass
+
+        def test_next(shared_kafka_cluster):
+            assert shared_kafka_cluster.topics() == []
+        """,
+    )
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines(["*INVALID_TOPIC_EXCEPTION*bad name*"])
+
+
+def test_the_shared_cluster_takes_no_other_shape(suite: pytest.Pytester) -> None:
+    result = run(
+        suite,
+        """
+        import pytest
+
+        @pytest.mark.kafka(brokers=5, config={})
+        def test_marked(shared_kafka_cluster):
+            pass
+        """,
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        ["*shared_kafka_cluster takes only topics, not brokers, config; use kafka_cluster*"]
+    )
+
+
+@pytest.mark.parametrize("fixture", ["kafka_cluster", "shared_kafka_cluster", "kafka_simulation"])
+def test_positional_arguments_of_the_mark_are_refused(
+    suite: pytest.Pytester, fixture: str
+) -> None:
+    result = run(
+        suite,
+        f"""
+        import pytest
+
+        @pytest.mark.kafka(3)
+        def test_marked({fixture}):
+            pass
+        """,
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*the kafka mark takes keyword arguments only*"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fixture", "message"),
+    [
+        ("broker=3", "kafka_cluster", "*kafka mark*kafka_cluster*'broker'*brokers*"),
+        ("sed=3", "kafka_simulation", "*kafka mark*kafka_simulation*'sed'*seed*"),
+        ("brokers=0", "kafka_cluster", "*at least one broker, not 0*"),
+        ("config={'no.such': 1}", "kafka_cluster", "*no.such*"),
+        ("kafka_version='4.0'", "kafka_simulation", "*kafka_version '4.0' is not emulated*"),
+    ],
+)
+def test_bad_arguments_of_the_mark_are_named(
+    suite: pytest.Pytester, arguments: str, fixture: str, message: str
+) -> None:
+    result = run(
+        suite,
+        f"""
+        import pytest
+
+        @pytest.mark.kafka({arguments})
+        def test_marked({fixture}):
+            pass
+        """,
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([message])
+
+
+SIMULATED = """
+import pytest
+
+@pytest.mark.kafka(brokers=1, seed=77, topics={"orders": 1})
+def test_simulated(kafka_simulation):
+    assert kafka_simulation.seed == 77
+    kafka_simulation.produce("orders", "hello")
+    assert kafka_simulation.consume("orders")[0].value == b"world"
+"""
+
+
+def test_a_failed_test_keeps_its_trace_and_says_how_to_open_it(
+    suite: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fakekafka.cli.main import main
+
+    result = run(suite, SIMULATED)
+    result.assert_outcomes(failed=1)
+    (trace,) = (suite.path / ".fakekafka-traces").iterdir()
+    result.stdout.fnmatch_lines(
+        [
+            "*seed 77; trace kept, open it with*",
+            f"*fakekafka trace show .fakekafka-traces/{trace.name}*",
+        ]
+    )
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["trace", "show", str(trace)])
+    assert ended.value.code == 0
+    assert "Produce" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("mode", "value", "kept"),
+    [("always", "hello", 1), ("failed", "hello", 0), ("never", "world", 0)],
+)
+def test_the_option_decides_whose_traces_are_kept(
+    suite: pytest.Pytester, mode: str, value: str, kept: int
+) -> None:
+    result = run(suite, SIMULATED.replace("world", value), "--fk-trace", mode)
+    result.assert_outcomes(passed=value == "hello", failed=value != "hello")
+    assert len(list(suite.path.glob(".fakekafka-traces/*.fktrace"))) == kept
+
+
+def test_an_unknown_mode_of_the_option_is_refused(suite: pytest.Pytester) -> None:
+    result = run(suite, SIMULATED, "--fk-trace", "sometimes")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--fk-trace*sometimes*"])
+
+
+def test_traces_of_parametrised_tests_do_not_overwrite_each_other(
+    suite: pytest.Pytester,
+) -> None:
+    result = run(
+        suite,
+        """
+        import pytest
+
+        @pytest.mark.kafka(brokers=1)
+        @pytest.mark.parametrize("way", ["a/b", "a b"])
+        def test_both(kafka_simulation, way):
+            assert way == "c"
+        """,
+    )
+    result.assert_outcomes(failed=2)
+    assert len(list(suite.path.glob(".fakekafka-traces/*.fktrace"))) == 2
+
+
+def test_the_mark_is_listed(suite: pytest.Pytester) -> None:
+    result = run(suite, "", "--markers")
+    result.stdout.fnmatch_lines(["@pytest.mark.kafka(**arguments)*"])
