@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..replication.replica_manager import ReplicaManager
     from ..statemachines.admin_manager import AdminManager
     from ..statemachines.controller import KafkaController
+    from ..statemachines.dynamic_config import DynamicConfigManager
     from ..statemachines.kafka_zk_client import KafkaZkClient
     from .producer_ids import ProducerIds
     from .waiting import MetadataWaiters
@@ -33,6 +34,7 @@ class BrokerBase(Node):
     metadata_cache: MetadataCache
     replica_manager: ReplicaManager
     admin: AdminManager
+    dynamic_config: DynamicConfigManager
     offsets: OffsetManager
     producer_ids: ProducerIds
     waiters: MetadataWaiters

@@ -28,9 +28,25 @@ class ControlHandlers(BrokerBase):
     """LeaderAndIsr, StopReplica, UpdateMetadata; AlterIsr and ControlledShutdown."""
 
     def on_leader_and_isr_request(
-        self, request: LeaderAndIsrRequest, _delivery: Delivery
-    ) -> LeaderAndIsrResponse:
-        return self.replica_manager.become_leader_or_follower(request)
+        self, request: LeaderAndIsrRequest, delivery: Delivery
+    ) -> LeaderAndIsrResponse | None:
+        """Take the roles; a topic's configuration is read first where it is not known yet.
+
+        Kafka reads it when it creates the log. The controller sends nothing more to this broker
+        before the answer, so the order of its requests is kept.
+        """
+        topics = dict.fromkeys(state.topic for state in request.partition_states)
+        unknown = [topic for topic in topics if not self.dynamic_config.knows(topic)]
+        if not unknown:
+            return self.replica_manager.become_leader_or_follower(request)
+        self.start_task(self._become_with_configs(request, delivery, unknown))
+        return None
+
+    async def _become_with_configs(
+        self, request: LeaderAndIsrRequest, delivery: Delivery, topics: list[str]
+    ) -> None:
+        await self.dynamic_config.fetch(topics)
+        self.reply(delivery, self.replica_manager.become_leader_or_follower(request))
 
     def on_stop_replica_request(
         self, request: StopReplicaRequest, _delivery: Delivery
@@ -40,7 +56,10 @@ class ControlHandlers(BrokerBase):
     def on_update_metadata_request(
         self, request: UpdateMetadataRequest, _delivery: Delivery
     ) -> UpdateMetadataResponse:
-        response, _deleted = self.replica_manager.update_metadata(request)
+        response, deleted = self.replica_manager.update_metadata(request)
+        for topic in dict.fromkeys(partition.topic for partition in deleted):
+            if not self.metadata_cache.contains_topic(topic):
+                self.dynamic_config.forget(topic)
         self.waiters.examine()
         return response
 

@@ -122,14 +122,17 @@ class Network:
             runtime.enqueue(delivery, 0)
             return
         link = (source, target)
-        if link in self._cut:
+        if self._cut and link in self._cut:
             self._drop(delivery, "partitioned")
             return
-        loss = self._link_loss.get(link, self._loss)
-        if loss and runtime.rng.random() < loss:
-            self._drop(delivery, "lost")
-            return
-        model = self._link_models.get(link, self._model)
+        if self._loss or self._link_loss:
+            loss = self._link_loss.get(link, self._loss)
+            if loss and runtime.rng.random() < loss:
+                self._drop(delivery, "lost")
+                return
+        model = self._model
+        if self._link_models:
+            model = self._link_models.get(link, model)
         now = runtime.now_us()
         arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
         free_at = self._link_free_at.get(link, self._free_at_least)

@@ -7,6 +7,7 @@ is (time, sequence) without a heap operation for messages without delay.
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -16,6 +17,9 @@ from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 
 if TYPE_CHECKING:
     from .node import Delivery, Node
+
+_GC_THRESHOLD = 50_000
+"""Allocations between two collections while events run."""
 
 
 class VirtualTimer:
@@ -98,6 +102,18 @@ class VirtualRuntime(LoopRuntime):
         Gives the number of events run. Without events left before ``limit_us`` the clock moves
         to the limit.
         """
+        # A large cluster is millions of small objects that live long: with Python's default
+        # thresholds the collector walks them again and again.
+        thresholds = gc.get_threshold()
+        gc.set_threshold(max(thresholds[0], _GC_THRESHOLD), *thresholds[1:])
+        try:
+            return self._run(limit_us, max_events, until)
+        finally:
+            gc.set_threshold(*thresholds)
+
+    def _run(
+        self, limit_us: int | None, max_events: int | None, until: Callable[[], object] | None
+    ) -> int:
         heap, ready = self._heap, self._ready
         arrive = self.network.arrive
         count = 0

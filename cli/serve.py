@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
 app = typer.Typer(add_completion=False)
-console = Console()
 
 
 def _topic(text: str) -> tuple[str, dict[str, int]]:
@@ -90,13 +88,14 @@ def command(
                 server = ControlServer(cluster, control_port)
                 stack.callback(server.close)
                 facts["control_url"] = server.url
+            if ready_file is not None:
+                _write_ready(ready_file, facts)
+                stack.callback(ready_file.unlink, missing_ok=True)
         except (FakeKafkaError, OSError) as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(2) from None
-        if ready_file is not None:
-            _write_ready(ready_file, facts)
-            stack.callback(ready_file.unlink, missing_ok=True)
-        console.print(f"bootstrap.servers={facts['bootstrap_servers']}", highlight=False)
         if facts["control_url"]:
-            console.print(f"control API at {facts['control_url']}", highlight=False)
+            print(f"control API at {facts['control_url']}", flush=True)
+        # Whole lines, whatever the width of the terminal: scripts read them.
+        print(f"bootstrap.servers={facts['bootstrap_servers']}", flush=True)
         stopping.wait()

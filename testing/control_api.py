@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 _JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
 
 
 @dataclass(frozen=True)
@@ -265,6 +273,15 @@ def openapi() -> dict[str, Any]:
     }
 
 
+def _is_a(value: Any, kind: str) -> bool:
+    """Whether a JSON value has a type of the table; null counts as any, as not given."""
+    if value is None:
+        return True
+    if isinstance(value, bool):
+        return kind == "bool"
+    return isinstance(value, _PYTHON_TYPES[kind])
+
+
 def dispatch(cluster: Cluster, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
     """(HTTP status, JSON value) of one call."""
     path = path.rstrip("/") or "/"
@@ -280,6 +297,10 @@ def dispatch(cluster: Cluster, method: str, path: str, body: dict[str, Any]) -> 
         if unknown or missing:
             wrong = f"unknown {unknown}" if unknown else f"missing {missing}"
             return 400, {"error": f"{method} {operation.path}: {wrong}; fields are {known}"}
+        for name, kind, _ in operation.parameters:
+            if not _is_a(body.get(name), kind):
+                wrong = f"{name} must be {_JSON_TYPES.get(kind, kind)}, not {body[name]!r}"
+                return 400, {"error": f"{method} {operation.path}: {wrong}"}
         try:
             return 200, operation.run(cluster, {**body, **found})
         except KafkaError as error:
