@@ -40,6 +40,8 @@ class ConsumerSettings:
     isolation_level: int = READ_UNCOMMITTED
     auto_offset_reset: str = "earliest"
     request_timeout_ms: int = 30000
+    sends_leader_epoch: bool = True
+    """Fetch requests carry an epoch for fencing since KIP-320; False with older brokers."""
 
 
 class SimulatedConsumer(SimulatedClient):
@@ -88,7 +90,7 @@ class SimulatedConsumer(SimulatedClient):
                         position,
                         -1,
                         self.settings.max_partition_fetch_bytes,
-                        leader[1],
+                        leader[1] if self.settings.sends_leader_epoch else -1,
                     )
                 )
         for leader_id, partitions in by_leader.items():

@@ -24,6 +24,9 @@ for first in range(0, topics, 500):
 created, created_virtual = time.perf_counter(), simulation.now_ms
 memory = rss() - before
 simulation.controller.resign()
+manager = simulation.controller._require().event_manager
+simulation.run_until(lambda: manager.current is None and not manager.queued_events(),
+                     3_600_000, every_ms=1)
 failed_over, over_virtual = time.perf_counter(), simulation.now_ms
 controller = simulation.controller.id
 leaving = next(b for b in simulation.broker_ids if b != controller)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -64,6 +65,8 @@ def run(
     from ..spark_bench.suite import run_suite
 
     try:
+        if out is not None and importlib.util.find_spec("pyarrow") is None:
+            raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'")
         with _Progress(suite, quiet=as_json) as progress:
             batch = run_suite(
                 suite,
@@ -92,7 +95,8 @@ def run(
             + (f"; tables in {out}" if out is not None else "")
         )
         for bad in [row for row in batch.rows if row["status"] != "ok"][:5]:
-            console.print(f"seed {bad['seed']}: {bad['problems']}\n    {bad['reproduce']}")
+            text = f"seed {bad['seed']}: {bad['problems']}\n    {bad['reproduce']}"
+            console.print(text, markup=False, soft_wrap=True)
     raise typer.Exit(0 if batch.ok == batch.runs else 1)
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperGroup
 
 COMMANDS: dict[str, str] = {
-    "demo": "A minute's tour: a client, a killed leader, nothing lost, a report, a trace.",
+    "demo": "A minute's tour: a client, a killed leader, nothing lost, a batch of simulations.",
     "serve": "Run a cluster for clients in any language.",
     "run": "Run a scenario in virtual time and record it.",
-    "trace": "Look into a recorded run: show, grep, at, why, watch, diff, verify, export.",
+    "trace": "Look into a recorded run: show, grep, at, why, watch, diff, verify, story.",
     "bench": "Batches of simulated clusters: list them, run them.",
     "questions": "The nine questions on leader election, each answered by running it.",
 }

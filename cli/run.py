@@ -46,7 +46,11 @@ def command(
     from ..tracing.recorder import Recorder
 
     try:
+        if output is not None and not output.absolute().parent.is_dir():
+            raise UsageError(f"{output}: there is no directory {output.absolute().parent}")
         spec = load_scenario(scenario, _parameters(settings))
+        if output is not None and (output.is_dir() or not output.parent.is_dir()):
+            raise UsageError(f"cannot record to {output}: its directory must exist")
         recorder = Recorder()
         run = ScenarioRun(spec, seed, recorder)
     except UsageError as error:
@@ -54,7 +58,11 @@ def command(
         raise typer.Exit(2) from None
     result = run.run()
     if output is not None:
-        recorder.save(output, header_of(run))
+        try:
+            recorder.save(output, header_of(run))
+        except OSError as error:
+            typer.echo(f"error: {output}: cannot be written: {error.strerror}", err=True)
+            raise typer.Exit(2) from None
     if as_json:
         typer.echo(
             json.dumps(

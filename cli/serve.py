@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 app = typer.Typer(add_completion=False)
+_PORT_MAX = 65535
 
 
 def _topic(text: str) -> tuple[str, dict[str, int]]:
@@ -36,7 +37,15 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _ports(first: int | None, brokers: int) -> list[int] | None:
-    return None if not first else [first + number for number in range(brokers)]
+    from ..protocol.errors import UsageError
+
+    if not first:
+        return None
+    ports = [first + number for number in range(brokers)]
+    for port in ports:
+        if not 0 < port <= _PORT_MAX:
+            raise UsageError(f"port {port} is not between 1 and {_PORT_MAX}")
+    return ports
 
 
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:

@@ -34,12 +34,22 @@ def _string(text: str) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
+def _read(form: str, data: bytes, at: int) -> tuple[int, ...]:
+    try:
+        return struct.unpack_from(form, data, at)
+    except struct.error:
+        raise ClientError(f"a record of {len(data)} bytes ends too early, at byte {at}") from None
+
+
 def _read_string(data: bytes, at: int) -> tuple[str, int]:
-    (length,) = struct.unpack_from(">h", data, at)
+    (length,) = _read(">h", data, at)
     end = at + 2 + length
     if length < 0 or end > len(data):
         raise ClientError(f"a string of {length} bytes does not fit at byte {at}")
-    return data[at + 2 : end].decode(), end
+    try:
+        return data[at + 2 : end].decode(), end
+    except UnicodeDecodeError as error:
+        raise ClientError(f"the string at byte {at} is no UTF-8: {error.reason}") from None
 
 
 def encode_key(key: OffsetKey) -> bytes:
@@ -66,28 +76,28 @@ def decode_key(data: bytes) -> OffsetKey | None:
 
     Raises ``ClientError`` for anything else.
     """
-    (version,) = struct.unpack_from(">h", data)
+    (version,) = _read(">h", data, 0)
     if version == _GROUP_KEY_VERSION:
         return None
     if version not in _OFFSET_KEY_VERSIONS:
         raise ClientError(f"key version {version} of {OFFSETS_TOPIC} is unknown")
     group_id, at = _read_string(data, 2)
     topic, at = _read_string(data, at)
-    (partition,) = struct.unpack_from(">i", data, at)
+    (partition,) = _read(">i", data, at)
     return OffsetKey(group_id, topic, partition)
 
 
 def decode_value(data: bytes) -> OffsetValue:
     """A committed offset of any value version."""
-    (version,) = struct.unpack_from(">h", data)
+    (version,) = _read(">h", data, 0)
     if version == 3:
-        offset, leader_epoch = struct.unpack_from(">qi", data, 2)
+        offset, leader_epoch = _read(">qi", data, 2)
         metadata, at = _read_string(data, 14)
-        (timestamp,) = struct.unpack_from(">q", data, at)
+        (timestamp,) = _read(">q", data, at)
         return OffsetValue(offset, leader_epoch, metadata, timestamp)
     if version not in (0, 1, 2):
         raise ClientError(f"value version {version} of {OFFSETS_TOPIC} is unknown")
-    (offset,) = struct.unpack_from(">q", data, 2)
+    (offset,) = _read(">q", data, 2)
     metadata, at = _read_string(data, 10)
-    (timestamp,) = struct.unpack_from(">q", data, at)
+    (timestamp,) = _read(">q", data, at)
     return OffsetValue(offset, -1, metadata, timestamp)

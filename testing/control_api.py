@@ -311,9 +311,15 @@ def dispatch(cluster: Cluster, method: str, path: str, body: dict[str, Any]) -> 
 
 
 class ControlServer:
-    """Serves the control API of a cluster on 127.0.0.1 in threads of its own."""
+    """Serves the control API of a cluster on 127.0.0.1 in threads of its own.
+
+    Raises ``UsageError`` for a number that is no port and ``OSError`` for a port in use.
+    """
 
     def __init__(self, cluster: Cluster, port: int = 0) -> None:
+        if not 0 <= port <= 65535:
+            raise UsageError(f"the control port must be between 0 and 65535, not {port}")
+
         class Handler(BaseHTTPRequestHandler):
             def _answer(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -338,10 +344,15 @@ class ControlServer:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 """The caller sees the answers; a log of them would only be noise."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        try:
+            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        except OSError as error:
+            raise OSError(error.errno, f"control port {port}: {error.strerror}") from None
         self._server.daemon_threads = True
         self._thread = threading.Thread(
-            target=self._server.serve_forever, name="fakekafka-control", daemon=True
+            target=lambda: self._server.serve_forever(poll_interval=0.05),
+            name="fakekafka-control",
+            daemon=True,
         )
         self._thread.start()
 

@@ -59,7 +59,7 @@ class ScenarioRun:
         )
         self.result = ScenarioResult(spec.name, self.seed)
         self.workloads: list[Workload] = []
-        self._begun_ms = 0.0
+        self._begun_us = 0
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._waiting: list[tuple[FaultSpec, float]] = []
 
@@ -100,7 +100,7 @@ class ScenarioRun:
                 simulation.network.latency(**link.latency.arguments(), **ends)
             if link.loss is not None:
                 simulation.network.drop(link.loss, **ends)
-        self._begun_ms = simulation.now_ms
+        self._begun_us = simulation.runtime.now_us()
         for workload in spec.workloads:
             self._schedule_workload(workload)
         for fault in spec.faults:
@@ -129,7 +129,7 @@ class ScenarioRun:
     @property
     def elapsed_ms(self) -> float:
         """Virtual milliseconds since the scenario's own zero."""
-        return self.simulation.now_ms - self._begun_ms
+        return (self.simulation.runtime.now_us() - self._begun_us) / 1000
 
     def _main(self) -> None:
         stop = self.spec.stop
@@ -154,7 +154,9 @@ class ScenarioRun:
     def _run_to(self, until_ms: float) -> None:
         """Run up to a time, or until a condition that is watched comes true."""
         simulation = self.simulation
-        span_ms = max(until_ms - self.elapsed_ms, 0.0)
+        # Whole microseconds, at least one: a rest of less would never move the clock.
+        elapsed_us = simulation.runtime.now_us() - self._begun_us
+        span_ms = max(_whole_us(until_ms) - elapsed_us, 1) / 1000
         if not self._waiting and self.spec.stop.when is None:
             simulation.run_for(span_ms)
             return
@@ -335,6 +337,12 @@ class ScenarioRun:
             fault.action == "power_off" or fault.arguments.get("election") == "unclean"
             for fault in self.spec.faults
         )
+
+
+def _whole_us(time_ms: float) -> int:
+    """The first whole microsecond that is not before a time in milliseconds."""
+    time_us = round(time_ms * 1000)
+    return time_us if time_us / 1000 >= time_ms else time_us + 1
 
 
 def header_of(run: ScenarioRun) -> dict[str, Any]:

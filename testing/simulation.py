@@ -207,6 +207,7 @@ class Simulation(ClusterBase):
         **settings: Any,
     ) -> SimulatedConsumer:
         """A modelled consumer of these partitions; settings are those of ``ConsumerSettings``."""
+        settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
         chosen = _settings(ConsumerSettings, settings)
         consumer: SimulatedConsumer = self._client(SimulatedConsumer, name, "consumer", chosen)
         consumer.assign(TopicPartition(topic, partition) for topic, partition in partitions)

@@ -1,4 +1,4 @@
-"""Every ```python block of the documents runs, in the order of its page.
+"""Every ```python block of the documents runs, in the order of its page; so do the examples.
 
 The blocks of a page share one fresh interpreter, as a reader who types them in would. A block that
 defines tests is given to pytest instead. A block followed by an ```output block must print exactly
@@ -7,16 +7,18 @@ that. A block may be left out only with a reason in its first line: ``# doc: ski
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ENABLED = False
+ENABLED = True
 """Whether the real pages are run."""
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
@@ -116,6 +118,32 @@ if ENABLED:
         """What the documents show is what happens."""
         name = page.relative_to(ROOT).as_posix()
         run_page(name, page.read_text(encoding="utf-8"), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_an_example_runs(name: str, tmp_path: Path) -> None:
+    """The examples end well, and leave nothing outside the folder they are run in."""
+    _run([sys.executable, str(ROOT / "examples" / name)], tmp_path)
+
+
+@pytest.mark.slow
+def test_the_picture_is_drawn_from_a_run() -> None:
+    """A lane per broker, a leader before and after, and a gap as long as the session at least."""
+    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "draw_failover.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["draw"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    facts = module.observe()
+    begin_ms, end_ms = module.gap(facts)
+    assert end_ms - begin_ms > module.SESSION_TIMEOUT_MS * 2 / 3
+    assert sum(role == "leader" for seen in facts.roles.values() for _, role in seen) == 2
+    picture = ElementTree.fromstring(module.draw(facts))
+    texts = [element.text for element in picture.iter() if element.tag.endswith("text")]
+    assert {"broker 1", "broker 2", "broker 3"} <= set(texts)
+    assert 0 <= facts.high_watermark[-1][1] - len(facts.acknowledged) <= 1
 
 
 def test_every_block_of_the_documents_is_python(texts: dict[str, str]) -> None:

@@ -41,9 +41,7 @@ def test_runs_differ_by_their_seeds_and_report_progress(
     assert len({row["fingerprint"] for row in batch.rows}) == RUNS
     assert batch.ok == RUNS
     heard: list[tuple[int, int]] = []
-    run_suite(
-        "failover", runs=1, engine="serial", progress=lambda *at: heard.append(at), **SHAPE
-    )
+    run_suite("failover", runs=1, engine="serial", progress=lambda *at: heard.append(at), **SHAPE)
     assert heard == [(1, 1)]
 
 
@@ -121,9 +119,7 @@ def test_spark_gives_what_one_process_gives_with_one_task_a_run(
     assert mine.equals(parquet.read_table(serial[1] / "histograms" / "histograms.parquet"))
 
 
-def test_without_java_the_reason_is_given(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_java_the_reason_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     assert "install a Java 17 runtime or set JAVA_HOME" in (java_problem() or "")
     assert choose_engine()[0] == "process"

@@ -118,9 +118,7 @@ def test_the_shared_cluster_takes_no_other_shape(suite: pytest.Pytester) -> None
 
 
 @pytest.mark.parametrize("fixture", ["kafka_cluster", "shared_kafka_cluster", "kafka_simulation"])
-def test_positional_arguments_of_the_mark_are_refused(
-    suite: pytest.Pytester, fixture: str
-) -> None:
+def test_positional_arguments_of_the_mark_are_refused(suite: pytest.Pytester, fixture: str) -> None:
     result = run(
         suite,
         f"""

@@ -1,0 +1,173 @@
+"""``fakekafka serve`` as users run it: a process that says where it is, and ends on a signal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SERVE = [sys.executable, "-m", "fakekafka.cli.main", "serve"]
+WAIT_S = 30
+
+
+@contextlib.contextmanager
+def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [*SERVE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def ready(path: Path, process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What the ready file says, once it is there."""
+    deadline = time.monotonic() + WAIT_S
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "no ready file"
+        time.sleep(0.02)
+    facts: dict[str, Any] = json.loads(path.read_text())
+    return facts
+
+
+def control(facts: dict[str, Any], path: str) -> Any:
+    with urllib.request.urlopen(facts["control_url"] + path, timeout=10) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_where_it_is_serves_and_ends_cleanly(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """The ready file is there while it serves and gone afterwards; a signal is status 0."""
+    path = tmp_path / "ready.json"
+    options = ["--ready-file", str(path), "--control-port", "0", "--brokers", "5"]
+    topics = ["--topic", "orders:3:2", "--topic", "audit", "--config", "log.retention.ms=5000"]
+    with serving(*options, *topics) as process:
+        facts = ready(path, process)
+        assert facts["pid"] == process.pid
+        assert control(facts, "/topics") == ["audit", "orders"]
+        assert len(control(facts, "/topics/orders/2")["replicas"]) == 2
+        assert len(control(facts, "/brokers")) == 5
+        servers = facts["bootstrap_servers"].split(",")
+        assert len(servers) == 5
+        host, _, port = servers[0].partition(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, errors
+    assert errors == ""
+    assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
+    assert output.splitlines() == [
+        f"control API at {facts['control_url']}",
+        f"bootstrap.servers={facts['bootstrap_servers']}",
+    ]
+    with pytest.raises(OSError):  # noqa: PT011 - refused or reset, as the system likes
+        socket.create_connection((host, int(port)), timeout=5)
+
+
+@pytest.mark.slow
+def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
+    from confluent_kafka.admin import AdminClient
+
+    path = tmp_path / "ready.json"
+    with serving("--ready-file", str(path), "--brokers", "1", "--topic", "orders:2") as process:
+        facts = ready(path, process)
+        assert facts["control_url"] is None
+        admin = AdminClient({"bootstrap.servers": facts["bootstrap_servers"]})
+        topics = admin.list_topics(timeout=10).topics
+        assert len(topics["orders"].partitions) == 2
+        process.terminate()
+        assert process.wait(WAIT_S) == 0
+
+
+@pytest.mark.slow
+def test_logs_stay_in_the_data_directory(tmp_path: Path) -> None:
+    path, data = tmp_path / "ready.json", tmp_path / "data"
+    options = ["--ready-file", str(path), "--brokers", "1", "--data-dir", str(data)]
+    with serving(*options, "--topic", "orders") as process:
+        ready(path, process)
+        process.terminate()
+        assert process.wait(WAIT_S) == 0
+    assert [found.name for found in data.rglob("orders-0")] == ["orders-0"]
+
+
+@pytest.mark.slow
+def test_ports_follow_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "ready.json"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with serving("--ready-file", str(path), "--brokers", "1", "--port", str(port)) as process:
+        assert ready(path, process)["bootstrap_servers"] == f"127.0.0.1:{port}"
+        process.terminate()
+        assert process.wait(WAIT_S) == 0
+
+
+def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Standard error of a command line that ends with status 2 before it serves anything."""
+    from fakekafka.cli.main import main
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(["serve", *arguments])
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--brokers", "0"], "a cluster needs at least one broker, not 0"),
+        (["--brokers", "many"], "--brokers"),
+        (["--zookeepers", "0"], "at least one ZooKeeper server"),
+        (["--kafka-version", "4.0"], "kafka_version '4.0' is not emulated"),
+        (["--config", "log.retention.ms"], "--config takes name=value, not 'log.retention.ms'"),
+        (["--config", "no.such.name=1"], "no.such.name"),
+        (["--config", "log.retention.ms=soon"], "log.retention.ms"),
+        (["--topic", ":3"], "--topic takes NAME[:PARTITIONS[:REPLICAS]], not ':3'"),
+        (["--topic", "a:b"], "not 'a:b'"),
+        (["--topic", "a:1:1:1"], "not 'a:1:1:1'"),
+        (["--brokers", "1", "--topic", "a:1:2"], "INVALID_REPLICATION_FACTOR"),
+        (["--brokers", "1", "--ready-file", "/nonexistent/x/ready"], "/nonexistent/x/ready"),
+        (["--brokers", "2", "--port", "65535"], "65536"),
+        (["--port", "-5"], "port -5 is not between 1 and 65535"),
+        (["--brokers", "1", "--control-port", "70000"], "70000"),
+        (["--no-such-option"], "No such option"),
+    ],
+)
+def test_bad_options_end_with_status_2_and_a_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refused(*arguments, capsys=capsys)
+
+
+def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert port in refused("--brokers", "1", "--port", port, capsys=capsys)
+        assert port in refused("--brokers", "1", "--control-port", port, capsys=capsys)
