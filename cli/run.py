@@ -93,4 +93,4 @@ def _print(result: Any, output: Path | None) -> None:
     for problem in result.problems:
         console.print(f"  [red]{problem}[/red]", highlight=False)
     if output is not None:
-        console.print(f"  recorded: fakekafka trace show {output}", highlight=False)
+        console.print(f"  recorded: fakekafka trace show {output}", highlight=False, soft_wrap=True)

@@ -71,7 +71,8 @@ def choose_engine() -> tuple[str, str]:
 def open_engine(name: str, workers: int | None = None) -> Iterator[Engine]:
     """An engine ready to run, closed afterwards.
 
-    Raises ``UsageError`` for an unknown name, fewer than one worker, or for Spark where it cannot start.
+    Raises ``UsageError`` for an unknown name, fewer than one worker, or for Spark where it cannot
+    start.
     """
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, not {workers}")

@@ -75,12 +75,12 @@ class FailoverParameters:
     def _check_values(self) -> None:
         """Raise ``UsageError`` for a value of another type, too small, or not finite."""
         for field in fields(self):
-            value = getattr(self, field.name)
-            kinds = {"int": (int,), "float": (int, float), "str": (str,)}[str(field.type)]
+            value: Any = getattr(self, field.name)
+            kinds: Any = {"int": (int,), "float": (int, float), "str": (str,)}[str(field.type)]
             if not isinstance(value, kinds) or isinstance(value, bool):
                 raise UsageError(f"{field.name} must be {field.type}, not {value!r}")
             least = _LEAST.get(field.name, 1)
-            if field.type == "int" and value < least:
+            if isinstance(value, int) and field.type == "int" and value < least:
                 raise UsageError(f"{field.name} must be at least {least}, not {value}")
         if not 0 < self.latency_median_ms < math.inf:
             raise UsageError(f"latency_median_ms must be above 0, not {self.latency_median_ms}")

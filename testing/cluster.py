@@ -36,7 +36,8 @@ class Cluster(ClusterBase):
 
     ``config`` takes Kafka's own names, over test-friendly defaults (``testing.defaults``);
     ``topics`` maps names to partition counts or to keyword arguments of ``create_topic``;
-    ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers; ``data_dir`` keeps the logs on the real disk;
+    ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers;
+    ``data_dir`` keeps the logs on the real disk;
     ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to.
 
     Raises ``UsageError`` for arguments that make no sense and ``OSError`` for a port in use.

@@ -147,7 +147,8 @@ def test_without_leadership_it_is_not_the_coordinator(desk: Desk) -> None:
 
 def test_other_topics_do_not_make_a_coordinator() -> None:
     desk = Desk()
-    desk.manager.leadership_changed([SimpleNamespace(topic_partition=ORDERS, log=None)], [])  # type: ignore[list-item]
+    orders: Any = SimpleNamespace(topic_partition=ORDERS, log=None)
+    desk.manager.leadership_changed([orders], [])
     assert desk.manager.fetch(OffsetFetchRequest("g", None)).error == ErrorCode.NOT_COORDINATOR
 
 

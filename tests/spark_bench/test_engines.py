@@ -123,9 +123,11 @@ def test_without_java_the_reason_is_given(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     assert "install a Java 17 runtime or set JAVA_HOME" in (java_problem() or "")
     assert choose_engine()[0] == "process"
-    with pytest.raises(UsageError, match="the spark engine cannot start: there is no Java"):
-        with open_engine("spark"):
-            pass
+    with (
+        pytest.raises(UsageError, match="the spark engine cannot start: there is no Java"),
+        open_engine("spark"),
+    ):
+        pass
 
 
 def test_with_java_spark_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +137,8 @@ def test_with_java_spark_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("workers", [0, -1])
 def test_fewer_than_one_worker_is_refused(workers: int) -> None:
-    with pytest.raises(UsageError, match=f"workers must be at least 1, not {workers}"):
-        with open_engine("process", workers):
-            pass
+    with (
+        pytest.raises(UsageError, match=f"workers must be at least 1, not {workers}"),
+        open_engine("process", workers),
+    ):
+        pass
