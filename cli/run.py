@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,14 @@ def command(
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
     """Run a scenario; exit status 1 when an expectation or a promise is broken."""
+    # What controllers log belongs to the scenario: it is in the trace, not on the terminal.
+    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
     from ..protocol.errors import UsageError
     from ..testing.scenario_file import load_scenario
     from ..testing.scenarios import ScenarioRun, header_of
     from ..tracing.recorder import Recorder
 
     try:
-        if output is not None and not output.absolute().parent.is_dir():
-            raise UsageError(f"{output}: there is no directory {output.absolute().parent}")
         spec = load_scenario(scenario, _parameters(settings))
         if output is not None and (output.is_dir() or not output.parent.is_dir()):
             raise UsageError(f"cannot record to {output}: its directory must exist")

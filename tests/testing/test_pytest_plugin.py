@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+# Imported here, because pytester forgets what is first imported while one of its suites runs.
+from fakekafka import Cluster, Simulation  # noqa: F401
+from fakekafka.cli import trace as _trace  # noqa: F401
+from fakekafka.cli.main import main
+
 PLUGIN = ("-p", "fakekafka.testing.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:randomly")
 
 
@@ -174,8 +179,6 @@ def test_simulated(kafka_simulation):
 def test_a_failed_test_keeps_its_trace_and_says_how_to_open_it(
     suite: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fakekafka.cli.main import main
-
     result = run(suite, SIMULATED)
     result.assert_outcomes(failed=1)
     (trace,) = (suite.path / ".fakekafka-traces").iterdir()
