@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .runtime import LoopRuntime, Process
 
@@ -163,6 +163,3 @@ class LiveRuntime(LoopRuntime):
 
         self.thread.call(halt)
         self.thread.stop()
-
-    def wait(self, future: concurrent.futures.Future[Any], timeout_s: float | None) -> Any:
-        return future.result(timeout_s)

@@ -102,9 +102,5 @@ class SimulatedClient(Node):
                     self.leaders[key] = (partition.leader, partition.leader_epoch)
         return incomplete
 
-    def forget_leader(self, topic_partition: TopicPartition) -> None:
-        """The broker asked does not lead it: find out who does."""
-        self.refresh_metadata()
-
     def on_metadata(self) -> None:
         """New metadata is there."""

@@ -43,15 +43,6 @@ def _top_error(response: Any) -> ErrorCode:
     return ErrorCode.NONE
 
 
-class _NoTopics:
-    """What a controller knows while there is none."""
-
-    all_topics: tuple[str, ...] = ()
-
-
-_NO_TOPICS = _NoTopics()
-
-
 class AdminOperations(ClusterParts):
     """Mixed into ``Cluster`` and ``Simulation``. Refusals raise ``KafkaError``."""
 
@@ -124,13 +115,17 @@ class AdminOperations(ClusterParts):
         """Delete a topic and wait until no living broker knows it."""
         _check_topics(self._ask(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
         self._wait_everywhere(lambda broker: not broker.metadata_cache.contains_topic(name))
-        # With a broker down the deletion stays suspended; else its znodes go a moment later.
-        self.wait_until(
-            lambda: (
-                not all(process.is_alive for process in self.processes.values())
-                or name not in getattr(self.controller._active(), "context", _NO_TOPICS).all_topics
-            )
-        )
+        self.wait_until(lambda: self._deletion_ended(name))
+
+    def _deletion_ended(self, topic: str) -> bool:
+        """Whether a topic that no broker knows any more has gone, or its deletion is suspended.
+
+        With a broker down it stays suspended; else its znodes go a moment after the metadata.
+        """
+        if not all(process.is_alive for process in self.processes.values()):
+            return True
+        controller = self.controller._active()
+        return controller is None or topic not in controller.context.all_topics
 
     def create_partitions(
         self,
