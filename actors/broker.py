@@ -7,12 +7,11 @@ is bound and the controller may already send, but nothing is processed (control_
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..coordinators.offset_manager import OffsetManager
-from ..protocol.awaiting import Cancelled, Pending
+from ..protocol.awaiting import Cancelled, Pending, RequestTimeout
 from ..protocol.control import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -25,13 +24,13 @@ from ..replication.replica_manager import ReplicaManager
 from ..statemachines.admin_manager import AdminManager
 from ..statemachines.broker_registration import BrokerRegistration
 from ..statemachines.dynamic_config import DynamicConfigManager
+from ..zkfake.messages import ZooKeeperError
 from .broker_admin import AdminHandlers
 from .broker_apis import DataHandlers
 from .broker_control import ControlHandlers
 from .broker_groups import GroupHandlers
 from .channels import broker_name, sleep
 from .isr_channels import make_isr_updater
-from .node import Delivery
 from .producer_ids import ProducerIds
 from .replica_fetcher import ReplicaFetcherActor
 from .waiting import MetadataWaiters
@@ -76,7 +75,6 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self.producer_ids = ProducerIds(self.broker_id, self.zk)
         self._exited = exited
         self._halted = halted
-        self._early: deque[Delivery] = deque()
         self._shutdown: Pending[bool] | None = None
         self._build()
 
@@ -132,7 +130,10 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
 
     def on_start(self) -> None:
         self.set_state("starting")
-        self.start_task(self._start())
+        # Whatever comes before the broker runs waits in the backlog of this task.
+        self._busy = self.start_task(self._start())
+        if self._busy.done:
+            self._busy = None
 
     def set_state(self, state: str) -> None:
         self.state = state
@@ -143,31 +144,69 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     async def _start(self) -> None:
         """Kafka's ``KafkaServer.startup`` in its order (control_plane 8.0)."""
         try:
-            self.controller_node.zk_client.start()
-            await self.controller_node.zk_client.wait_until_connected()
+            await self._connect_to_zookeeper()
             await self.zk.create_top_level_paths()
             self.metadata_cache.cluster_id = await self.zk.create_or_get_cluster_id(
                 self.spec.cluster_id
             )
             await self.dynamic_config.load()
-            self.spec.disk.start()
-            self.replica_manager.startup()
+            self._start_disk()
             await self._register()
             await self.controller.startup()
             await self.dynamic_config.startup()
         except Cancelled:
             raise
         except FakeKafkaError as error:
-            self.running.set_exception(error)
             self.runtime.note("note", self.name, f"start failed: {error}")
-            self._exited()
+            self.replica_manager.shutdown(checkpoint=False)
+            self.spec.disk.kill()
+            await self.controller_node.zk_client.close()
+            self.running.set_exception(error)
+            self.runtime.call_later(None, 0, self._exited)
             return
         self.set_state("running")
-        self.spec.listener.serve()
+        self.start_task(self._serve())
         self.running.set_result(None)
-        early, self._early = self._early, deque()
-        for delivery in early:
-            self.receive(delivery)
+        self._busy = None
+        self._handle_backlog()
+
+    async def _serve(self) -> None:
+        """Let clients in when the controller has told this broker of every topic there is.
+
+        Kafka lets them in a moment earlier. Who comes in that moment is told that its topics do
+        not exist, upon which librdkafka fails records and resends others under a new epoch.
+        """
+        topics = self.dynamic_config.topics
+        known = self.metadata_cache.contains_topic
+        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"]
+        await self.waiters.wait(lambda: all(map(known, topics)), patience_ms)
+        self.spec.listener.serve()
+
+    async def _connect_to_zookeeper(self) -> None:
+        """Raises ``RequestTimeout`` when no server takes the session in time."""
+        client = self.controller_node.zk_client
+        limit_ms = (
+            self.config["zookeeper.connection.timeout.ms"]
+            or self.config["zookeeper.session.timeout.ms"]
+        )
+        client.start()
+        patience = self.call_later_ms(limit_ms, client.close)
+        try:
+            await client.wait_until_connected()
+        except ZooKeeperError as error:
+            raise RequestTimeout(f"no ZooKeeper server answered within {limit_ms} ms") from error
+        patience.cancel()
+
+    def _start_disk(self) -> None:
+        """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when no log directory can be used."""
+        disk = self.spec.disk
+        disk.start()
+        if len(disk.offline_dirs) == len(disk.directories):
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"every log directory of {self.name} is offline: {', '.join(disk.directories)}",
+            )
+        self.replica_manager.startup()
 
     async def _register(self) -> None:
         """Register, again and again while the session of a killed predecessor lives.
@@ -188,12 +227,6 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
                 ):
                     raise
             await sleep(self, _REGISTRATION_RETRY_MS)
-
-    def _handle(self, delivery: Delivery) -> None:
-        if self.state == "starting":
-            self._early.append(delivery)
-        else:
-            super()._handle(delivery)
 
     def begin_shutdown(self) -> Pending[bool]:
         """Shut down in control; calling it again gives the same outcome."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..protocol.admin import CreateTopicsRequest
@@ -9,6 +11,7 @@ from ..protocol.data import (
     INTERNAL_CONTEXT,
     DeleteRecordsRequest,
     FetchRequest,
+    FetchResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
     ListOffsetsRequest,
@@ -22,6 +25,7 @@ from ..protocol.data import (
     RequestContext,
 )
 from ..protocol.errors import ErrorCode
+from ..replication.down_conversion import NEWEST_OLD_FETCH, down_converted
 from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
@@ -37,15 +41,22 @@ class DataHandlers(BrokerBase):
         self.replica_manager.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            lambda response: self.reply(delivery, response),
+            functools.partial(self.reply, delivery),
         )
 
     def on_fetch_request(self, request: FetchRequest, delivery: Delivery) -> None:
-        self.replica_manager.fetch_messages(
-            request,
-            delivery.context or INTERNAL_CONTEXT,
-            lambda response: self.reply(delivery, response),
-        )
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        respond: Callable[[FetchResponse], object] = functools.partial(self.reply, delivery)
+        if 0 <= context.api_version <= NEWEST_OLD_FETCH:
+            respond = functools.partial(self._answer_old_fetch, request, delivery)
+        self.replica_manager.fetch_messages(request, context, respond)
+
+    def _answer_old_fetch(
+        self, request: FetchRequest, delivery: Delivery, response: FetchResponse
+    ) -> None:
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        hosted = self.replica_manager.partition
+        self.reply(delivery, down_converted(request, response, context.api_version, hosted))
 
     def on_list_offsets_request(
         self, request: ListOffsetsRequest, delivery: Delivery
@@ -63,7 +74,7 @@ class DataHandlers(BrokerBase):
         self.replica_manager.delete_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            lambda response: self.reply(delivery, response),
+            functools.partial(self.reply, delivery),
         )
 
     async def on_init_producer_id_request(
@@ -73,7 +84,8 @@ class DataHandlers(BrokerBase):
         if request.transactional_id == "":
             return InitProducerIdResponse(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is not None:
-            return InitProducerIdResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            # As for FindCoordinator: there are no transactions, and retrying will not help.
+            return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return InitProducerIdResponse(ErrorCode.NONE, await self.producer_ids.next_id(), 0)
 
     def on_metadata_request(self, request: MetadataRequest, delivery: Delivery) -> MetadataResponse:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.errors import FakeKafkaError
+from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+from ..zkfake.messages import ZooKeeperError
 from .channels import broker_name
 from .node import Node
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..statemachines.controller import KafkaController
     from ..statemachines.dynamic_config import DynamicConfigManager
     from ..statemachines.kafka_zk_client import KafkaZkClient
+    from .node import Delivery
     from .producer_ids import ProducerIds
     from .waiting import MetadataWaiters
 
@@ -38,6 +40,13 @@ class BrokerBase(Node):
     offsets: OffsetManager
     producer_ids: ProducerIds
     waiters: MetadataWaiters
+
+    def _handler_failed(self, error: BaseException, delivery: Delivery) -> None:
+        """A session that ends under a request is no bug; Kafka too knows no better error."""
+        if isinstance(error, ZooKeeperError):
+            self.runtime.log(self.name, "warn", f"{type(delivery.message).__name__}: {error}")
+            error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        super()._handler_failed(error, delivery)
 
     def controller_broker_name(self) -> str | None:
         """Node of the broker believed to be the active controller."""

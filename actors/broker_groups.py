@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .node import Delivery
 
 GROUP = 0
+TRANSACTION = 1
 
 
 class GroupHandlers(BrokerBase):
@@ -36,15 +37,31 @@ class GroupHandlers(BrokerBase):
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         answers = []
         for key in request.keys:
-            if request.key_type != GROUP:
+            if request.key_type == GROUP:
+                answers.append(self._group_coordinator(key, context.listener))
+            elif request.key_type == TRANSACTION:
+                answers.append(self._no_transactions(key))
+            else:
                 answers.append(
                     Coordinator(
                         key, ErrorCode.INVALID_REQUEST, error_message="only groups are coordinated"
                     )
                 )
-            else:
-                answers.append(self._group_coordinator(key, context.listener))
         return FindCoordinatorResponse(tuple(answers))
+
+    def _no_transactions(self, transactional_id: str) -> Coordinator:
+        """Refuse for good: of what Kafka answers here, every client takes only this as final."""
+        self.runtime.log(
+            self.name,
+            "warn",
+            f"producer {transactional_id!r} wants transactions, which fakekafka does not have; "
+            "idempotent producers work, see docs/reference/limitations.md",
+        )
+        return Coordinator(
+            transactional_id,
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            error_message="transactions are not supported",
+        )
 
     def _group_coordinator(self, group_id: str, listener: str) -> Coordinator:
         cache = self.metadata_cache

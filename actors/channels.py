@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..protocol.awaiting import Cancelled, Signal, Task
 from ..protocol.errors import FakeKafkaError
 from ..protocol.values import BrokerInfo
+from ..statemachines.metrics import Histogram
 
 if TYPE_CHECKING:
     from .node import Node
@@ -34,8 +35,8 @@ class _Channel:
         self._queue: deque[tuple[Any, Callable[[Any], object] | None, int]] = deque()
         self._wake = Signal()
         self._closed = False
-        self.queue_times_ms = 0
-        self.sent = 0
+        self.queue_times = Histogram()
+        """Milliseconds that requests waited before they were first sent."""
         self._task = Task(self._run())
 
     def __len__(self) -> int:
@@ -53,8 +54,7 @@ class _Channel:
                 await self._wake.wait()
                 continue
             request, callback, queued_at_ms = self._queue.popleft()
-            self.queue_times_ms += node.now_ms() - queued_at_ms
-            self.sent += 1
+            self.queue_times.update(node.now_ms() - queued_at_ms)
             while not self._closed:
                 try:
                     response = await node.ask(destination, request, self._owner.request_timeout_ms)
@@ -112,8 +112,14 @@ class ControllerChannels:
         channel = self._channels.get(broker_id)
         return len(channel) if channel is not None else 0
 
+    def queue_times(self, broker_id: int) -> Histogram:
+        """How long requests for a broker waited; empty for an unknown one."""
+        channel = self._channels.get(broker_id)
+        return channel.queue_times if channel is not None else Histogram()
+
     @property
     def total_queue_size(self) -> int:
+        """Requests waiting, over all brokers; one under way to a broker does not count."""
         return sum(len(channel) for channel in self._channels.values())
 
     def sleep(self, delay_ms: float) -> Any:

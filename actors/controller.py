@@ -40,7 +40,8 @@ class ControllerActor(Node):
             config["zookeeper.max.in.flight.requests"],
         )
         self.zk = KafkaZkClient(self.zk_client, spec.behaviour)
-        self.channels = ControllerChannels(self, config["controller.socket.timeout.ms"])
+        self.zk.work = self._work
+        self.channels = ControllerChannels(self, config["request.timeout.ms"])
         self.controller = KafkaController(
             broker_id=spec.broker_id,
             host=self,
@@ -51,6 +52,7 @@ class ControllerActor(Node):
             channels=self.channels,
             broker_info=self._own_info,
             log=self._log,
+            work=self._work,
         )
 
     def _own_info(self) -> BrokerInfo:
@@ -60,6 +62,9 @@ class ControllerActor(Node):
 
     def _log(self, level: str, text: str) -> None:
         self.runtime.log(self.name, level, text)
+
+    def _work(self, kind: str, amount: int) -> None:
+        self.runtime.network.work(self.machine, kind, amount)
 
     def receive(self, delivery: Delivery) -> None:
         if delivery.is_reply or not self.zk_client.on_message(

@@ -44,12 +44,12 @@ class Uniform:
 
     def __init__(self, low_ms: float, high_ms: float) -> None:
         self._low = _microseconds("low_ms", low_ms)
-        self._span = _microseconds("high_ms", high_ms) - self._low
-        if self._span < 0:
+        self._values = _microseconds("high_ms", high_ms) - self._low + 1
+        if self._values < 1:
             raise UsageError(f"high_ms {high_ms} is below low_ms {low_ms}")
 
     def draw_us(self, rng: random.Random) -> int:
-        return self._low + int(rng.random() * (self._span + 1))
+        return self._low + int(rng.random() * self._values)
 
 
 class Lognormal:

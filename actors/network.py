@@ -15,6 +15,8 @@ from ..protocol.awaiting import Disconnected
 from .node import Delivery
 
 if TYPE_CHECKING:
+    import random
+
     from .latency import LatencyModel
     from .node import Node
     from .runtime import Runtime
@@ -36,6 +38,10 @@ Interceptor = Callable[[Delivery], bool]
 """Sees a request before it is handled; True takes it over (the interceptor answers or drops)."""
 
 
+def _no_delay(_rng: random.Random) -> int:
+    return 0
+
+
 class Network:
     """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
 
@@ -43,8 +49,10 @@ class Network:
         self._runtime = runtime
         self.nodes: dict[str, Node] = {}
         self.latency_us = 0  # delay of every link while ``_plain``
-        self._plain = True
+        self._plain = True  # constant latency and no rule
+        self._ruled = False  # some rule beside the model of all links
         self._model: LatencyModel | None = None
+        self._draw_us: Callable[[random.Random], int] = _no_delay
         self._link_models: dict[tuple[str, str], LatencyModel] = {}
         self._cut: dict[tuple[str, str], None] = {}
         self._loss = 0.0
@@ -87,7 +95,7 @@ class Network:
     ) -> None:
         target = self.nodes.get(destination)
         if target is None:
-            self._refuse(sender, destination, message, correlation)
+            self.refuse(sender, destination, message, correlation)
             return
         self.transmit(Delivery(sender, target, message, correlation, False, context))
 
@@ -98,29 +106,27 @@ class Network:
         """Put a delivery on its link."""
         runtime = self._runtime
         self.messages_sent += 1
-        delivery.message_id = self.messages_sent
         if runtime.recorder is not None:
-            runtime.recorder.event(
-                runtime.now_us(),
-                "send",
-                delivery.sender.name,
-                delivery.target.name,
-                delivery.message,
-                delivery.message_id,
-                runtime.cause,
+            delivery.message_id = self.messages_sent
+            self._trace(delivery, "send")
+        source, target = delivery.sender.machine, delivery.target.machine
+        if source == target:
+            runtime.enqueue(delivery, 0)
+        elif self._plain:
+            runtime.enqueue(delivery, self.latency_us)
+        elif not self._ruled:
+            # One latency model for all links, no other rule.
+            link = (source, target)
+            free_at = self._link_free_at.get(link, self._free_at_least)
+            self._link_free_at[link] = runtime.enqueue_not_before(
+                delivery, self._draw_us(runtime.rng), free_at
             )
-        if self._plain:
-            local = delivery.sender.machine == delivery.target.machine
-            runtime.enqueue(delivery, 0 if local else self.latency_us)
         else:
             self._transmit_by_rules(delivery)
 
     def _transmit_by_rules(self, delivery: Delivery) -> None:
         source, target = delivery.sender.machine, delivery.target.machine
         runtime = self._runtime
-        if source == target:
-            runtime.enqueue(delivery, 0)
-            return
         link = (source, target)
         if self._cut and link in self._cut:
             self._drop(delivery, "partitioned")
@@ -145,7 +151,10 @@ class Network:
             return
         runtime.enqueue(delivery, arrival - now)
 
-    def _refuse(self, sender: Any, destination: str, message: Any, correlation: int) -> None:
+    def work(self, machine: str, kind: str, amount: int) -> None:
+        """Something a process does beside sending; only a cost model takes time for it."""
+
+    def refuse(self, sender: Any, destination: str, message: Any, correlation: int) -> None:
         """Nobody listens there: a connection attempt is refused after the usual delay."""
         runtime = self._runtime
         if runtime.recorder is not None:
@@ -226,15 +235,12 @@ class Network:
 
     def _update_plain(self) -> None:
         was_plain = self._plain
-        self._plain = not (
-            self._cut
-            or self._loss
-            or self._link_loss
-            or self._hold_filters
-            or self._link_models
-            or (self._model is not None and self._model.constant_us is None)
-            or self._still_under_way()
+        has_rules = bool(
+            self._cut or self._loss or self._link_loss or self._hold_filters or self._link_models
         )
+        varies = self._model is not None and self._model.constant_us is None
+        self._plain = not (has_rules or varies or self._still_under_way())
+        self._ruled = has_rules or self._model is None
         if was_plain and not self._plain:
             self._link_free_at.clear()
 
@@ -254,6 +260,7 @@ class Network:
         if source is None or target is None:
             self._model = model
             self.latency_us = model.constant_us if model.constant_us is not None else 0
+            self._draw_us = model.draw_us
         else:
             self._link_models[source, target] = model
         self._update_plain()
@@ -292,15 +299,36 @@ class Network:
         self._hold_filters.append(wants)
         self._update_plain()
 
-    def release(self) -> int:
-        """Deliver what was held, in order, and stop holding; gives how many there were."""
-        self._hold_filters.clear()
-        held, self._held = self._held, []
-        for delivery, delay_us in held:
+    def release(self, wants: Filter | None = None) -> int:
+        """Deliver what was held, in order, and stop holding; gives how many there were.
+
+        With ``wants`` only the messages it holds for are delivered, and all rules stay.
+        """
+        if wants is None:
+            self._hold_filters.clear()
+        freed = self._take_held(wants)
+        for delivery, delay_us in freed:
             self._trace(delivery, "release")
             self._runtime.enqueue(delivery, delay_us)
         self._update_plain()
-        return len(held)
+        return len(freed)
+
+    def lose_held(self, wants: Filter) -> int:
+        """Drop the held messages that ``wants`` holds for; gives how many there were."""
+        freed = self._take_held(wants)
+        for delivery, _ in freed:
+            self._drop(delivery, "lost")
+        return len(freed)
+
+    def stop_holding(self, wants: Filter) -> None:
+        """End one rule of ``hold``; what it held stays held."""
+        self._hold_filters.remove(wants)
+        self._update_plain()
+
+    def _take_held(self, wants: Filter | None) -> list[tuple[Delivery, int]]:
+        taken = [entry for entry in self._held if wants is None or wants(entry[0])]
+        self._held = [entry for entry in self._held if wants is not None and not wants(entry[0])]
+        return taken
 
     @property
     def held_count(self) -> int:

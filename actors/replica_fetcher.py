@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.awaiting import Pending
 from .channels import broker_name
 from .node import Node
 
 if TYPE_CHECKING:
-    from ..replication.fetcher import ReplicaFetcher
+    from ..replication.fetcher import FetcherRequest, ReplicaFetcher
     from .runtime import Process, Runtime, RuntimeTimer
 
 
@@ -32,7 +31,7 @@ class ReplicaFetcherActor(Node):
         self._fetcher = fetcher
         self._leader = broker_name(fetcher.leader_id)
         self._socket_timeout_ms = socket_timeout_ms
-        self._in_flight = False
+        self._in_flight: FetcherRequest | None = None
         self._timer: RuntimeTimer | None = None
         self._timer_at_ms = 0
 
@@ -42,7 +41,7 @@ class ReplicaFetcherActor(Node):
 
     def wake(self) -> None:
         """Partitions were added or a back-off may be over: look for something to send."""
-        if self._in_flight or self.stopped:
+        if self._in_flight is not None or self.stopped:
             return
         fetcher = self._fetcher
         request = fetcher.next_request()
@@ -51,18 +50,17 @@ class ReplicaFetcherActor(Node):
             if delay_ms is not None:
                 self._wake_in(delay_ms)
             return
-        self._in_flight = True
-        pending = self.ask(self._leader, request, self._socket_timeout_ms)
-        pending.add_done_callback(lambda done: self._answered(request, done))
+        self._in_flight = request
+        self.ask_then(self._leader, request, self._socket_timeout_ms, self._answered)
 
-    def _answered(self, request: Any, pending: Pending[Any]) -> None:
-        if self.stopped:
+    def _answered(self, outcome: Any) -> None:
+        request, self._in_flight = self._in_flight, None
+        if self.stopped or request is None:
             return
-        self._in_flight = False
-        if pending.exception is not None:
+        if isinstance(outcome, BaseException):
             self._fetcher.on_failure(request)
         else:
-            self._fetcher.on_response(request, pending.result())
+            self._fetcher.on_response(request, outcome)
         if not self.stopped:
             self.wake()
 

@@ -110,6 +110,13 @@ class Runtime(abc.ABC):
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
         """Bring a delivery to ``network.arrive`` inside its target after a delay."""
 
+    def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
+        """``enqueue`` after a delay, but not before a time; gives when it will arrive."""
+        now_us = self.now_us()
+        arrival_us = max(now_us + delay_us, earliest_us)
+        self.enqueue(delivery, arrival_us - now_us)
+        return arrival_us
+
     def next_correlation(self) -> int:
         self._correlation += 1
         return self._correlation

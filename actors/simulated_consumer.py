@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class SimulatedConsumer(SimulatedClient):
         self.records_read = 0
         self._resetting: dict[TopicPartition, None] = {}
         self._fetching: dict[int, None] = {}  # leaders with a fetch in flight
+        self._not_before_ms: dict[int, int] = {}  # leaders left alone until then
 
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions from where ``auto_offset_reset`` says."""
@@ -83,7 +85,7 @@ class SimulatedConsumer(SimulatedClient):
                 self.refresh_metadata()
             elif position < 0:
                 self._reset(topic_partition, leader[0])
-            elif leader[0] not in self._fetching:
+            elif leader[0] not in self._fetching and leader[0] not in self._not_before_ms:
                 by_leader.setdefault(leader[0], []).append(
                     FetchPartition(
                         topic_partition,
@@ -107,21 +109,25 @@ class SimulatedConsumer(SimulatedClient):
             partitions,
             settings.isolation_level,
         )
-        pending = self.ask(broker_name(leader_id), request, settings.request_timeout_ms)
-        pending.add_done_callback(lambda done: self._fetched(leader_id, done))
+        self.ask_then(
+            broker_name(leader_id),
+            request,
+            settings.request_timeout_ms,
+            functools.partial(self._fetched, leader_id),
+        )
 
-    def _fetched(self, leader_id: int, pending: Pending[FetchResponse]) -> None:
+    def _fetched(self, leader_id: int, outcome: FetchResponse | BaseException) -> None:
         if self.stopped:
             return
         self._fetching.pop(leader_id, None)
-        if pending.exception is not None:
-            self._back_off()
+        if isinstance(outcome, BaseException):
+            self._back_off(leader_id)
             return
         trouble = False
-        for partition in pending.result().partitions:
+        for partition in outcome.partitions:
             trouble |= self._take(partition)
         if trouble:
-            self._back_off()
+            self._back_off(leader_id)
         else:
             self._poll()
 
@@ -145,12 +151,20 @@ class SimulatedConsumer(SimulatedClient):
             self.positions[topic_partition] = position
         return False
 
-    def _back_off(self) -> None:
+    def _back_off(self, leader_id: int) -> None:
+        """Ask nothing of a broker that failed for a while; the others are fetched from on."""
         self.refresh_metadata()
-        self.call_later_ms(RETRY_BACKOFF_MS, self._poll)
+        self._not_before_ms[leader_id] = self.now_ms() + RETRY_BACKOFF_MS
+
+        def over() -> None:
+            if self._not_before_ms.get(leader_id, 0) <= self.now_ms():
+                self._not_before_ms.pop(leader_id, None)
+                self._poll()
+
+        self.call_later_ms(RETRY_BACKOFF_MS, over)
 
     def _reset(self, topic_partition: TopicPartition, leader_id: int) -> None:
-        if topic_partition in self._resetting:
+        if topic_partition in self._resetting or leader_id in self._not_before_ms:
             return
         self._resetting[topic_partition] = None
         earliest = self.settings.auto_offset_reset == "earliest"
@@ -159,18 +173,22 @@ class SimulatedConsumer(SimulatedClient):
             CONSUMER_REPLICA_ID, (ListOffsetsPartition(topic_partition, timestamp),)
         )
         pending = self.ask(broker_name(leader_id), request, self.settings.request_timeout_ms)
-        pending.add_done_callback(lambda done: self._reset_answered(topic_partition, done))
+        pending.add_done_callback(
+            lambda done: self._reset_answered(topic_partition, leader_id, done)
+        )
 
-    def _reset_answered(self, topic_partition: TopicPartition, pending: Pending[Any]) -> None:
+    def _reset_answered(
+        self, topic_partition: TopicPartition, leader_id: int, pending: Pending[Any]
+    ) -> None:
         if self.stopped:
             return
         self._resetting.pop(topic_partition, None)
         if pending.exception is not None:
-            self._back_off()
+            self._back_off(leader_id)
             return
         answer = pending.result().partitions[0]
         if answer.error != ErrorCode.NONE:
-            self._back_off()
+            self._back_off(leader_id)
             return
         self.positions[topic_partition] = answer.offset
         self._poll()

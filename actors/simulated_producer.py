@@ -7,6 +7,7 @@ refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in orde
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,7 +63,14 @@ class _Batch:
 class _Queue:
     """What waits for one partition."""
 
-    __slots__ = ("batches", "in_flight", "next_sequence", "not_before_ms", "open_batch")
+    __slots__ = (
+        "batches",
+        "in_flight",
+        "is_waking",
+        "next_sequence",
+        "not_before_ms",
+        "open_batch",
+    )
 
     def __init__(self) -> None:
         self.batches: deque[_Batch] = deque()
@@ -70,6 +78,7 @@ class _Queue:
         self.in_flight = 0
         self.next_sequence = 0
         self.not_before_ms = 0
+        self.is_waking = False  # a call at ``not_before_ms`` is on its way
 
 
 class SimulatedProducer(SimulatedClient):
@@ -143,8 +152,11 @@ class SimulatedProducer(SimulatedClient):
                 self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
                 continue
             if queue.not_before_ms > now:
-                delay_ms = queue.not_before_ms - now
-                self.call_later_ms(delay_ms, lambda: self._drain(topic_partition))
+                if not queue.is_waking:
+                    queue.is_waking = True
+                    self.call_later_ms(
+                        queue.not_before_ms - now, lambda: self._wake(topic_partition, queue)
+                    )
                 return
             leader = self.leaders.get(topic_partition)
             if leader is None:
@@ -157,6 +169,10 @@ class SimulatedProducer(SimulatedClient):
             if queue.open_batch is batch:
                 queue.open_batch = None
             self._send(topic_partition, queue, batch, leader[0])
+
+    def _wake(self, topic_partition: TopicPartition, queue: _Queue) -> None:
+        queue.is_waking = False
+        self._drain(topic_partition)
 
     def _ask_producer_id(self) -> None:
         if self._asking_id:
@@ -209,25 +225,29 @@ class SimulatedProducer(SimulatedClient):
             self._finish(batch, ErrorCode.NONE, -1)
             return
         queue.in_flight += 1
-        pending = self.ask(broker_name(leader), request, self.settings.request_timeout_ms)
-        pending.add_done_callback(lambda done: self._answered(topic_partition, queue, batch, done))
+        self.ask_then(
+            broker_name(leader),
+            request,
+            self.settings.request_timeout_ms,
+            functools.partial(self._answered, topic_partition, queue, batch),
+        )
 
     def _answered(
         self,
         topic_partition: TopicPartition,
         queue: _Queue,
         batch: _Batch,
-        pending: Pending[ProduceResponse],
+        outcome: ProduceResponse | BaseException,
     ) -> None:
         if self.stopped:
             return
         queue.in_flight -= 1
-        if pending.exception is not None:
+        if isinstance(outcome, BaseException):
             error, offset = ErrorCode.NETWORK_EXCEPTION, -1
-            if not isinstance(pending.exception, Disconnected):
+            if not isinstance(outcome, Disconnected):
                 error = ErrorCode.REQUEST_TIMED_OUT
         else:
-            answer = pending.result().partitions[0]
+            answer = outcome.partitions[0]
             error, offset = answer.error, answer.base_offset
         if error == ErrorCode.NONE or error == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             if self.on_service_time is not None:

@@ -22,6 +22,9 @@ _GC_THRESHOLD = 50_000
 """Allocations between two collections while events run."""
 
 
+_ANY_NUMBER = 1 << 62
+
+
 class VirtualTimer:
     """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
 
@@ -74,6 +77,17 @@ class VirtualRuntime(LoopRuntime):
             self._sequence += 1
             heappush(self._heap, (self._now + delay_us, self._sequence, delivery))
 
+    def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
+        arrival_us = self._now + delay_us
+        if arrival_us < earliest_us:
+            arrival_us = earliest_us
+        if arrival_us <= self._now:
+            self._ready.append(delivery)
+        else:
+            self._sequence += 1
+            heappush(self._heap, (arrival_us, self._sequence, delivery))
+        return arrival_us
+
     def next_time_us(self) -> int | None:
         """Time of the next event, None when nothing is left to happen."""
         if self._ready:
@@ -118,30 +132,28 @@ class VirtualRuntime(LoopRuntime):
         arrive = self.network.arrive
         count = 0
         self.stopping = False
-        while max_events is None or count < max_events:
-            if heap and (heap[0][0] <= self._now or not ready):
-                time = heap[0][0]
-                if limit_us is not None and time > limit_us:
-                    break
-                item = heappop(heap)[2]
-                if type(item) is VirtualTimer:
-                    if item.callback is None:
-                        continue
-                    self._now = time
-                    self._fire(item)
-                else:
-                    self._now = time
-                    arrive(item)
-            elif ready:
+        if max_events is None:
+            max_events = _ANY_NUMBER
+        if limit_us is None:
+            limit_us = _ANY_NUMBER
+        while count < max_events:
+            if ready and not (heap and heap[0][0] <= self._now):
                 item = ready.popleft()
-                if type(item) is VirtualTimer:
-                    if item.callback is None:
-                        continue
-                    self._fire(item)
-                else:
-                    arrive(item)
+            elif heap:
+                time, _, item = heap[0]
+                if time > limit_us:
+                    break
+                heappop(heap)
+                if type(item) is not VirtualTimer or item.callback is not None:
+                    self._now = time
             else:
                 break
+            if type(item) is not VirtualTimer:
+                arrive(item)
+            elif item.callback is not None:
+                self._fire(item)
+            else:
+                continue
             count += 1
             if self.stopping or (until is not None and until()):
                 self.events_run += count
@@ -149,7 +161,7 @@ class VirtualRuntime(LoopRuntime):
         else:
             self.events_run += count
             return count
-        if limit_us is not None and limit_us > self._now:
+        if self._now < limit_us < _ANY_NUMBER:
             self._now = limit_us
         self.events_run += count
         return count

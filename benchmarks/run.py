@@ -9,7 +9,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from benchmarks import batches, memory, produce, replication, scale, start, storage, virtual
+from benchmarks import (
+    batches,
+    cost_model,
+    memory,
+    produce,
+    replication,
+    scale,
+    start,
+    storage,
+    virtual,
+)
 
 MEASUREMENTS: dict[str, Callable[[], None]] = {
     "start": start.measure,
@@ -20,6 +30,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "replication": replication.measure,
     "storage": storage.measure,
     "scale": scale.measure,
+    "cost-model": cost_model.measure,
     "batches": batches.measure,
 }
 

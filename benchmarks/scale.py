@@ -21,19 +21,19 @@ virtual = simulation.now_ms
 names = [f"t{number}" for number in range(topics)]
 for first in range(0, topics, 500):
     simulation.create_topics(names[first : first + 500], partitions, factor)
-created, created_virtual = time.perf_counter(), simulation.now_ms
+creating_s = time.perf_counter() - started
 memory = rss() - before
+created, created_virtual = time.perf_counter(), simulation.now_ms
 simulation.controller.resign()
 manager = simulation.controller._require().event_manager
-simulation.run_until(lambda: manager.current is None and not manager.queued_events(),
-                     3_600_000, every_ms=1)
+simulation.run_until(lambda: manager.current is None and not len(manager), 3_600_000)
 failed_over, over_virtual = time.perf_counter(), simulation.now_ms
 controller = simulation.controller.id
 leaving = next(b for b in simulation.broker_ids if b != controller)
 simulation.broker(leaving).shutdown()
 shut, shut_virtual = time.perf_counter(), simulation.now_ms
 print(json.dumps({
-    "create_s": created - started,
+    "create_s": creating_s,
     "failover_s": failed_over - created,
     "shutdown_s": shut - failed_over,
     "failover_virtual_ms": over_virtual - created_virtual,
@@ -43,9 +43,12 @@ print(json.dumps({
 """
 
 
+def _wall_s(outcome: dict[str, Any]) -> float:
+    return float(outcome["create_s"] + outcome["failover_s"] + outcome["shutdown_s"])
+
+
 def _report(title: str, replicas: int, outcome: dict[str, Any]) -> None:
-    wall = outcome["create_s"] + outcome["failover_s"] + outcome["shutdown_s"]
-    line(title, f"{wall:.1f} s wall")
+    line(title, f"{_wall_s(outcome):.1f} s wall")
     for what in ("create", "failover", "shutdown"):
         line(f"  {what}", f"{outcome[what + '_s']:.2f} s wall")
     for what in ("failover", "shutdown"):
@@ -57,14 +60,11 @@ def _report(title: str, replicas: int, outcome: dict[str, Any]) -> None:
 
 def measure() -> None:
     """10,000 and 100,000 partitions of one replica; 25,000 of two."""
-    small = in_child(CODE, 200, 50, 1)
+    # The least of three: what else runs on the machine counts ten times as much here.
+    small = min((in_child(CODE, 200, 50, 1) for _ in range(3)), key=_wall_s)
     _report("10,000 partitions (200 x 50, RF 1)", 10_000, small)
     large = in_child(CODE, 2000, 50, 1)
     _report("100,000 partitions (2,000 x 50, RF 1)", 100_000, large)
-
-    def per_partition(outcome: dict[str, Any], count: int) -> float:
-        return float(outcome["create_s"] + outcome["failover_s"] + outcome["shutdown_s"]) / count
-
-    ratio = per_partition(large, 100_000) / per_partition(small, 10_000)
+    ratio = (_wall_s(large) / 100_000) / (_wall_s(small) / 10_000)
     line("  wall time per partition, large / small", f"{ratio:.2f}", "<= 1.3", ratio <= 1.3)
     _report("50,000 replicas (25,000 topics, RF 2)", 50_000, in_child(CODE, 25_000, 1, 2))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from ..testing.scenario_spec import ScenarioSpec
+    from ..testing.scenarios import ScenarioResult
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -36,6 +40,9 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
 def command(
     scenario: Path = typer.Argument(..., help="a TOML file, such as examples/scenarios/..."),
     seed: int | None = typer.Option(None, help="seed; the scenario's own by default"),
+    kafka_version: str | None = typer.Option(
+        None, help="emulated version; a story is run for all of its versions by default"
+    ),
     output: Path | None = typer.Option(None, "-o", "--output", help="record to this .fktrace"),
     settings: list[str] = typer.Option([], "--set", help="key=value over the file, repeatable"),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
@@ -44,54 +51,107 @@ def command(
     # What controllers log belongs to the scenario: it is in the trace, not on the terminal.
     logging.getLogger("fakekafka").addHandler(logging.NullHandler())
     from ..protocol.errors import UsageError
-    from ..testing.scenario_file import load_scenario
-    from ..testing.scenarios import ScenarioRun, header_of
-    from ..tracing.recorder import Recorder
 
     try:
-        spec = load_scenario(scenario, _parameters(settings))
+        specs = _specs(scenario, settings, kafka_version)
         if output is not None and (output.is_dir() or not output.parent.is_dir()):
             raise UsageError(f"cannot record to {output}: its directory must exist")
-        recorder = Recorder()
-        run = ScenarioRun(spec, seed, recorder)
+        if output is not None and len(specs) > 1:
+            told = ", ".join(spec.cluster.kafka_version for spec in specs)
+            raise UsageError(f"one run can be recorded: give --kafka-version, one of {told}")
+        results = [_run(spec, seed, output, as_json) for spec in specs]
     except UsageError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
+    if as_json:
+        found = [_json(result) for result in results]
+        typer.echo(json.dumps(found[0] if len(found) == 1 else found))
+    elif len(results) > 1:
+        _print_summary(results)
+    raise typer.Exit(0 if all(result.ok for result in results) else 1)
+
+
+def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> list[ScenarioSpec]:
+    """The scenario; a story once per version it is told for, unless one version is named."""
+    from ..testing.scenario_file import load_scenario, with_parameters
+
+    parameters = _parameters(settings)
+    if kafka_version is not None:
+        parameters["cluster.kafka_version"] = kafka_version
+    spec = load_scenario(scenario, parameters)
+    if spec.story is None or "cluster.kafka_version" in parameters:
+        return [spec]
+    return [with_parameters(spec, {"cluster.kafka_version": v}) for v in spec.story.versions]
+
+
+def _run(
+    spec: ScenarioSpec, seed: int | None, output: Path | None, as_json: bool
+) -> ScenarioResult:
+    from ..protocol.errors import UsageError
+    from ..testing.scenarios import ScenarioRun, header_of, reproduce
+    from ..tracing.recorder import Recorder
+
+    recorder = Recorder()
+    run = ScenarioRun(spec, seed, recorder)
     result = run.run()
     if output is not None:
         try:
             recorder.save(output, header_of(run))
         except OSError as error:
-            typer.echo(f"error: {output}: cannot be written: {error.strerror}", err=True)
-            raise typer.Exit(2) from None
-    if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "scenario": result.name,
-                    "seed": result.seed,
-                    "ok": result.ok,
-                    "problems": result.problems,
-                    "metrics": result.metrics,
-                    "fingerprint": result.fingerprint,
-                    "virtual_ms": result.virtual_ms,
-                }
-            )
-        )
+            raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+    if not as_json:
+        _print(result, output, reproduce(run))
+    return result
+
+
+def _json(result: ScenarioResult) -> dict[str, Any]:
+    from .story_table import story_json
+
+    found: dict[str, Any] = {
+        "scenario": result.name,
+        "seed": result.seed,
+        "ok": result.ok,
+        "problems": result.problems,
+        "metrics": result.metrics,
+        "fingerprint": result.fingerprint,
+        "virtual_ms": result.virtual_ms,
+    }
+    return found if result.story is None else {**found, **story_json(result.story)}
+
+
+def _print(result: ScenarioResult, output: Path | None, reproduce: str) -> None:
+    seconds = f"{result.virtual_ms / 1000:,.1f} virtual seconds"
+    if result.story is not None:
+        from .story_table import story_lines
+
+        version = result.story.kafka_version
+        _say(f"{result.name}, kafka_version {version}, seed {result.seed}: {seconds}")
+        for line in story_lines(result.story):
+            _say(line)
     else:
-        _print(result, output)
-    raise typer.Exit(0 if result.ok else 1)
-
-
-def _print(result: Any, output: Path | None) -> None:
-    console.print(
-        f"{result.name}, seed {result.seed}: {result.virtual_ms / 1000:,.1f} virtual seconds",
-        highlight=False,
-    )
-    for name, value in result.metrics.items():
-        console.print(f"  {name:24} {value:>12,.0f}", highlight=False)
-    console.print(f"  fingerprint {result.fingerprint}", highlight=False)
+        _say(f"{result.name}, seed {result.seed}: {seconds}")
+        for name, value in result.metrics.items():
+            _say(f"  {name:24} {value:>12,.0f}")
+        _say(f"  fingerprint {result.fingerprint}")
     for problem in result.problems:
-        console.print(f"  [red]{problem}[/red]", highlight=False)
+        _say(f"  {problem}", style="red")
+    if result.problems:
+        _say(f"  seed {result.seed}; again: {reproduce}")
     if output is not None:
-        console.print(f"  recorded: fakekafka trace show {output}", highlight=False, soft_wrap=True)
+        _say(f"  recorded: fakekafka trace show {output}")
+
+
+def _print_summary(results: list[ScenarioResult]) -> None:
+    """What each version of a story led to."""
+    from .story_table import outcome_text
+
+    _say("")
+    for result in results:
+        story = result.story
+        assert story is not None
+        told = "a step failed" if story.outcome is None else outcome_text(story)
+        _say(f"{story.kafka_version:10} {told}")
+
+
+def _say(text: str, style: str | None = None) -> None:
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)

@@ -2,7 +2,8 @@
 
 A test cites a behaviour by writing ``CP-12`` (control plane, 1 to 203) or ``DP-87`` (data plane,
 1 to 136) in its docstring, a comment above it, or a parameter; ``CP-1..22`` cites a range. Text
-outside any test function cites for the file as a whole.
+outside any test function cites for the file as a whole, and so does the opening comment of a
+golden transcript.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def read_citations(files: Iterable[tuple[str, str]]) -> Citations:
     """The citations in test files given as (path, text)."""
     found = Citations()
     for path, text in files:
-        spans = test_spans(text)
+        spans = test_spans(text) if path.endswith(".py") else []
         for line_number, line in enumerate(text.splitlines(), 1):
             for prefix, number in cited_in(line):
                 if not 1 <= number <= LAST[prefix]:
@@ -179,9 +180,10 @@ make no sense for an in-process cluster are listed with the reason in `not_appli
 
 def collect(root: Path) -> tuple[Citations, dict[str, str], list[str]]:
     """Citations and gaps of the project at ``root``, and every problem found in either."""
+    tests = root / "tests"
     files = [
         (path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
-        for path in sorted((root / "tests").rglob("test_*.py"))
+        for path in sorted([*tests.rglob("test_*.py"), *tests.rglob("scenarios/*.txt")])
         if "house" not in path.relative_to(root).parts
     ]
     citations = read_citations(files)

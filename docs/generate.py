@@ -1,6 +1,7 @@
-"""Writes the generated pages of docs/reference from the code, or checks that they are current.
+"""Writes the generated pages from the code and from runs, or checks that they are current.
 
-python docs/generate.py            write versions, configuration, state-machines, coverage
+python docs/generate.py            write docs/reference (versions, configuration, state-machines,
+                                   coverage) and the pictures and output of docs/stories
 python docs/generate.py --check    change nothing; exit 1 and name the pages that are stale
 """
 
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import draw_stories
 from citations import collect, coverage_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -181,7 +183,8 @@ def main(arguments: list[str]) -> int:
             print(f"wrote docs/reference/{name}")
     for problem in problems:
         print(problem, file=sys.stderr)
-    return 1 if problems else 0
+    stories = draw_stories.main(arguments)
+    return 1 if problems or stories else 0
 
 
 if __name__ == "__main__":

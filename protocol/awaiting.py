@@ -81,6 +81,13 @@ class Pending(Generic[T]):
         self._run_callbacks()
         return True
 
+    def settle(self, outcome: Any) -> None:
+        """Set a result, or an exception if ``outcome`` is one."""
+        if isinstance(outcome, BaseException):
+            self.set_exception(outcome)
+        else:
+            self.set_result(outcome)
+
     def add_done_callback(self, callback: Callable[[Pending[T]], object]) -> None:
         """Call ``callback(self)`` once done; at once if that is already so."""
         if self.done:

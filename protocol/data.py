@@ -120,7 +120,7 @@ class FetchPartitionResponse:
     last_stable_offset: int = -1
     log_start_offset: int = -1
     records: tuple[RecordBatch, ...] = ()
-    """Whole batches as stored: followers share the very objects of the leader."""
+    """Whole batches as stored: followers keep the very bytes of the leader."""
     aborted_transactions: tuple[AbortedTransaction, ...] | None = None
     preferred_read_replica: int = -1
     diverging_epoch: EpochEndOffset | None = None
@@ -143,6 +143,8 @@ class ListOffsetsPartition:
     timestamp: int
     """``LATEST_TIMESTAMP``, ``EARLIEST_TIMESTAMP``, ``MAX_TIMESTAMP`` or milliseconds."""
     current_leader_epoch: int = -1
+    offsets_max: int = 1
+    """How many offsets version 0 wants."""
 
 
 @message
@@ -159,6 +161,8 @@ class ListOffsetsPartitionResponse:
     timestamp: int = -1
     offset: int = -1
     leader_epoch: int = -1
+    old_style_offsets: tuple[int, ...] = ()
+    """What version 0 answers instead: segment starts, newest first."""
 
 
 @message

@@ -19,6 +19,7 @@ from .record_batch import (
     CorruptBatch,
     MalformedRecords,
     Readable,
+    Record,
     RecordBatch,
 )
 
@@ -137,6 +138,24 @@ def build_message(
     for part in (key, value):
         body += _INT.pack(-1) if part is None else _INT.pack(len(part)) + part
     return _ENTRY.pack(offset, len(body) + 4) + zlib.crc32(body).to_bytes(4, "big") + body
+
+
+class OldMessages(RecordBatch):
+    """A message set of an old format in the place of a batch, in answers to old consumers.
+
+    Only its bytes and offsets have a meaning; ``last_offset`` is that of the batches converted.
+    """
+
+    __slots__ = ()
+
+    def records(self) -> list[Record]:
+        """Decode the whole messages; one cut off at the end is left out."""
+        found = []
+        position = 0
+        while (message := parse_message(self.data, position)) is not None:
+            found += [Record(m.offset, m.timestamp, m.key, m.value) for m in unwrap(message)]
+            position += message.size
+        return found
 
 
 def down_convert(batches: Iterable[RecordBatch], magic: int, from_offset: int = 0) -> bytes:

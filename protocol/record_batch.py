@@ -1,8 +1,7 @@
 """Record batches of message format v2: read, build, and the view of one stored batch.
 
-A log keeps ``RecordBatch`` objects and hands the very same ones to followers and consumers; the
-records inside stay opaque bytes until somebody asks for them (data_plane 12.1, Kafka's
-``DefaultRecordBatch``).
+A log hands out views of its bytes: followers store the very same bytes. The records inside stay
+opaque until somebody asks for them (data_plane 12.1, Kafka's ``DefaultRecordBatch``).
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from .record_format import (
     INT,
     LENGTH,
     LONG,
+    OFFSETS,
     SHORT,
     decode_records,
     write_record,
@@ -103,7 +103,7 @@ from .record_format import (
 
 
 class RecordBatch:
-    """One batch as stored, shared by every replica that holds it; never changed."""
+    """View of one stored batch; every replica that holds it shares the bytes. Never changed."""
 
     __slots__ = ("base_offset", "data", "last_offset")
 
@@ -116,8 +116,8 @@ class RecordBatch:
     @classmethod
     def of(cls, data: bytes) -> RecordBatch:
         """The view of exactly one whole batch; its header is trusted."""
-        (base_offset,) = LONG.unpack_from(data)
-        return cls(data, base_offset, base_offset + INT.unpack_from(data, 23)[0])
+        base_offset, last_delta = OFFSETS.unpack_from(data)
+        return cls(data, base_offset, base_offset + last_delta)
 
     @property
     def size_in_bytes(self) -> int:

@@ -28,6 +28,10 @@ SHORT = struct.Struct(">h")
 LONG = struct.Struct(">q")
 INT = struct.Struct(">i")
 CRC = struct.Struct(">I")
+OFFSETS = struct.Struct(">q15xi")
+"""Base offset and last offset delta."""
+PRODUCER_FIELDS = struct.Struct(">qqhi")
+"""From byte 35: maximum timestamp, producer id, producer epoch, base sequence."""
 CONTROL_KEY = struct.Struct(">hh")
 CONTROL_VALUE = struct.Struct(">hi")
 
@@ -196,6 +200,9 @@ def _read_headers(
 
 def write_varint(out: bytearray, value: int) -> None:
     """Append a zig-zag varint (of up to 64 bits)."""
+    if 0 <= value < 64:
+        out.append(value << 1)
+        return
     value = (value << 1) ^ (value >> 63)
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -204,24 +211,38 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def write_record(out: bytearray, record: Record, offset_delta: int, time_delta: int) -> None:
+    key, value = record.key, record.value
+    if key is None and value is not None and not record.headers:
+        size = len(value)
+        if size < 56 and 0 <= time_delta < 64 and 0 <= offset_delta < 64:
+            # Every number fits into one byte, as in most records of a simulation.
+            out += bytes((size + 6 << 1, 0, time_delta << 1, offset_delta << 1, 1, size << 1))
+            out += value
+            out.append(0)
+            return
     body = bytearray(1)
     write_varint(body, time_delta)
     write_varint(body, offset_delta)
-    for part in (record.key, record.value):
+    for part in (key, value):
         if part is None:
             body.append(1)
         else:
             write_varint(body, len(part))
             body += part
+    if not record.headers:
+        body.append(0)
+        write_varint(out, len(body))
+        out += body
+        return
     write_varint(body, len(record.headers))
-    for name, value in record.headers:
+    for name, content in record.headers:
         encoded = name.encode()
         write_varint(body, len(encoded))
         body += encoded
-        if value is None:
+        if content is None:
             body.append(1)
         else:
-            write_varint(body, len(value))
-            body += value
+            write_varint(body, len(content))
+            body += content
     write_varint(out, len(body))
     out += body

@@ -42,6 +42,8 @@ class Behaviour:
     log_dir_failure_handling: bool  # >= 1.0
     new_replica_reads_zookeeper: bool  # 0.10
     controlled_shutdown_tells_leaving_broker: bool  # 0.10 and >= 2.3, not 1.1
+    controlled_shutdown_one_by_one: bool  # <= 1.0: each partition written and told by itself
+    topic_watch_by_exists: bool  # <= 1.0: ZkClient arms a topic's watch by a request of its own
     stop_replica_per_partition_delete: bool  # >= 2.6: one request with mixed delete flags
     stop_replica_accepts_equal_epoch: bool  # >= 3.4.1, KAFKA-13972
     announce_dead_broker_unless_elected: bool  # >= 3.1, control_plane 8.4
@@ -106,6 +108,8 @@ _V28 = Behaviour(
     log_dir_failure_handling=True,
     new_replica_reads_zookeeper=False,
     controlled_shutdown_tells_leaving_broker=True,
+    controlled_shutdown_one_by_one=False,
+    topic_watch_by_exists=False,
     stop_replica_per_partition_delete=True,
     stop_replica_accepts_equal_epoch=False,
     announce_dead_broker_unless_elected=False,
@@ -212,6 +216,8 @@ _V010 = _derive(
     log_dir_failure_handling=False,
     new_replica_reads_zookeeper=True,
     controlled_shutdown_tells_leaving_broker=True,
+    controlled_shutdown_one_by_one=True,
+    topic_watch_by_exists=True,
     rebalance_fixed_rate=True,
     truncation="high_watermark",
     epoch_cache=False,

@@ -23,6 +23,7 @@ from .znode_paths import CLIENTS, TOPICS
 
 PRODUCER_ID_BLOCK_SIZE = 1000
 LOG_DIR_FAILURE_EVENT = 1
+_EMPTY_CONFIG = b'{"version":1,"config":{}}'
 
 
 def _dump(value: Any) -> bytes:
@@ -157,24 +158,32 @@ def encode_topic(
     return _dump(value)
 
 
-def decode_topic(data: bytes | None) -> TopicAssignment:
-    """Assignment and id of a topic; empty for a payload that is not JSON."""
+def decode_topic(
+    data: bytes | None, shared: dict[tuple[int, ...], ReplicaAssignment] | None = None
+) -> TopicAssignment:
+    """Assignment and id of a topic; empty for a payload that is not JSON.
+
+    ``shared`` keeps assignments by their replicas, so that partitions on the same brokers share
+    one object; reassignments under way are no part of it.
+    """
     value = _load(data)
     if value is None:
         return TopicAssignment(())
     adding = value.get("adding_replicas") or {}
     removing = value.get("removing_replicas") or {}
-    pairs = [
-        (
-            int(partition),
-            ReplicaAssignment(
-                tuple(replicas),
-                tuple(adding.get(partition, ())),
-                tuple(removing.get(partition, ())),
-            ),
-        )
-        for partition, replicas in value.get("partitions", {}).items()
-    ]
+    known = {} if shared is None else shared
+    pairs: list[tuple[int, ReplicaAssignment]] = []
+    for partition, listed in value.get("partitions", {}).items():
+        replicas = tuple(listed)
+        if partition in adding or partition in removing:
+            assignment = ReplicaAssignment(
+                replicas, tuple(adding.get(partition, ())), tuple(removing.get(partition, ()))
+            )
+        else:
+            assignment = known.get(replicas) or known.setdefault(
+                replicas, ReplicaAssignment(replicas)
+            )
+        pairs.append((int(partition), assignment))
     return TopicAssignment(tuple(sorted(pairs, key=lambda pair: pair[0])), value.get("topic_id"))
 
 
@@ -276,12 +285,14 @@ def decode_config_change(data: bytes | None) -> str:
 
 
 def encode_config(config: Mapping[str, str]) -> bytes:
+    if not config:
+        return _EMPTY_CONFIG  # one object for the nodes of all topics
     return _dump({"version": 1, "config": dict(config)})
 
 
 def decode_config(data: bytes | None) -> dict[str, str]:
     """Configuration overrides; empty for an empty node. Raises ``ValueError`` if malformed."""
-    if not data:
+    if not data or data == _EMPTY_CONFIG:
         return {}
     value = json.loads(data)
     if not isinstance(value, dict) or value.get("version", 1) != 1:

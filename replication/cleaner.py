@@ -152,7 +152,7 @@ class _Rewriter:
             batches = [
                 kept
                 for segment in group
-                for batch in segment.batches
+                for batch in segment.walk()
                 if (kept := self._cleaned(batch)) is not None
             ]
             total += self._replace(group, batches)

@@ -104,7 +104,13 @@ class DelayedFetch(DelayedOperation):
         api_version: int,
         respond: Callable[[FetchResponse], object],
     ) -> None:
-        super().__init__(request.max_wait_ms)
+        # The fields of the bases, without two calls: made for every fetch.
+        self.expiration_ms = 0
+        self._bucket = None
+        self.delay_ms = request.max_wait_ms
+        self.is_completed = False
+        self._purgatory = None
+        self._keys = ()
         self.handler = handler
         self.request = request
         self.specs = specs
@@ -119,7 +125,7 @@ class DelayedFetch(DelayedOperation):
         self.unread: dict[TopicPartition, None] | None = None
         """Partitions whose log was not looked at, so that no growth of it counts: a follower is
         not assigned to them, or a consumer is sent to another replica."""
-        self.is_fresh = session is None or not session.is_privileged
+        self.is_fresh = True
         """Read just now: the test before it is watched has nothing to find."""
 
     def try_complete(self) -> bool:

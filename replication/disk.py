@@ -76,6 +76,11 @@ class Disk:
         storage = self._storages.get(topic_partition)
         return None if storage is None else storage.directory.path
 
+    def stored(self, topic_partition: TopicPartition) -> LogStorage | None:
+        """What is stored of a partition, to look at while no process uses the disk."""
+        self._load_all()
+        return self._storages.get(topic_partition)
+
     # -- life of a process --------------------------------------------------------------------
 
     def start(self) -> None:

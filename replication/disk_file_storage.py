@@ -88,7 +88,7 @@ class FileStorage(FileWrites):
         was_clean = self.directory.was_clean
         self.flushed_offset = end if was_clean else min(end, recovery_point)
         self.has_producers = bool(self.snapshots) or any(
-            batch.data[43] < 0x80 for segment in self.segments for batch in segment.batches
+            data[43] < 0x80 for segment in self.segments for data in segment.stored
         )
 
     def _tidy(self) -> None:
@@ -161,7 +161,7 @@ class FileStorage(FileWrites):
             self.epochs, self.epoch_starts = [], []
         before = len(self.epochs)
         latest = self.epochs[-1] if self.epochs else -1
-        for batch in segment.batches:
+        for batch in segment.walk():
             epoch = batch.partition_leader_epoch
             if epoch > latest:
                 latest = epoch

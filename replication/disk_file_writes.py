@@ -153,7 +153,7 @@ class FileWrites(LogStorage):
         if (read_size := _size(path)) != segment.size:
             if read_size is None or read_size < segment.size:
                 self._handles.close(path)
-                data = b"".join([batch.data for batch in segment.batches])
+                data = b"".join(segment.stored)
                 write_atomically(path, data, sync=False)
             else:
                 os.truncate(path, segment.size)
@@ -196,7 +196,7 @@ class FileWrites(LogStorage):
     def on_rewrite(self, segment: Segment, replaced: Sequence[Segment], now_ms: int) -> None:
         def run() -> None:
             stem = self._stem(segment)
-            data = b"".join([batch.data for batch in segment.batches])
+            data = b"".join(segment.stored)
             # In this order a crash leaves either all of the old or all of the new content.
             write_atomically(stem + LOG_SUFFIX + CLEANED_SUFFIX, data, self._sync)
             os.replace(stem + LOG_SUFFIX + CLEANED_SUFFIX, stem + LOG_SUFFIX + SWAP_SUFFIX)

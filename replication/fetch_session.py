@@ -14,17 +14,15 @@ read. So an idle follower costs the same whether it copies one partition or ten 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest
+from ..protocol.data import FetchPartition, FetchPartitionResponse
 from ..protocol.errors import ErrorCode
 from ..protocol.values import TopicPartition
 
 if TYPE_CHECKING:
-    import random
-
-    from .delayed_operations import DelayedFetch
+    from .follower_fetch import FollowerFetch
     from .partition_state import PartitionState
     from .replica import Replica
 
@@ -53,6 +51,7 @@ class CachedPartition:
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
+        "number",
         "order",
         "partition",
         "replica",
@@ -66,6 +65,8 @@ class CachedPartition:
         self.topic_partition = wanted.topic_partition
         self.session: FetchSession | None = None
         """The session it belongs to."""
+        self.number = 0
+        """Its key in the session's ``active``: unlike its name, quick to hash."""
         self.order = 0
         """Rank in the session: grows with each response that has the partition."""
         self.partition: PartitionState | None = None
@@ -122,13 +123,31 @@ class CachedPartition:
             self.settle()
             self.is_idle = False
             if self.session is not None:
-                self.session.active[self.topic_partition] = self
+                self.session.active[self.number] = self
 
     def fall_idle(self) -> None:
         """Nothing to read until something wakes it."""
         self.is_idle = True
         if self.session is not None:
-            self.session.active.pop(self.topic_partition, None)
+            self.session.active.pop(self.number, None)
+
+    def fall_idle_if_known(self) -> None:
+        """Fall idle when the follower stands at the end and knows the marks of a linked log.
+
+        One outside the ISR is read again each time: it may join with any of its fetches.
+        """
+        partition, replica = self.partition, self.replica
+        log = None if partition is None else partition.log
+        if (
+            log is not None
+            and replica is not None
+            and partition is not None
+            and self.fetch_offset == log.log_end_offset
+            and log.high_watermark == self.sent_high_watermark
+            and log.log_start_offset == self.sent_log_start_offset
+            and replica.broker_id in partition.isr
+        ):
+            self.fall_idle()
 
     def must_respond(self, response: FetchPartitionResponse) -> bool:
         """Whether an incremental response has to name the partition; remembers what it says."""
@@ -164,6 +183,7 @@ class FetchSession:
         "epoch",
         "evictable_by_all",
         "evictable_by_privileged",
+        "fetch",
         "is_privileged",
         "last_used_ms",
         "next_order",
@@ -181,11 +201,14 @@ class FetchSession:
         self.epoch = 1
         """The epoch the next request must carry."""
         self.partitions: dict[TopicPartition, CachedPartition] = {}
-        self.active: dict[TopicPartition, CachedPartition] = {}
-        """Partitions of a follower's session that are not idle; empty in a consumer's."""
+        self.active: dict[int, CachedPartition] = {}
+        """Partitions of a follower's session that are not idle, by ``number``; a consumer's
+        session has none."""
         self.next_order = 0
-        self.parked: DelayedFetch | None = None
-        """The follower's fetch that waits for its active partitions to bring something."""
+        self.fetch: FollowerFetch | None = None
+        """What serves a follower's fetches, once there was one."""
+        self.parked: FollowerFetch | None = None
+        """The same while it waits for an active partition to bring something."""
         self.cached_size = 0
         self.evictable_by_all = False
         self.evictable_by_privileged = not is_privileged
@@ -204,15 +227,15 @@ class FetchSession:
             cached = partitions.pop(topic_partition, None)
             if cached is not None:
                 cached.unlink()
-                self.active.pop(topic_partition, None)
+                self.active.pop(cached.number, None)
 
     def add(self, cached: CachedPartition) -> None:
         cached.session = self
-        cached.order = self.next_order
+        cached.number = cached.order = self.next_order
         self.next_order += 1
         self.partitions[cached.topic_partition] = cached
         if self.is_privileged:
-            self.active[cached.topic_partition] = cached
+            self.active[cached.number] = cached
 
     def to_read(self) -> tuple[CachedPartition, ...]:
         """The partitions that may have something to say, in the order they are served."""
@@ -245,120 +268,14 @@ class FetchSession:
                     partitions[response.topic_partition] = cached
         return included
 
-
-class FetchSessionCache:
-    """The sessions of one broker, at most ``slots`` of them; 0 switches sessions off."""
-
-    def __init__(self, slots: int, rng: random.Random) -> None:
-        self._slots = slots
-        self._rng = rng
-        self._sessions: dict[int, FetchSession] = {}
-        """In order of last use."""
-        self.evictions = 0
-
-    def __len__(self) -> int:
-        return len(self._sessions)
-
-    @property
-    def parked_count(self) -> int:
-        """Sessions of followers whose fetch waits."""
-        return sum(1 for session in self._sessions.values() if session.parked is not None)
-
-    @property
-    def partition_count(self) -> int:
-        """Partitions over all sessions, as of each session's last use."""
-        return sum(session.cached_size for session in self._sessions.values())
-
-    def get(self, session_id: int) -> FetchSession | None:
-        return self._sessions.get(session_id)
-
-    def remove(self, session_id: int) -> None:
-        session = self._sessions.pop(session_id, None)
-        if session is not None:
-            session.dissolve()
-
-    def resolve(self, request: FetchRequest, now_ms: int) -> FetchSession | ErrorCode | None:
-        """The session an incremental request continues, updated by it.
-
-        None for a full fetch (any session it names is closed) and for a session that became
-        empty; FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH otherwise.
-        """
-        session_id = request.session_id
-        if request.session_epoch <= INITIAL_EPOCH:
-            if session_id != INVALID_SESSION_ID:
-                self.remove(session_id)
-            return None
-        session = self._sessions.get(session_id)
-        if session is None:
-            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        if session.epoch != request.session_epoch:
-            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        if request.partitions or request.forgotten:
-            session.update(request.partitions, request.forgotten)
-            if not session.partitions:
-                self.remove(session_id)
-                return None
-        self._touch(session, now_ms)
-        session.epoch = next_epoch(session.epoch)
-        return session
-
-    def create(
-        self,
-        is_privileged: bool,
-        wanted: Iterable[FetchPartition],
-        responses: Iterable[FetchPartitionResponse],
-        now_ms: int,
-    ) -> int:
-        """Open a session for a full fetch that was answered; its id, or 0 if not admitted."""
-        wanted = tuple(wanted)
-        if not self._admits(is_privileged, len(wanted), now_ms):
-            return INVALID_SESSION_ID
-        session_id = self._new_id()
-        session = FetchSession(session_id, is_privileged, now_ms)
-        for entry in wanted:
-            session.add(CachedPartition(entry))
-        for response in responses:
-            cached = session.partitions.get(response.topic_partition)
-            if cached is not None:
-                cached.remember(response)
-        self._sessions[session_id] = session
-        self._touch(session, now_ms)
-        return session_id
-
-    def _new_id(self) -> int:
-        while True:
-            session_id = self._rng.randint(1, EPOCH_MAX)
-            if session_id not in self._sessions:
-                return session_id
-
-    def _touch(self, session: FetchSession, now_ms: int) -> None:
-        if len(self._sessions) > 1:
-            del self._sessions[session.session_id]
-            self._sessions[session.session_id] = session
-        session.last_used_ms = now_ms
-        session.cached_size = len(session.partitions)
-        if now_ms - session.created_ms > SESSION_EVICTION_MS:
-            session.evictable_by_all = session.evictable_by_privileged = True
-
-    def _admits(self, is_privileged: bool, size: int, now_ms: int) -> bool:
-        if len(self._sessions) < self._slots:
-            return True
-        if not self._sessions:
-            return False
-        oldest = next(iter(self._sessions.values()))
-        if now_ms - oldest.last_used_ms > SESSION_EVICTION_MS:
-            victim = oldest
-        else:
-            candidates = [
-                session
-                for session in self._sessions.values()
-                if (session.evictable_by_privileged if is_privileged else session.evictable_by_all)
-            ]
-            if not candidates:
-                return False
-            victim = min(candidates, key=lambda s: (s.is_privileged, s.cached_size, s.session_id))
-            if (is_privileged, size) <= (victim.is_privileged, victim.cached_size):
-                return False
-        self.remove(victim.session_id)
-        self.evictions += 1
-        return True
+    def new_responses(
+        self, named: Sequence[CachedPartition], responses: Iterable[FetchPartitionResponse]
+    ) -> list[FetchPartitionResponse]:
+        """``filter_response`` of a follower's session, for a caller who has its entries at hand."""
+        included = []
+        for cached, response in zip(named, responses, strict=True):
+            if cached.must_respond(response):
+                included.append(response)
+                cached.order = self.next_order
+                self.next_order += 1
+        return included

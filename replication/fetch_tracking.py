@@ -331,10 +331,12 @@ class FetchTracking:
             self._session.clear()
         wanted = tuple([self._wanted(name) for name in names]) if names else ()
         if self._uses_sessions:
-            for entry in wanted:
-                self._session[entry.topic_partition] = None
+            session = self._session
+            for name in names:
+                session[name] = None
         self._dirty.clear()
-        self._forgotten.clear()
+        if self._forgotten:
+            self._forgotten.clear()
         return FetchRequest(
             self.broker_id,
             self._wait_ms_max,

@@ -14,7 +14,7 @@ from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.host import Host
 from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
-from .fetch_session import FetchSessionCache
+from .fetch_session_cache import FetchSessionCache
 from .isr import IsrUpdater
 from .metadata_cache import MetadataCache
 from .partition import Partition, PartitionContext, TopicSettings
@@ -70,6 +70,10 @@ class PartitionHost:
         self._offline: dict[TopicPartition, None] = {}
         """Partitions that failed with their log directory; disjoint from ``_partitions``."""
         self._settings: dict[str, TopicSettings] = {}
+        """By topic; topics with the same configuration object share their settings."""
+        self._hosted_counts: dict[str, int] = {}
+        """Hosted partitions by topic, wherever ``_settings`` has an entry."""
+        self._last_settings: TopicSettings | None = None
         self._fetch_bytes_max: int = config["fetch.max.bytes"]
         self.timer = WheelTimer(host)
         self.produce_purgatory = Purgatory(
@@ -119,8 +123,8 @@ class PartitionHost:
         topic = topic_partition.topic
         settings = self._settings.get(topic)
         if settings is None:
-            settings = self._settings[topic] = TopicSettings(self.topic_config(topic))
-        settings.hosted_count += 1
+            settings = self._settings[topic] = self._topic_settings(topic)
+        self._hosted_counts[topic] = self._hosted_counts.get(topic, 0) + 1
         partition = Partition(topic_partition, self.context, settings)
         self._partitions[topic_partition] = partition
         return partition
@@ -131,22 +135,31 @@ class PartitionHost:
         if partition is None:
             return None
         partition.delete()
-        settings = partition.settings
-        settings.hosted_count -= 1
-        if not settings.hosted_count:
+        topic = topic_partition.topic
+        self._hosted_counts[topic] -= 1
+        if not self._hosted_counts[topic]:
             # A topic of the same name may come back with another configuration.
-            self._settings.pop(topic_partition.topic, None)
+            del self._hosted_counts[topic], self._settings[topic]
         return partition
+
+    def _topic_settings(self, topic: str) -> TopicSettings:
+        """Settings of a topic; those made last are shared if they are of the same object."""
+        config = self.topic_config(topic)
+        settings = self._last_settings
+        if settings is None or settings.config is not config:
+            settings = self._last_settings = TopicSettings(config)
+        return settings
 
     def update_topic_config(self, topic: str) -> None:
         """Take a changed topic configuration into force, without a leadership change."""
-        settings = self._settings.get(topic)
-        if settings is None:
+        if topic not in self._settings:
             return
-        settings.take(self.topic_config(topic))
+        settings = self._settings[topic] = self._topic_settings(topic)
         for topic_partition, partition in self._partitions.items():
-            if topic_partition.topic == topic and partition.log is not None:
-                partition.log.update_config(settings.config)
+            if topic_partition.topic == topic:
+                partition.settings = settings
+                if partition.log is not None:
+                    partition.log.update_config(settings.config)
 
     def _open_log(self, topic_partition: TopicPartition, is_new: bool) -> Log:
         """Open or create a log and give it its checkpointed high watermark (data_plane 2.4)."""
@@ -182,12 +195,7 @@ class PartitionHost:
 
     def complete_fetches(self, partition: Partition) -> None:
         """Try the fetches that wait on a partition whose log grew."""
-        self.fetch_purgatory.check_and_complete(partition.topic_partition)
-        if partition.fetch_entries is not None:
-            for entry in tuple(partition.fetch_entries):
-                session = entry.session
-                if session is not None and session.parked is not None:
-                    session.parked.try_complete()
+        raise NotImplementedError
 
     # -- failures ---------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The log of one replica: what a leader and a follower append and what everybody reads.
 
 Batches are opaque: a leader patches offset and epoch into the header of what the client sent, all
-replicas keep the same object, readers get it whole (data_plane 3.5, 6.2, 12.3; Kafka's ``Log``).
+replicas keep the same bytes, readers get them whole (data_plane 3.5, 6.2, 12.3; Kafka's ``Log``).
 """
 
 from __future__ import annotations
@@ -174,9 +174,7 @@ class Log(LogReads):
             if known is not None:
                 return known
         offset = self.log_end_offset
-        last_delta = fields[6]
-        # One object for both where they are equal: a batch of one record saves an integer.
-        last_offset = offset + last_delta if last_delta else offset
+        last_offset = offset + fields[6]
         max_timestamp = fields[8]
         if self._needs_roll(size, max_timestamp, last_offset, now_ms):
             self.roll(now_ms)
@@ -266,7 +264,7 @@ class Log(LogReads):
     def append_as_follower(
         self, batches: Sequence[RecordBatch], now_ms: int = -1, verify: bool = False
     ) -> AppendInfo:
-        """Append the leader's batches as they are: the same objects, offsets and epochs.
+        """Append the leader's batches as they are: the same bytes, offsets and epochs.
 
         ``verify`` checks their checksums, which a leader in this process has done already. Raises
         ``UnexpectedAppendOffset``, ``OffsetsOutOfOrder`` or ``KafkaError`` CORRUPT_MESSAGE before
@@ -277,6 +275,14 @@ class Log(LogReads):
         if not batches:
             return NOTHING_APPENDED
         expected = self.log_end_offset
+        if len(batches) == 1 and batches[0].base_offset == expected and not verify:
+            batch = batches[0]
+            if batch.last_offset < expected:
+                raise OffsetsOutOfOrder(self.topic_partition, batches)
+            largest = self._append_replicated(batch, now_ms)
+            if self.settings.flush_messages != LONG_MAX:
+                self._flush_if_due()
+            return AppendInfo(expected, batch.last_offset, largest, -1, tuple(batches))
         if batches[0].base_offset < expected:
             raise UnexpectedAppendOffset(self.topic_partition, batches[0], expected)
         for batch in batches:
@@ -290,24 +296,44 @@ class Log(LogReads):
                 )
         largest = NO_TIMESTAMP
         for batch in batches:
-            max_timestamp = batch.max_timestamp
-            if max_timestamp > largest:
-                largest = max_timestamp
-            self._append_replicated(batch, max_timestamp, now_ms)
+            largest = max(largest, self._append_replicated(batch, now_ms))
         if self.settings.flush_messages != LONG_MAX:
             self._flush_if_due()
         return AppendInfo(
             batches[0].base_offset, batches[-1].last_offset, largest, -1, tuple(batches)
         )
 
-    def _append_replicated(self, batch: RecordBatch, max_timestamp: int, now_ms: int) -> None:
-        epoch = batch.partition_leader_epoch
+    def _append_replicated(self, batch: RecordBatch, now_ms: int) -> int:
+        """Append a batch as it is; gives its largest timestamp."""
+        data = batch.data
+        fields = HEADER.unpack_from(data)
+        epoch: int = fields[2]
+        max_timestamp: int = fields[8]
+        producer_id: int = fields[9]
         if epoch >= 0 and epoch != self.latest_epoch:
             self.assign_epoch_start_offset(epoch, batch.base_offset)
-        when = now_ms if now_ms >= 0 else max_timestamp
-        if self._needs_roll(len(batch.data), max_timestamp, batch.last_offset, when):
-            self.roll(when)
+        if now_ms < 0:
+            now_ms = max_timestamp
+        last_offset = batch.last_offset
+        if self._needs_roll(len(data), max_timestamp, last_offset, now_ms):
+            self.roll(now_ms)
         segment = self.active
-        self._store(segment, batch, max_timestamp, when)
-        if batch.data[43] < 0x80:  # the sign bit of the producer id
-            self._note_producer(batch, segment)
+        self._store(segment, batch, max_timestamp, now_ms)
+        if producer_id >= 0:
+            attributes = fields[5]
+            if attributes & CONTROL_BIT:
+                self._note_producer(batch, segment)
+            else:
+                producers = self.producers
+                if producers is None:
+                    producers = self._producer_state()
+                producers.append_data_batch(
+                    producer_id,
+                    fields[10],
+                    fields[11],
+                    batch.base_offset,
+                    last_offset,
+                    max_timestamp,
+                    attributes & TRANSACTIONAL_BIT != 0,
+                )
+        return max_timestamp

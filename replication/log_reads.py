@@ -44,25 +44,26 @@ class LogReads(LogSegments):
         for index in range(self._segment_index(offset), len(segments)):
             segment = segments[index]
             position = segment.find(offset)
-            batches = segment.batches
-            if position < len(batches):
+            stored = segment.stored
+            end = len(stored)
+            if position < end:
                 break
         else:
             return NOTHING_READ
-        first = batches[position]
-        size = len(first.data)
-        if first.last_offset >= upper_bound_offset or (size > max_bytes and not minimum_one_batch):
+        if upper_bound_offset < self.log_end_offset:
+            end = segment.find(upper_bound_offset)
+            if position >= end:
+                return NOTHING_READ
+        size = len(stored[position])
+        if size > max_bytes and not minimum_one_batch:
             return NOTHING_READ
-        end = position + 1
-        for end in range(position + 1, len(batches)):
-            batch = batches[end]
-            larger = size + len(batch.data)
-            if larger > max_bytes or batch.last_offset >= upper_bound_offset:
+        for index in range(position + 1, end):
+            larger = size + len(stored[index])
+            if larger > max_bytes:
+                end = index
                 break
             size = larger
-        else:
-            end = len(batches)
-        return ReadInfo(tuple(batches[position:end]), size)
+        return ReadInfo(tuple(segment.views(position, end)), size)
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """Aborted transactions that touch offsets ``start`` up to ``end`` (data_plane 13.3)."""
@@ -93,17 +94,17 @@ class LogReads(LogSegments):
         if timestamp == MAX_TIMESTAMP:
             return self.max_timestamp_offset()
         for segment in self.segments:
-            if segment.max_timestamp >= timestamp and segment.batches:
+            if segment.max_timestamp >= timestamp and segment.stored:
                 position = segment.first_batch_with_time(timestamp)
-                return self._find_time(segment.batches[position:], timestamp)
+                return self._find_time(segment.walk(position), timestamp)
         return None
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp; None in an empty log."""
         largest = max(segment.max_timestamp for segment in self.segments)
         for segment in self.segments:
-            if segment.batches and segment.max_timestamp == largest:
-                batches = segment.batches[segment.max_timestamp_batch :]
+            if segment.stored and segment.max_timestamp == largest:
+                batches = segment.walk(segment.max_timestamp_batch)
                 return self._find_time(batches, largest)
         return None
 

@@ -78,9 +78,9 @@ class LogSegments(LogState):
         first = segment.first_timestamp
         waited = max_timestamp - first if first >= 0 else now_ms - segment.created_ms
         return (
-            waited > settings.segment_ms - self._roll_jitter_ms()
-            or segment.index_entries >= settings.index_entries_max
-        )
+            waited > settings.segment_ms_least
+            and waited > settings.segment_ms - self._roll_jitter_ms()
+        ) or segment.index_entries >= settings.index_entries_max
 
     def _roll_jitter_ms(self) -> int:
         """Spreads rolling over time; fixed per partition, not random."""

@@ -36,6 +36,7 @@ class LogSettings:
         "segment_bytes",
         "segment_jitter_ms",
         "segment_ms",
+        "segment_ms_least",
         "timestamp_difference_max_ms",
         "timestamp_type",
     )
@@ -46,6 +47,8 @@ class LogSettings:
         self.segment_bytes: int = config["segment.bytes"]
         self.segment_ms: int = config["segment.ms"]
         self.segment_jitter_ms: int = config["segment.jitter.ms"]
+        self.segment_ms_least = self.segment_ms - min(self.segment_jitter_ms, self.segment_ms)
+        """No jitter makes a segment roll earlier than this."""
         self.index_interval_bytes: int = config["index.interval.bytes"]
         self.index_entries_max = config["segment.index.bytes"] // _INDEX_ENTRY_SIZE
         compression: str = config["compression.type"]

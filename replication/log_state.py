@@ -13,6 +13,7 @@ from ..protocol.config import TopicConfig
 from ..protocol.data import EpochEndOffset
 from ..protocol.errors import ErrorCode, KafkaError, invariant
 from ..protocol.record_batch import CONTROL_BIT, TRANSACTIONAL_BIT, RecordBatch
+from ..protocol.record_format import PRODUCER_FIELDS
 from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
 from .epoch_cache import UNDEFINED, LeaderEpochCache
@@ -100,7 +101,7 @@ class LogState:
         start = self._segment_index(from_offset)
         for segment in self.segments[start:]:
             position = segment.find(from_offset) if segment.base_offset < from_offset else 0
-            yield from segment.batches[position:]
+            yield from segment.walk(position)
 
     def _segment_index(self, offset: int) -> int:
         """Position of the segment that covers an offset."""
@@ -134,7 +135,8 @@ class LogState:
     @property
     def latest_epoch(self) -> int:
         """-1 without epoch history."""
-        return -1 if self._epochs is None else self._epochs.latest_epoch
+        cache = self._epochs
+        return -1 if cache is None or not cache.epochs else cache.epochs[-1]
 
     @property
     def earliest_epoch(self) -> int:
@@ -269,17 +271,21 @@ class LogState:
 
     def _note_producer(self, batch: RecordBatch, segment: Segment, is_replay: bool = False) -> None:
         """Carry a stored batch with a producer id into the producer state."""
-        producers = self._producer_state()
-        attributes = batch.data[22]
+        producers = self.producers
+        if producers is None:
+            producers = self._producer_state()
+        data = batch.data
+        attributes = data[22]
         if not attributes & CONTROL_BIT:
+            timestamp, producer_id, epoch, base_sequence = PRODUCER_FIELDS.unpack_from(data, 35)
             producers.append_data_batch(
-                batch.producer_id,
-                batch.producer_epoch,
-                batch.base_sequence,
+                producer_id,
+                epoch,
+                base_sequence,
                 batch.base_offset,
                 batch.last_offset,
-                batch.max_timestamp,
-                bool(attributes & TRANSACTIONAL_BIT),
+                timestamp,
+                attributes & TRANSACTIONAL_BIT != 0,
             )
             return
         marker = batch.control_marker()

@@ -3,6 +3,8 @@
 The cache keeps the very ``UpdateMetadataPartitionState`` objects it received, so the caches of all
 brokers share them. It belongs to one actor and ``update`` runs to its end, so no reader sees half
 an update; what it hands out is immutable and stays as it was.
+
+There is one cache per broker and one entry per topic in each: what an entry costs counts.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from ..protocol.values import (
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 TOPIC_NAME_LENGTH_MAX = 249
+_PartitionStates = UpdateMetadataPartitionState | list[UpdateMetadataPartitionState | None]
+"""The only partition known of a topic, or several at their number; the last is no gap."""
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -56,10 +60,11 @@ class MetadataCache:
         self.cluster_id = cluster_id
         self.controller_id: int | None = None
         """None while unknown."""
-        self._topics: dict[str, dict[int, UpdateMetadataPartitionState]] = {}
+        self._topics: dict[str, _PartitionStates] = {}
         self._brokers: dict[int, BrokerInfo] = {}
         self._ids_by_topic: dict[str, str] = {}
-        self._topics_by_id: dict[str, str] = {}
+        self._topics_by_id: dict[str, str] | None = {}
+        """The inverse of ``_ids_by_topic``; None until someone asks after a change."""
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -75,29 +80,44 @@ class MetadataCache:
                 self._remove_partition(state.topic, state.partition)
                 deleted.append(state.topic_partition)
             else:
-                partitions = self._topics.get(state.topic)
-                if partitions is None:
-                    partitions = self._topics[state.topic] = {}
-                partitions[state.partition] = state
+                self._put_partition(state)
         return deleted
 
+    def _put_partition(self, state: UpdateMetadataPartitionState) -> None:
+        topics, number = self._topics, state.partition
+        known = topics.get(state.topic)
+        if not isinstance(known, list):
+            if known is None or known.partition == number:
+                topics[state.topic] = state
+                return
+            known = topics[state.topic] = [*[None] * known.partition, known]
+        if number < len(known):
+            known[number] = state
+            return
+        known.extend([None] * (number - len(known)))
+        known.append(state)
+
     def _set_topic_id(self, topic: str, topic_id: str) -> None:
-        previous = self._ids_by_topic.get(topic)
-        if previous is not None and previous != topic_id:
-            self._topics_by_id.pop(previous, None)
-        self._ids_by_topic[topic] = topic_id
-        self._topics_by_id[topic_id] = topic
+        if self._ids_by_topic.get(topic) != topic_id:
+            self._ids_by_topic[topic] = topic_id
+            self._topics_by_id = None
 
     def _remove_partition(self, topic: str, partition: int) -> None:
-        partitions = self._topics.get(topic)
-        if partitions is None:
+        known = self._topics.get(topic)
+        if known is None:
             return
-        partitions.pop(partition, None)
-        if not partitions:
-            del self._topics[topic]
-            topic_id = self._ids_by_topic.pop(topic, None)
-            if topic_id is not None:
-                self._topics_by_id.pop(topic_id, None)
+        if isinstance(known, list):
+            if partition < len(known):
+                known[partition] = None
+            while known and known[-1] is None:
+                known.pop()
+            if known:
+                return
+        elif known.partition != partition:
+            return
+        del self._topics[topic]
+        if self._ids_by_topic.pop(topic, None) is not None:
+            self._topics_by_id = None
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -109,28 +129,30 @@ class MetadataCache:
         return topic in self._topics
 
     def contains(self, topic_partition: TopicPartition) -> bool:
-        partitions = self._topics.get(topic_partition.topic)
-        return partitions is not None and topic_partition.partition in partitions
+        return self.partition_state(topic_partition) is not None
 
     def partition_state(
         self, topic_partition: TopicPartition
     ) -> UpdateMetadataPartitionState | None:
-        partitions = self._topics.get(topic_partition.topic)
-        return None if partitions is None else partitions.get(topic_partition.partition)
+        known = self._topics.get(topic_partition.topic)
+        number = topic_partition.partition
+        if isinstance(known, list):
+            return known[number] if 0 <= number < len(known) else None
+        return None if known is None or known.partition != number else known
 
     def topic_partitions(self, topic: str) -> tuple[UpdateMetadataPartitionState, ...]:
         """States of a topic's partitions by number; empty for an unknown topic."""
-        partitions = self._topics.get(topic)
-        if partitions is None:
-            return ()
-        return tuple(partitions[number] for number in sorted(partitions))
+        known = self._topics.get(topic)
+        if isinstance(known, list):
+            return tuple([state for state in known if state is not None])
+        return () if known is None else (known,)
 
     def partition_states(self) -> Iterator[UpdateMetadataPartitionState]:
-        for partitions in self._topics.values():
-            yield from partitions.values()
+        for topic in self._topics:
+            yield from self.topic_partitions(topic)
 
     def partition_count(self, topic: str) -> int:
-        return len(self._topics.get(topic, ()))
+        return len(self.topic_partitions(topic))
 
     def is_alive(self, broker_id: int) -> bool:
         return broker_id in self._brokers
@@ -148,7 +170,11 @@ class MetadataCache:
         return self._ids_by_topic.get(topic, "")
 
     def topic_name(self, topic_id: str) -> str | None:
-        return self._topics_by_id.get(topic_id)
+        names = self._topics_by_id
+        if names is None:
+            names = {known: topic for topic, known in self._ids_by_topic.items()}
+            self._topics_by_id = names
+        return names.get(topic_id)
 
     def leader(self, topic_partition: TopicPartition) -> BrokerInfo | None:
         """The live leader of a partition, or None."""
@@ -187,7 +213,7 @@ class MetadataCache:
         self, request: MetadataRequest, listener: str, api_version: int
     ) -> Iterator[MetadataTopic]:
         for topic_id in request.topic_ids:
-            name = self._topics_by_id.get(topic_id)
+            name = self.topic_name(topic_id)
             if name is None:
                 yield MetadataTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, False, (), topic_id)
             else:
@@ -204,8 +230,7 @@ class MetadataCache:
 
     def metadata_topic(self, name: str, listener: str, api_version: int = -1) -> MetadataTopic:
         """One topic of a Metadata answer."""
-        partitions = self._topics.get(name)
-        if partitions is None:
+        if name not in self._topics:
             error = (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 if is_valid_topic_name(name)
@@ -217,8 +242,8 @@ class MetadataCache:
             name,
             name in INTERNAL_TOPICS,
             tuple(
-                self._metadata_partition(partitions[number], listener, api_version)
-                for number in sorted(partitions)
+                self._metadata_partition(state, listener, api_version)
+                for state in self.topic_partitions(name)
             ),
             self._ids_by_topic.get(name, ""),
         )

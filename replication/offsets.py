@@ -46,6 +46,8 @@ class OffsetsHandling(PartitionHost):
         self, request: ListOffsetsRequest, context: RequestContext
     ) -> ListOffsetsResponse:
         """Offsets by time or position; errors per partition."""
+        if context.api_version == 0:
+            return self._list_old_style(request)
         names = [entry.topic_partition for entry in request.partitions]
         repeated = {name for name in names if names.count(name) > 1} if len(names) > 1 else ()
         return ListOffsetsResponse(
@@ -123,6 +125,19 @@ class OffsetsHandling(PartitionHost):
         if found is None:
             return None
         return found.offset, found.timestamp, found.leader_epoch
+
+    def _list_old_style(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        found = []
+        for entry in request.partitions:
+            error, offsets = self.legacy_offsets(
+                entry.topic_partition, entry.timestamp, entry.offsets_max, request.replica_id
+            )
+            found.append(
+                ListOffsetsPartitionResponse(
+                    entry.topic_partition, error, old_style_offsets=offsets
+                )
+            )
+        return ListOffsetsResponse(tuple(found))
 
     def legacy_offsets(
         self, topic_partition: TopicPartition, timestamp: int, offsets_max: int, replica_id: int

@@ -171,30 +171,36 @@ class Partition(PartitionState):
         log = self.log
         if log is None:
             return False
-        context = self.context
         new = log.log_end_offset
-        if new <= log.high_watermark:
+        high_watermark = log.high_watermark
+        if new <= high_watermark:
             return False
-        if context.frozen_under_min_isr and len(self.isr) < min(
-            self.settings.min_insync_replicas, len(self.replicas)
+        in_sync = len(self.isr)
+        if (
+            in_sync < self.settings.min_insync_replicas
+            and self.context.frozen_under_min_isr
+            and in_sync < len(self.replicas)
         ):
             return False
-        maximal_isr = self.maximal_isr
         for replica in self.remote_replicas:
             end_offset = replica.log_end_offset
             if end_offset < new and (
-                replica.broker_id in maximal_isr
-                or (
-                    context.waits_for_joiner
-                    and now_ms - replica.last_caught_up_time_ms <= context.lag_ms_max
-                    and self._is_eligible(replica.broker_id)
-                )
+                replica.broker_id in self.maximal_isr or self._may_join_soon(replica, now_ms)
             ):
+                if end_offset <= high_watermark:
+                    return False
                 new = end_offset
-        if new <= log.high_watermark:
-            return False
         log.update_high_watermark(new)
         return True
+
+    def _may_join_soon(self, replica: Replica, now_ms: int) -> bool:
+        """Whether the high watermark waits for one outside the ISR, as it will join (3.1)."""
+        context = self.context
+        return (
+            context.waits_for_joiner
+            and now_ms - replica.last_caught_up_time_ms <= context.lag_ms_max
+            and self._is_eligible(replica.broker_id)
+        )
 
     def _is_eligible(self, broker_id: int) -> bool:
         """Whether a replica may join the ISR: since 3.3 its broker must be alive."""
@@ -381,8 +387,10 @@ class Partition(PartitionState):
                 log.truncate_fully_and_start_at(first.base_offset)
             log.append_as_follower(batches, self.context.host.now_ms(), verify)
         previous = log.high_watermark
-        if leader_high_watermark != previous:
-            log.update_high_watermark(leader_high_watermark)
         if leader_log_start > log.log_start_offset:
+            log.update_high_watermark(leader_high_watermark)
             log.maybe_increment_log_start_offset(leader_log_start, "leader")
-        return log.high_watermark > previous
+            return log.high_watermark > previous
+        return leader_high_watermark != previous and (
+            log.update_high_watermark(leader_high_watermark) > previous
+        )

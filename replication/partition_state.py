@@ -26,22 +26,16 @@ _NONE = ErrorCode.NONE
 
 
 class TopicSettings:
-    """What the partitions of one topic share; a changed configuration is written in here."""
+    """What the partitions of one topic share, and topics of the same configuration object."""
 
     __slots__ = (
         "compression_is_zstd",
         "config",
         "deletes",
-        "hosted_count",
         "min_insync_replicas",
     )
 
     def __init__(self, config: TopicConfig) -> None:
-        self.hosted_count = 0
-        """Partitions of the topic hosted by this broker."""
-        self.take(config)
-
-    def take(self, config: TopicConfig) -> None:
         self.config = config
         self.min_insync_replicas: int = config["min.insync.replicas"]
         self.compression_is_zstd: bool = config["compression.type"] == "zstd"

@@ -13,6 +13,7 @@ from ..protocol.data import (
     RequestContext,
 )
 from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.record_batch import LENGTH_OVERHEAD, Readable
 from ..protocol.values import TopicPartition
 from .delayed_operations import DelayedProduce
 from .hosting import PartitionHost
@@ -38,6 +39,7 @@ _ERRORS_WITHOUT_LOG_START = frozenset(
 """Failures whose response carries -1 instead of the log start; tells nothing of the log."""
 
 _BATCH_OVERHEAD = 61
+_MAGIC_AT = 16
 _ZSTD = 4
 
 
@@ -115,11 +117,7 @@ class ProduceHandling(PartitionHost):
         if records is None:
             return ErrorCode.INVALID_RECORD
         if api_version >= 3 or api_version < 0:
-            if (
-                len(records) < _BATCH_OVERHEAD
-                or records[16] != 2
-                or int.from_bytes(records[8:12], "big") + 12 != len(records)
-            ):
+            if len(records) < _BATCH_OVERHEAD or records[16] != 2 or not _is_alone(records):
                 return ErrorCode.INVALID_RECORD
             if 0 <= api_version < 7 and records[22] & 7 == _ZSTD:
                 return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -218,6 +216,18 @@ class ProduceHandling(PartitionHost):
         if len(partition.maximal_isr) < partition.settings.min_insync_replicas:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return _NONE
+
+
+def _is_alone(records: Readable) -> bool:
+    """Whether it is the only whole batch; a torn one behind it is trimmed when it is appended."""
+    size = int.from_bytes(records[8:12], "big", signed=True) + LENGTH_OVERHEAD
+    left = len(records) - size
+    if not left or size < _BATCH_OVERHEAD:  # a senseless size is found out with the checksum
+        return True
+    if left <= _MAGIC_AT:
+        return left > 0
+    next_size = int.from_bytes(records[size + 8 : size + 12], "big", signed=True)
+    return left < next_size + LENGTH_OVERHEAD
 
 
 def _for_old_client(response: ProducePartitionResponse) -> ProducePartitionResponse:

@@ -185,9 +185,14 @@ class ProducerStateManager:
         elif epoch != entry.epoch:
             entry.take_epoch(epoch)
         last_sequence = base_sequence
-        if base_sequence >= 0:
+        if base_sequence >= 0 and last_offset != first_offset:
             last_sequence = add_sequence(base_sequence, last_offset - first_offset)
-        entry.add(BatchMetadata(base_sequence, last_sequence, first_offset, last_offset, timestamp))
+        batches = entry.batches
+        batches.append(
+            BatchMetadata(base_sequence, last_sequence, first_offset, last_offset, timestamp)
+        )
+        if len(batches) > BATCHES_KEPT:
+            del batches[0]
         entry.last_timestamp = timestamp
         if is_transactional and entry.transaction_first_offset < 0:
             entry.transaction_first_offset = first_offset

@@ -23,7 +23,9 @@ class DelayedOperation(TimerEntry):
     __slots__ = ("_keys", "_purgatory", "delay_ms", "is_completed")
 
     def __init__(self, delay_ms: int) -> None:
-        super().__init__()
+        # TimerEntry's fields, without the call: made for every fetch.
+        self.expiration_ms = 0
+        self._bucket = None
         self.delay_ms = delay_ms
         self.is_completed = False
         self._purgatory: Purgatory | None = None
@@ -46,7 +48,14 @@ class DelayedOperation(TimerEntry):
         if self.is_completed:
             return False
         self.is_completed = True
-        self._leave()
+        if self._purgatory is not None:
+            self._leave()
+        else:
+            bucket = self._bucket
+            if bucket is not None:
+                self._bucket = None
+                del bucket[self]
+                bucket.wheel.size -= 1
         self.on_complete()
         return True
 
@@ -132,6 +141,17 @@ class Purgatory:
         watched = self._watchers.get(key)
         if watched is None:
             return 0
+        if len(watched) == 1:
+            operation = watched[0]
+            completed = not operation.is_completed and operation.try_complete()
+            if operation.is_completed:
+                # Unless completing put another operation under the key.
+                if len(watched) == 1 and self._watchers.get(key) is watched:
+                    del self._watchers[key]
+                    self._stale_keys.pop(key, None)
+                else:
+                    self._drop_completed(key)
+            return 1 if completed else 0
         count = 0
         # Completing may poke this key again or watch a new operation under it: walk a copy.
         for operation in tuple(watched):

@@ -1,23 +1,26 @@
 """One segment of a log: batches in offset order with a sparse time index.
 
-The offset index of a segment in memory is the list of its batches itself: batches are found by
-bisection over their last offsets. Times need not ascend, so the time index notes, at most once
-per ``index.interval.bytes``, a new largest timestamp and how many batches it covers.
+What is kept of a batch is its bytes, which all replicas share, and one place in a list: a million
+small batches must not cost much more than their bytes. Views of them are made when somebody
+reads; the last one is kept, since most readers want just that. The list is the offset index as
+well: batches are found by bisection over their last offsets. Times need not ascend, so the time
+index notes a new largest timestamp and how many batches it covers: on files at most once per
+``index.interval.bytes``, here at most once per so many batches.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..protocol.record_batch import NO_TIMESTAMP, RecordBatch
+from ..protocol.record_format import OFFSETS
 
 RELATIVE_OFFSET_MAX = 2147483647
-
-_last_offset = attrgetter("last_offset")
+_BATCHES_PER_TIME = 16
+"""So many batches are looked through for a time; each entry fewer saves memory per replica."""
 
 
 class AbortedEntry(NamedTuple):
@@ -35,26 +38,30 @@ class Segment:
     """Batches from ``base_offset`` on, up to the base of the next segment."""
 
     __slots__ = (
+        "_noted_timestamp",
         "_time_batches",
         "_time_index",
         "_unindexed_bytes",
         "aborted",
         "base_offset",
-        "batches",
         "created_ms",
         "first_timestamp",
         "index_entries",
+        "last_batch",
         "last_modified_ms",
         "max_timestamp",
         "max_timestamp_batch",
         "size",
+        "stored",
         "time_index_grew",
     )
 
     def __init__(self, base_offset: int, created_ms: int = 0) -> None:
         self.base_offset = base_offset
-        self.batches: list[RecordBatch] | tuple[RecordBatch, ...] = ()
-        """A list once something was appended; an empty log keeps no list."""
+        self.stored: list[bytes] | tuple[bytes, ...] = ()
+        """The batches as bytes; a list once something was appended: an empty log keeps none."""
+        self.last_batch: RecordBatch | None = None
+        """The view of the last one; None if there is none."""
         self.size = 0
         """Bytes of all batches."""
         self.created_ms = created_ms
@@ -68,7 +75,9 @@ class Segment:
         """Entries an offset index would hold by now."""
         self._unindexed_bytes = 0
         self.time_index_grew = False
-        """Whether the last index entry noted a new largest timestamp."""
+        """Whether the last index entry came with a new largest timestamp."""
+        self._noted_timestamp = NO_TIMESTAMP
+        """The largest timestamp as of the last index entry."""
         self._time_index: array[int] | None = None
         self._time_batches: array[int] | None = None
         self.aborted: list[AbortedEntry] | None = None
@@ -77,19 +86,21 @@ class Segment:
         self, batch: RecordBatch, max_timestamp: int, now_ms: int, index_interval_bytes: int
     ) -> bool:
         """Add a batch behind the last; True if an index entry is due before it."""
-        batches = self.batches
-        size = len(batch.data)
+        stored = self.stored
+        data = batch.data
+        size = len(data)
         indexed = False
-        if not batches:
-            self.batches = [batch]
+        self.last_batch = batch
+        if not stored:
+            self.stored = [data]
             self.first_timestamp = max_timestamp
             self.max_timestamp = max_timestamp
             self.max_timestamp_batch = 0
         else:
             if max_timestamp > self.max_timestamp:
                 self.max_timestamp = max_timestamp
-                self.max_timestamp_batch = len(batches)
-            batches.append(batch)  # type: ignore[union-attr]
+                self.max_timestamp_batch = len(stored)
+            stored.append(data)  # type: ignore[union-attr]
             if self._unindexed_bytes > index_interval_bytes:
                 self._unindexed_bytes = 0
                 self.index_entries += 1
@@ -101,24 +112,44 @@ class Segment:
         return indexed
 
     def _note_time(self) -> None:
-        index = self._time_index
-        self.time_index_grew = index is None or self.max_timestamp > index[-1]
-        if index is None:
-            self._time_index = array("q", (self.max_timestamp,))
-            self._time_batches = array("q", (len(self.batches),))
-        elif self.time_index_grew:
-            index.append(self.max_timestamp)
-            self._time_batches.append(len(self.batches))  # type: ignore[union-attr]
-        else:
-            # Still no later time: the entry covers the batches since.
-            self._time_batches[-1] = len(self.batches)  # type: ignore[index]
+        timestamp = self.max_timestamp
+        count = len(self.stored)
+        self.time_index_grew = timestamp > self._noted_timestamp or self._time_index is None
+        self._noted_timestamp = timestamp
+        times, counts = self._time_index, self._time_batches
+        if times is None or counts is None:
+            self._time_index = array("q", (timestamp,))
+            self._time_batches = array("I", (count,))
+        elif timestamp == times[-1]:
+            counts[-1] = count  # still no later time: the entry covers the batches since
+        elif count - counts[-1] >= _BATCHES_PER_TIME:
+            times.append(timestamp)
+            counts.append(count)
 
     def find(self, offset: int) -> int:
         """Position of the first batch whose last offset is at or after ``offset``."""
-        batches = self.batches
-        if batches and batches[-1].base_offset <= offset:  # readers mostly read the tail
-            return len(batches) - 1 if offset <= batches[-1].last_offset else len(batches)
-        return bisect_left(batches, offset, key=_last_offset)
+        stored = self.stored
+        last = self.last_batch
+        if last is not None and last.base_offset <= offset:  # readers mostly read the tail
+            return len(stored) - 1 if offset <= last.last_offset else len(stored)
+        return bisect_left(stored, offset, key=_last_offset)
+
+    def views(self, start: int, end: int) -> list[RecordBatch]:
+        """Views of the batches from one position up to (not including) another."""
+        stored = self.stored
+        if start + 1 == end == len(stored) and self.last_batch is not None:
+            return [self.last_batch]
+        return [RecordBatch.of(data) for data in stored[start:end]]
+
+    def walk(self, start: int = 0) -> Iterator[RecordBatch]:
+        """Views of the batches from a position on, each made when its turn comes."""
+        for data in self.stored[start:] if start else self.stored:
+            yield RecordBatch.of(data)
+
+    @property
+    def batches(self) -> list[RecordBatch]:
+        """Views of all batches, made anew."""
+        return list(self.walk())
 
     def first_batch_with_time(self, timestamp: int) -> int:
         """A position before which no batch holds a record at or after ``timestamp``."""
@@ -135,7 +166,7 @@ class Segment:
     @property
     def next_offset(self) -> int:
         """The offset after the last one stored here."""
-        return self.batches[-1].last_offset + 1 if self.batches else self.base_offset
+        return self.base_offset if self.last_batch is None else self.last_batch.last_offset + 1
 
     def replace_batches(
         self, batches: Sequence[RecordBatch], now_ms: int, index_interval_bytes: int
@@ -151,12 +182,18 @@ class Segment:
     def truncate_to(self, offset: int, index_interval_bytes: int) -> int:
         """Drop the batches that reach ``offset`` or beyond; gives the bytes removed."""
         before = self.size
-        keep = bisect_left(self.batches, offset, key=_last_offset)
+        keep = bisect_left(self.stored, offset, key=_last_offset)
         if self.aborted is not None:
             self.aborted = [e for e in self.aborted if e.last_offset < offset] or None
-        if keep < len(self.batches):
-            self.replace_batches(self.batches[:keep], self.last_modified_ms, index_interval_bytes)
+        if keep < len(self.stored):
+            kept = self.views(0, keep)
+            self.replace_batches(kept, self.last_modified_ms, index_interval_bytes)
         return before - self.size
 
     def __repr__(self) -> str:
-        return f"Segment({self.base_offset}, {len(self.batches)} batches, {self.size} bytes)"
+        return f"Segment({self.base_offset}, {len(self.stored)} batches, {self.size} bytes)"
+
+
+def _last_offset(data: bytes) -> int:
+    base_offset, last_delta = OFFSETS.unpack_from(data)
+    return base_offset + last_delta  # type: ignore[no-any-return]

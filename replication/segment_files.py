@@ -53,7 +53,7 @@ def index_entry(segment: Segment, batch: RecordBatch) -> bytes:
 
 def time_index_entry(segment: Segment) -> bytes:
     """The time index entry for the largest timestamp so far."""
-    batch = segment.batches[segment.max_timestamp_batch]
+    (batch,) = segment.views(segment.max_timestamp_batch, segment.max_timestamp_batch + 1)
     return _TIME_INDEX_ENTRY.pack(segment.max_timestamp, batch.last_offset - segment.base_offset)
 
 
@@ -66,7 +66,7 @@ def build_indexes(segment: Segment, interval_bytes: int, is_active: bool) -> tup
     position = unindexed = 0
     largest = last_noted = NO_TIMESTAMP
     offset_of_largest = 0
-    for batch in segment.batches:
+    for batch in segment.walk():
         timestamp = batch.max_timestamp
         if timestamp > largest:
             largest, offset_of_largest = timestamp, batch.last_offset - segment.base_offset

@@ -89,9 +89,13 @@ class HierarchicalTimingWheel:
         wheel_size = self._wheel_size
         interval = tick * wheel_size
         level = 0
-        while expiration_ms >= now - now % tick + interval:
+        remaining_ms = expiration_ms - now
+        while remaining_ms >= interval:  # beyond the wheel's span wherever in a slot now is
             tick = interval
             interval *= wheel_size
+            level += 1
+        if expiration_ms >= now - now % tick + interval:
+            tick = interval
             level += 1
         start = expiration_ms - expiration_ms % tick
         key = start << 5 | level
@@ -176,7 +180,10 @@ class WheelTimer:
 
     def add(self, entry: TimerEntry, delay_ms: int) -> None:
         """Run ``entry`` after a delay; at once if there is none."""
-        now_ms = self._host.now_ms()
+        self.add_at(entry, delay_ms, self._host.now_ms())
+
+    def add_at(self, entry: TimerEntry, delay_ms: int, now_ms: int) -> None:
+        """``add`` for a caller who knows the host's time."""
         entry.expiration_ms = now_ms + delay_ms
         wheel = self.wheel
         if not wheel.size:
@@ -184,8 +191,8 @@ class WheelTimer:
         if not wheel.add(entry):
             entry.run()
             return
-        bucket = entry._bucket
-        wakes_at_ms = bucket.key >> 5  # type: ignore[union-attr]
+        assert entry._bucket is not None
+        wakes_at_ms = entry._bucket.key >> 5
         if self._host_timer is None or wakes_at_ms < self._wakes_at_ms:
             self._wake_at(wakes_at_ms, now_ms)
 

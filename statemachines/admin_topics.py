@@ -72,6 +72,10 @@ class TopicAdmin:
                 results[position] = await self._create(topic, request.validate_only, values)
             except KafkaError as error:
                 results[position] = TopicResult(topic.name, error.code, error.message)
+            except ZooKeeperError as error:
+                # Two creations at once may meet at the configuration, which both write first.
+                self._admin.controller.log("warn", f"creating topic {topic.name}: {error}")
+                results[position] = TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR)
         if not request.validate_only:
             created = [r for r in results.values() if r.error == ErrorCode.NONE]
             counts = {result.name: range(result.partitions) for result in created}
@@ -277,6 +281,14 @@ class TopicAdmin:
     async def _grow(self, topic: NewPartitions, validate_only: bool) -> Sequence[int]:
         """Numbers of the partitions added; raises ``KafkaError``."""
         zk, name = self._admin.zk, topic.name
+        if (
+            not self._admin.behaviour.reassignment_api
+            and await zk.reassign_partitions_in_progress()
+        ):
+            # Before 2.4 the topics' znodes do not tell which of them are moving.
+            raise KafkaError(
+                ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition reassignment is in progress."
+            )
         found = await zk.get_replica_assignment_and_topic_ids_for_topics([name])
         if not found:
             raise unknown_topic(name)

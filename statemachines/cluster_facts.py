@@ -7,7 +7,7 @@ looking at every partition. All containers iterate in insertion order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..protocol.values import (
     LeaderIsrAndControllerEpoch,
@@ -17,6 +17,7 @@ from ..protocol.values import (
 )
 from ..protocol.versions import Behaviour
 from .brokers import RegisteredBrokers
+from .listings import SortedNames
 from .ordered_set import OrderedSet
 
 _UNASSIGNED = ReplicaAssignment(())
@@ -35,7 +36,7 @@ class ClusterFacts(RegisteredBrokers):
         """Controller epoch of this tenure; 0 when not controller."""
         self.epoch_zk_version = 0
         """Version of ``/controller_epoch`` this tenure's writes are guarded by."""
-        self.all_topics: OrderedSet[str] = OrderedSet()
+        self.all_topics = SortedNames()
         self.topic_ids: dict[str, str] = {}
         """Base64 id by topic name; inverse of ``topic_names``."""
         self.topic_names: dict[str, str] = {}
@@ -46,7 +47,9 @@ class ClusterFacts(RegisteredBrokers):
         self.topics_ineligible_for_deletion: OrderedSet[str] = OrderedSet()
         self.preferred_replica_imbalance_count = 0
         """Partitions not led by their first replica, topics queued for deletion left out."""
-        self._assignments: dict[str, dict[TopicPartition, ReplicaAssignment]] = {}
+        self._assignments: dict[TopicPartition, ReplicaAssignment] = {}
+        self._partitions: dict[str, TopicPartition | list[TopicPartition]] = {}
+        """Assigned partitions by topic: the only one, or several in the order they came."""
         self._leadership: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         self._hosted: dict[int, dict[TopicPartition, None]] = {}
         """Partitions by broker in the full replica list."""
@@ -55,9 +58,9 @@ class ClusterFacts(RegisteredBrokers):
 
     # --- topics
 
-    def set_all_topics(self, topics: Iterable[str]) -> None:
-        """Replace the known topics; states and assignments are not touched."""
-        self.all_topics = OrderedSet(topics)
+    def set_all_topics(self, topics: Sequence[str]) -> None:
+        """Replace the known topics, given sorted; states and assignments are not touched."""
+        self.all_topics = SortedNames(topics)
 
     def add_topic_id(self, topic: str, topic_id: str) -> None:
         """Remember a topic's id; raises ``ValueError`` if it has another one already."""
@@ -84,22 +87,40 @@ class ClusterFacts(RegisteredBrokers):
         topic_id = self.topic_ids.pop(topic, None)
         if topic_id is not None:
             self.topic_names.pop(topic_id, None)
-        for topic_partition, assignment in self._assignments.pop(topic, {}).items():
-            for broker_id in assignment.replicas:
+        for topic_partition in self._partitions_of(topic):
+            for broker_id in self._assignments.pop(topic_partition).replicas:
                 self._hosted[broker_id].pop(topic_partition, None)
             leadership = self._leadership.pop(topic_partition, None)
             if leadership is not None:
                 self._led[leadership.leader_and_isr.leader].pop(topic_partition, None)
+        self._partitions.pop(topic, None)
 
     # --- assignments
+
+    def _partitions_of(self, topic: str) -> Sequence[TopicPartition]:
+        known = self._partitions.get(topic)
+        if isinstance(known, list):
+            return known
+        return () if known is None else (known,)
+
+    def _add_partition(self, topic_partition: TopicPartition) -> None:
+        topic = topic_partition.topic
+        known = self._partitions.get(topic)
+        if known is None:
+            self._partitions[topic] = topic_partition
+        elif isinstance(known, list):
+            known.append(topic_partition)
+        else:
+            self._partitions[topic] = [known, topic_partition]
 
     def update_partition_full_replica_assignment(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> None:
         """Set a partition's replicas; also adjusts the imbalance count and the index."""
-        of_topic = self._assignments.setdefault(topic_partition.topic, {})
-        old = of_topic.get(topic_partition)
-        of_topic[topic_partition] = assignment
+        old = self._assignments.get(topic_partition)
+        if old is None:
+            self._add_partition(topic_partition)
+        self._assignments[topic_partition] = assignment
         old_replicas = () if old is None else old.replicas
         if old_replicas != assignment.replicas:
             for broker_id in old_replicas:
@@ -119,43 +140,40 @@ class ClusterFacts(RegisteredBrokers):
         self, topic_partition: TopicPartition
     ) -> ReplicaAssignment:
         """Replicas with what a reassignment adds and removes; empty if unknown."""
-        of_topic = self._assignments.get(topic_partition.topic)
-        return _UNASSIGNED if of_topic is None else of_topic.get(topic_partition, _UNASSIGNED)
+        return self._assignments.get(topic_partition, _UNASSIGNED)
 
     def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]:
         """All replicas, preferred leader first; empty if unknown."""
-        of_topic = self._assignments.get(topic_partition.topic)
-        return () if of_topic is None else of_topic.get(topic_partition, _UNASSIGNED).replicas
+        return self._assignments.get(topic_partition, _UNASSIGNED).replicas
 
     def partition_replica_assignment_for_topic(
         self, topic: str
     ) -> dict[TopicPartition, tuple[int, ...]]:
-        return {tp: a.replicas for tp, a in self._assignments.get(topic, {}).items()}
+        return {tp: self._assignments[tp].replicas for tp in self._partitions_of(topic)}
 
     def partition_full_replica_assignment_for_topic(
         self, topic: str
     ) -> dict[TopicPartition, ReplicaAssignment]:
-        return dict(self._assignments.get(topic, {}))
+        return {tp: self._assignments[tp] for tp in self._partitions_of(topic)}
 
     def has_assignment(self, topic_partition: TopicPartition) -> bool:
-        return topic_partition in self._assignments.get(topic_partition.topic, ())
+        return topic_partition in self._assignments
 
     def all_partitions(self) -> Iterator[TopicPartition]:
         """Every assigned partition; do not change assignments while iterating."""
-        for of_topic in self._assignments.values():
-            yield from of_topic
+        for topic in self._partitions:
+            yield from self._partitions_of(topic)
 
     def all_assignments(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
         """Every assigned partition with its replicas."""
-        for of_topic in self._assignments.values():
-            for topic_partition, assignment in of_topic.items():
-                yield topic_partition, assignment.replicas
+        for topic_partition in self.all_partitions():
+            yield topic_partition, self._assignments[topic_partition].replicas
 
     def partitions_for_topic(self, topic: str) -> list[TopicPartition]:
-        return list(self._assignments.get(topic, ()))
+        return list(self._partitions_of(topic))
 
     def replicas_for_topic(self, topic: str) -> list[PartitionReplica]:
-        return self.replicas_for_partitions(self._assignments.get(topic, ()))
+        return self.replicas_for_partitions(self._partitions_of(topic))
 
     def replicas_for_partitions(
         self, partitions: Iterable[TopicPartition]
@@ -166,6 +184,20 @@ class ClusterFacts(RegisteredBrokers):
             for tp in partitions
             for broker_id in self.partition_replica_assignment(tp)
         ]
+
+    def partitions_by_replica(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[int, list[TopicPartition]]:
+        """The same by broker, in the order the brokers are first met."""
+        by_broker: dict[int, list[TopicPartition]] = {}
+        for topic_partition in partitions:
+            for broker_id in self.partition_replica_assignment(topic_partition):
+                of_broker = by_broker.get(broker_id)
+                if of_broker is None:
+                    by_broker[broker_id] = [topic_partition]
+                else:
+                    of_broker.append(topic_partition)
+        return by_broker
 
     def partitions_on_broker(self, broker_id: int) -> list[TopicPartition]:
         """Partitions that have the broker in their full replica list."""
@@ -180,17 +212,18 @@ class ClusterFacts(RegisteredBrokers):
 
     def online_and_offline_replicas(
         self,
-    ) -> tuple[list[PartitionReplica], list[PartitionReplica]]:
-        """Every assigned replica, by whether it is online."""
-        online: list[PartitionReplica] = []
-        offline: list[PartitionReplica] = []
-        for (topic, partition), replicas in self.all_assignments():
-            topic_partition = TopicPartition(topic, partition)
+    ) -> tuple[dict[int, list[TopicPartition]], dict[int, list[TopicPartition]]]:
+        """Every assigned replica by its broker: those online, and those not."""
+        online: dict[int, list[TopicPartition]] = {}
+        offline: dict[int, list[TopicPartition]] = {}
+        for topic_partition, replicas in self.all_assignments():
             for broker_id in replicas:
                 is_online = self.is_replica_online(broker_id, topic_partition)
-                (online if is_online else offline).append(
-                    PartitionReplica(topic, partition, broker_id)
-                )
+                by_broker = online if is_online else offline
+                if broker_id in by_broker:
+                    by_broker[broker_id].append(topic_partition)
+                else:
+                    by_broker[broker_id] = [topic_partition]
         return online, offline
 
     # --- leadership
@@ -299,7 +332,8 @@ class ClusterFacts(RegisteredBrokers):
     # --- imbalance
 
     def _stop_counting_imbalance(self, topic: str) -> None:
-        for topic_partition, assignment in self._assignments.get(topic, {}).items():
+        for topic_partition in self._partitions_of(topic):
+            assignment = self._assignments[topic_partition]
             leadership = self._leadership.get(topic_partition)
             if leadership is not None and _is_imbalanced(assignment, leadership):
                 self.preferred_replica_imbalance_count -= 1

@@ -66,6 +66,17 @@ class ControlledShutdownFlow:
                 continue
             is_led = leadership.leader_and_isr.leader == broker_id
             (led if is_led else followed).append(topic_partition)
+            if controller.behaviour.controlled_shutdown_one_by_one:
+                await self._move(broker_id, led, followed)
+                led, followed = [], []
+        if not controller.behaviour.controlled_shutdown_one_by_one:
+            await self._move(broker_id, led, followed)
+        return context.partition_leaders_on_broker(broker_id)
+
+    async def _move(
+        self, broker_id: int, led: list[TopicPartition], followed: list[TopicPartition]
+    ) -> None:
+        controller = self._controller
         await controller.partition_state_machine.handle_state_changes(
             led, PartitionState.ONLINE, ControlledShutdownStrategy()
         )
@@ -75,7 +86,6 @@ class ControlledShutdownFlow:
             [PartitionReplica(tp.topic, tp.partition, broker_id) for tp in followed],
             ReplicaState.OFFLINE,
         )
-        return context.partition_leaders_on_broker(broker_id)
 
     async def _stop_followers(self, broker_id: int, partitions: list[TopicPartition]) -> None:
         controller = self._controller

@@ -23,7 +23,7 @@ Source: Kafka's ``KafkaController``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ..protocol.awaiting import Cancelled, Task
 from ..protocol.config import BrokerConfig
@@ -33,6 +33,7 @@ from ..protocol.values import BrokerInfo, TopicPartition
 from ..protocol.versions import Behaviour
 from . import events
 from .broker_changes import BrokerChanges
+from .broker_channels import BrokerChannels
 from .broker_registration import BrokerRegistration
 from .controlled_shutdown import ControlledShutdownFlow
 from .controller_context import ControllerContext
@@ -50,26 +51,16 @@ from .partition_state_machine import PartitionStateMachine
 from .reassignment import Reassignments
 from .rebalance import Rebalance
 from .replica_state_machine import ReplicaStateMachine
-from .request_batch import BrokerChannels as RequestChannels
 from .request_batch import ControllerBrokerRequestBatch
 from .response_events import ResponsesToEvents
 from .session_watcher import SessionWatcher
 from .topic_changes import TopicChanges
 from .topic_deletion import ControllerDeletionClient, TopicDeletionFlow, TopicDeletionManager
 from .watches import ControllerWatches
+from .work import Work, ignore_work
 
 NO_CONTROLLER = -1
 STATE_CHANGE_HANDLER = "controller-state-change-handler"
-
-
-class BrokerChannels(RequestChannels, Protocol):
-    """Kafka's ``ControllerChannelManager`` (control_plane 15.6): a FIFO queue per broker."""
-
-    def startup(self, brokers: Iterable[BrokerInfo]) -> None: ...
-    def shutdown(self) -> None: ...
-    def add_broker(self, broker: BrokerInfo) -> None: ...
-    def remove_broker(self, broker_id: int) -> None: ...
-    def queue_size(self, broker_id: int) -> int: ...
 
 
 class KafkaController:
@@ -90,6 +81,7 @@ class KafkaController:
         channels: BrokerChannels,
         broker_info: Callable[[], BrokerInfo],
         log: Log,
+        work: Work = ignore_work,
     ) -> None:
         self.broker_id = broker_id
         self.host = host
@@ -118,7 +110,7 @@ class KafkaController:
             for _ in range(3)
         )
         self.partition_state_machine = PartitionStateMachine(
-            config, behaviour, self.context, zk, partition_batch, log
+            config, behaviour, self.context, zk, partition_batch, log, work
         )
         self.replica_state_machine = ReplicaStateMachine(
             config, behaviour, self.context, zk, replica_batch, log

@@ -80,7 +80,7 @@ class ControllerContext(ClusterFacts):
         if topic is not None:
             return [
                 tp
-                for tp in self._assignments.get(topic, ())
+                for tp in self._partitions_of(topic)
                 if known.get(tp, PartitionState.NON_EXISTENT) in states
             ]
         return [tp for tp, state in known.items() if state in states]

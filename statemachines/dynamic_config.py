@@ -57,6 +57,9 @@ class DynamicConfigManager:
         self._on_topic_config = on_topic_config
         self._log = log
         self.on_broker_config: Callable[[], object] | None = None
+        self._plain = TopicConfig(config)
+        """Shared by all topics without overrides; another object once the broker's values change,
+        so that nothing derived from the old ones is taken for it."""
         self._topics: dict[str, TopicConfig] = {}
         """Configurations of topics that have (or had) overrides, or were asked for."""
         self._wanted: dict[str, None] = {}
@@ -83,7 +86,7 @@ class DynamicConfigManager:
             if not self._wanted:
                 self._host.call_later_ms(0, lambda: Task(self._fetch_wanted()))
             self._wanted[topic] = None
-        return TopicConfig(self._config)
+        return self._plain
 
     async def _fetch_wanted(self) -> None:
         topics = list(self._wanted)
@@ -101,6 +104,11 @@ class DynamicConfigManager:
         """Whether a topic's configuration has been read."""
         return topic in self._topics
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Topics whose configuration has been read: all there are, once ``startup`` is over."""
+        return tuple(self._topics)
+
     async def fetch(self, topics: Iterable[str]) -> None:
         """Read configurations of topics not known yet, in one batch.
 
@@ -110,7 +118,8 @@ class DynamicConfigManager:
         if not missing:
             return
         configs, failed = await self._zk.get_log_configs(missing, self._config)
-        self._topics.update(configs)
+        for topic, config in configs.items():
+            self._topics[topic] = config if config.overrides else self._plain
         for topic, error in failed.items():
             self._log("error", f"configuration of topic {topic} could not be read: {error!r}")
 
@@ -205,7 +214,7 @@ class DynamicConfigManager:
     def _topic_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Put values in force; an unclean election may be possible now."""
         try:
-            self._topics[topic] = TopicConfig(self._config, overrides)
+            self._topics[topic] = TopicConfig(self._config, overrides) if overrides else self._plain
         except ValueError as error:
             self._log("error", f"configuration of topic {topic} is ignored: {error}")
             return
@@ -245,4 +254,10 @@ class DynamicConfigManager:
                 usable[name] = value
         before = dict(self._config.dynamic)
         self._config.set_dynamic(usable)
-        return before != self._config.dynamic
+        if before == self._config.dynamic:
+            return False
+        old, self._plain = self._plain, TopicConfig(self._config)
+        for topic, config in self._topics.items():
+            if config is old:
+                self._topics[topic] = self._plain
+        return True

@@ -85,7 +85,7 @@ class Failover:
         brokers = await zk.get_all_broker_and_epochs_in_cluster()
         context.set_live_brokers(controller.features.compatible(brokers))
         context.set_all_topics(await zk.get_all_topics_in_cluster(register_watch=True))
-        watches.watch_topics(context.all_topics)
+        await watches.watch_topics(context.all_topics)
         topics = await zk.get_replica_assignment_and_topic_ids_for_topics(context.all_topics)
         await controller.topic_changes.process_topic_ids(topics)
         for topic in topics:

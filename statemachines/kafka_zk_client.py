@@ -10,7 +10,7 @@ from __future__ import annotations
 from .zk_admin import ZkAdmin
 from .zk_base import MATCH_ANY_VERSION, UNKNOWN_VERSION, AsyncZooKeeperClient
 from .zk_cluster import ZkCluster
-from .zk_topics import TopicIdReplicaAssignment, UpdateLeaderAndIsrResult, ZkTopics, decode_state
+from .zk_topics import TopicIdReplicaAssignment, UpdateLeaderAndIsrResult, ZkTopics
 
 
 class KafkaZkClient(ZkCluster, ZkTopics, ZkAdmin):
@@ -24,5 +24,4 @@ __all__ = [
     "KafkaZkClient",
     "TopicIdReplicaAssignment",
     "UpdateLeaderAndIsrResult",
-    "decode_state",
 ]

@@ -31,6 +31,7 @@ from .controller_context import ControllerContext
 from .errors import ControllerMoved, Log, StateChangeFailed
 from .kafka_zk_client import KafkaZkClient
 from .request_batch import ControllerBrokerRequestBatch
+from .work import LOGGED_PARTITIONS, Work, ignore_work
 
 
 class LegacyElection:
@@ -43,12 +44,14 @@ class LegacyElection:
         zk: KafkaZkClient,
         batch: ControllerBrokerRequestBatch,
         log: Log,
+        work: Work = ignore_work,
     ) -> None:
         self._config = config
         self._context = context
         self._zk = zk
         self._batch = batch
         self._log = log
+        self._work = work
 
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition], strategy: Strategy | None
@@ -154,3 +157,5 @@ class LegacyElection:
             context.partition_full_replica_assignment(topic_partition),
             is_new=False,
         )
+        # Until 1.0 the controller then wrote the leadership of every partition into its log.
+        self._work(LOGGED_PARTITIONS, len(context.partitions_leadership_info))

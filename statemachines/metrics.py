@@ -149,6 +149,12 @@ class ControllerMetrics:
         ids = controller.context.live_or_shutting_down_broker_ids
         return {broker_id: controller.channels.queue_size(broker_id) for broker_id in ids}
 
+    @property
+    def total_queue_size(self) -> int:
+        """Requests waiting for brokers; one that a broker has not answered yet does not count."""
+        controller = self._controller
+        return controller.channels.total_queue_size if controller.is_active else 0
+
     def snapshot(self) -> dict[str, float | dict[str, float]]:
         """Every metric by Kafka's name; timers and histograms as dicts of their figures."""
         values: dict[str, float | dict[str, float]] = {
@@ -168,8 +174,9 @@ class ControllerMetrics:
         }
         for state, timer in self._controller.event_manager.timers.items():
             values[str(state.timer_name)] = timer.snapshot()
-        sizes = self.broker_queue_sizes()
-        values["TotalQueueSize"] = sum(sizes.values())
-        for broker_id, size in sizes.items():
+        values["TotalQueueSize"] = self.total_queue_size
+        for broker_id, size in self.broker_queue_sizes().items():
+            times = self._controller.channels.queue_times(broker_id)
             values[f"QueueSize,broker-id={broker_id}"] = size
+            values[f"RequestRateAndQueueTimeMs,broker-id={broker_id}"] = times.snapshot()
         return values

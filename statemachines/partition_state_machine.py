@@ -43,10 +43,11 @@ from ..protocol.versions import Behaviour
 from ..zkfake.messages import ZkCode, ZkResponse, ZooKeeperError
 from .controller_context import ControllerContext
 from .errors import ControllerMoved, Log, StateChangeFailed, ignore_log
-from .kafka_zk_client import KafkaZkClient, decode_state
+from .kafka_zk_client import KafkaZkClient
 from .legacy_election import LegacyElection
 from .request_batch import ControllerBrokerRequestBatch
 from .transitions import PARTITION_PREDECESSORS, PartitionState, describe_illegal
+from .work import Work, ignore_work
 
 ElectionOutcomes: TypeAlias = dict[TopicPartition, LeaderAndIsr | Exception]
 
@@ -68,6 +69,7 @@ class PartitionStateMachine:
         zk: KafkaZkClient,
         batch: ControllerBrokerRequestBatch,
         log: Log = ignore_log,
+        work: Work = ignore_work,
     ) -> None:
         self._config = config
         self._behaviour = behaviour
@@ -75,7 +77,7 @@ class PartitionStateMachine:
         self._zk = zk
         self._batch = batch
         self._log = log
-        self._legacy = LegacyElection(config, context, zk, batch, log)
+        self._legacy = LegacyElection(config, context, zk, batch, log, work)
 
     async def startup(self) -> None:
         """Derive every partition's state from what is known, then elect where that is needed."""
@@ -193,9 +195,7 @@ class PartitionStateMachine:
                 )
                 continue
             isr = replicas if online == replicas else online  # share the tuple
-            decisions[topic_partition] = LeaderIsrAndControllerEpoch(
-                LeaderAndIsr(online[0], 0, isr, 0), context.epoch
-            )
+            decisions[topic_partition] = self._zk.shared.first_leadership(isr, context.epoch)
         if not decisions:
             return []
         try:
@@ -294,7 +294,7 @@ class PartitionStateMachine:
             return self._missing_state(topic_partition)
         if answer.code != ZkCode.OK:
             return ZooKeeperError(answer.code, answer.path)
-        stored = decode_state(answer)
+        stored = self._zk.decode_state(answer)
         if stored is None:
             return self._missing_state(topic_partition)
         if stored.controller_epoch > self._context.epoch:

@@ -14,7 +14,7 @@ Source: Kafka's ``ZkReplicaStateMachine``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..protocol.config import BrokerConfig
 from ..protocol.values import (
@@ -29,7 +29,7 @@ from ..protocol.versions import Behaviour
 from ..zkfake.messages import ZkCode, ZooKeeperError
 from .controller_context import ControllerContext
 from .errors import ControllerMoved, Log, StateChangeFailed, ignore_log
-from .kafka_zk_client import KafkaZkClient, decode_state
+from .kafka_zk_client import KafkaZkClient
 from .request_batch import ControllerBrokerRequestBatch
 from .transitions import ReplicaState, describe_illegal
 
@@ -62,13 +62,16 @@ class ReplicaStateMachine:
         """
         context = self._context
         online, offline = context.online_and_offline_replicas()
-        for replica in online:
-            context.put_replica_state(replica, ReplicaState.ONLINE)
-        for replica in offline:
-            context.put_replica_state(replica, ReplicaState.DELETION_INELIGIBLE)
-        await self.handle_state_changes(online, ReplicaState.ONLINE)
+        for by_broker, state in (
+            (online, ReplicaState.ONLINE),
+            (offline, ReplicaState.DELETION_INELIGIBLE),
+        ):
+            for broker_id, partitions in by_broker.items():
+                states = context.replica_states_on_broker(broker_id)
+                states.update(dict.fromkeys(partitions, state))
+        await self.handle_state_changes_by_broker(online, ReplicaState.ONLINE)
         if self._behaviour.startup_moves_dead_replicas_offline:
-            await self.handle_state_changes(offline, ReplicaState.OFFLINE)
+            await self.handle_state_changes_by_broker(offline, ReplicaState.OFFLINE)
 
     def shutdown(self) -> None:
         """Drop what an interrupted event left in the batch."""
@@ -85,6 +88,12 @@ class ReplicaStateMachine:
         by_broker: dict[int, list[TopicPartition]] = {}
         for topic, partition, broker_id in replicas:
             by_broker.setdefault(broker_id, []).append(TopicPartition(topic, partition))
+        await self.handle_state_changes_by_broker(by_broker, target)
+
+    async def handle_state_changes_by_broker(
+        self, by_broker: Mapping[int, Sequence[TopicPartition]], target: ReplicaState
+    ) -> None:
+        """As ``handle_state_changes``, of replicas given by broker."""
         if not by_broker:
             return
         try:
@@ -313,7 +322,7 @@ class ReplicaStateMachine:
             return {}
         found: dict[TopicPartition, LeaderAndIsr] = {}
         for topic_partition, answer in zip(partitions, answers, strict=True):
-            stored = decode_state(answer) if answer.code == ZkCode.OK else None
+            stored = self._zk.decode_state(answer) if answer.code == ZkCode.OK else None
             if answer.code not in (ZkCode.OK, ZkCode.NONODE):
                 outcomes[topic_partition] = ZooKeeperError(answer.code, answer.path)
             elif stored is None:

@@ -10,6 +10,7 @@ from ..protocol import znodes
 from ..protocol.values import ReplicaAssignment, TopicPartition
 from .events import PartitionModifications, TopicChange
 from .kafka_zk_client import TopicIdReplicaAssignment
+from .listings import sorted_changes
 from .topic_ids import random_topic_id
 from .transitions import PartitionState, ReplicaState
 
@@ -30,12 +31,9 @@ class TopicChanges:
             return
         context, zk = controller.context, controller.zk
         topics = await zk.get_all_topics_in_cluster(register_watch=True)
-        known = context.all_topics
-        new = [topic for topic in topics if topic not in known]
-        still_there = set(topics)
-        gone = [topic for topic in known if topic not in still_there]
+        new, gone = sorted_changes(context.all_topics.names, topics)
         context.set_all_topics(topics)
-        controller.watches.watch_topics(new)
+        await controller.watches.watch_topics(new)
         added = await zk.get_replica_assignment_and_topic_ids_for_topics(new)
         for topic in gone:
             context.remove_topic(topic)
@@ -98,14 +96,14 @@ class TopicChanges:
         partition_states = controller.partition_state_machine
         replica_states = controller.replica_state_machine
         await partition_states.handle_state_changes(partitions, PartitionState.NEW)
-        await replica_states.handle_state_changes(
-            context.replicas_for_partitions(partitions), ReplicaState.NEW
+        await replica_states.handle_state_changes_by_broker(
+            context.partitions_by_replica(partitions), ReplicaState.NEW
         )
         await partition_states.handle_state_changes(
             partitions, PartitionState.ONLINE, OfflinePartition(allow_unclean=False)
         )
-        await replica_states.handle_state_changes(
-            context.replicas_for_partitions(partitions), ReplicaState.ONLINE
+        await replica_states.handle_state_changes_by_broker(
+            context.partitions_by_replica(partitions), ReplicaState.ONLINE
         )
 
     async def process_topic_ids(self, topics: Sequence[TopicIdReplicaAssignment]) -> None:

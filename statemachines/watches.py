@@ -103,6 +103,28 @@ class _EventOnData:
         self._events.put(self._event)
 
 
+class _ModificationsOnData:
+    """Puts ``PartitionModifications`` of a topic when its node's data changes.
+
+    There is one per topic: the event is made when it is needed.
+    """
+
+    __slots__ = ("_events", "_topic")
+
+    def __init__(self, events: ControllerEventManager, topic: str) -> None:
+        self._events = events
+        self._topic = topic
+
+    def on_creation(self) -> None:
+        """Nothing to do: the node exists while it is watched."""
+
+    def on_deletion(self) -> None:
+        """Nothing to do: the child watch of the topics tells."""
+
+    def on_data_change(self) -> None:
+        self._events.put(PartitionModifications(self._topic))
+
+
 class ControllerWatches:
     """Registers and forgets the controller's handlers; remembers which there are."""
 
@@ -167,12 +189,14 @@ class ControllerWatches:
 
     # --- topics
 
-    def watch_topics(self, topics: Iterable[str]) -> None:
+    async def watch_topics(self, topics: Iterable[str]) -> None:
         """Register for the data of topics' nodes; reading them arms the watches."""
         for topic in topics:
-            handler = _EventOnData(self._events, PartitionModifications(topic))
+            handler = _ModificationsOnData(self._events, topic)
             self._zk.register_znode_change_handler(znodes.topic_path(topic), handler)
             self._topics[topic] = None
+        if self._zk.behaviour.topic_watch_by_exists:
+            await self._zk.exist([znodes.topic_path(topic) for topic in topics])
 
     def unwatch_topic(self, topic: str) -> None:
         self._zk.unregister_znode_change_handler(znodes.topic_path(topic))

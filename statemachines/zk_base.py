@@ -24,6 +24,7 @@ from ..zkfake.messages import (
     ZooKeeperError,
 )
 from .errors import ControllerMoved
+from .work import ZOOKEEPER_ANSWERS, Work, ignore_work
 
 MATCH_ANY_VERSION = -1
 """As expected version of ``/controller_epoch``: the write is not guarded."""
@@ -62,6 +63,8 @@ class ZkBase:
     def __init__(self, client: AsyncZooKeeperClient, behaviour: Behaviour) -> None:
         self.client = client
         self.behaviour = behaviour
+        self.work: Work = ignore_work
+        """Told of the answers looked at."""
         self._registered_session_id = -1
         """Session in which this process last made an ephemeral node; -1: none yet."""
 
@@ -72,14 +75,15 @@ class ZkBase:
         if not requests:
             return []
         if self.behaviour.pipelined_zookeeper:
-            return await self.client.handle_requests(requests)
-        answers: list[ZkResponse] = []
-        for request in requests:
-            answers += await self.client.handle_requests((request,))
-        return answers
+            answers = await self.client.handle_requests(requests)
+            self.work(ZOOKEEPER_ANSWERS, len(answers))
+            return answers
+        return [await self._send_one(request) for request in requests]
 
     async def _send_one(self, request: Request) -> ZkResponse:
-        return (await self.client.handle_requests((request,)))[0]
+        answers = await self.client.handle_requests((request,))
+        self.work(ZOOKEEPER_ANSWERS, 1)
+        return answers[0]
 
     async def _write(
         self, requests: Sequence[WriteRequest], expected_controller_epoch_zk_version: int

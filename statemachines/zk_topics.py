@@ -12,6 +12,7 @@ from ..protocol.values import (
     TopicPartition,
     message,
 )
+from ..protocol.versions import Behaviour
 from ..zkfake.messages import (
     CreateRequest,
     SetDataRequest,
@@ -20,7 +21,8 @@ from ..zkfake.messages import (
     ZooKeeperError,
 )
 from .errors import ControllerMoved
-from .zk_base import MATCH_ANY_VERSION, ZkBase
+from .shared_values import SharedValues
+from .zk_base import MATCH_ANY_VERSION, AsyncZooKeeperClient, ZkBase
 
 
 @message
@@ -46,6 +48,11 @@ class UpdateLeaderAndIsrResult:
 class ZkTopics(ZkBase):
     """Topics, their assignments and the leadership of their partitions."""
 
+    def __init__(self, client: AsyncZooKeeperClient, behaviour: Behaviour) -> None:
+        super().__init__(client, behaviour)
+        self.shared = SharedValues()
+        """Decoded and encoded values that partitions have in common."""
+
     # --- topics
 
     async def get_all_topics_in_cluster(self, register_watch: bool = False) -> list[str]:
@@ -61,12 +68,13 @@ class ZkTopics(ZkBase):
         """Assignments and ids in the order given, missing topics left out; arms the watches."""
         names = list(topics)
         found = []
+        shared = self.shared.assignments()
         answers = await self._get_data_of([znodes.topic_path(topic) for topic in names])
         for topic, response in zip(names, answers, strict=True):
             if response.code == ZkCode.NONODE:
                 continue
             response.raise_if_failed()
-            stored = znodes.decode_topic(response.data)
+            stored = znodes.decode_topic(response.data, shared)
             pairs = tuple((TopicPartition(topic, p), a) for p, a in stored.assignment)
             found.append(TopicIdReplicaAssignment(topic, stored.topic_id, pairs))
         return found
@@ -189,7 +197,7 @@ class ZkTopics(ZkBase):
         await self.create_topic_partitions(dict.fromkeys(tp.topic for tp in leadership), version)
         await self.create_topic_partition(leadership, version)
         requests = [
-            CreateRequest(znodes.topic_partition_state_path(tp), _state_payload(decision))
+            CreateRequest(znodes.topic_partition_state_path(tp), self.shared.payload(decision))
             for tp, decision in leadership.items()
         ]
         return await self._write(requests, version)
@@ -203,7 +211,7 @@ class ZkTopics(ZkBase):
         requests = [
             SetDataRequest(
                 znodes.topic_partition_state_path(tp),
-                _state_payload(decision),
+                self.shared.payload(decision),
                 decision.leader_and_isr.zk_version,
             )
             for tp, decision in leadership.items()
@@ -226,10 +234,14 @@ class ZkTopics(ZkBase):
             if response.code == ZkCode.NONODE:
                 continue
             response.raise_if_failed()
-            leadership = decode_state(response)
+            leadership = self.shared.leadership(response)
             if leadership is not None:
                 found[topic_partition] = leadership
         return found
+
+    def decode_state(self, response: ZkResponse) -> LeaderIsrAndControllerEpoch | None:
+        """Leadership in the answer of a successful read; None if the node is empty."""
+        return self.shared.leadership(response)
 
     async def get_topic_partition_state(
         self, topic_partition: TopicPartition
@@ -313,13 +325,3 @@ class ZkTopics(ZkBase):
     ) -> None:
         """Delete a topic with its partitions; raises ``ControllerMoved``."""
         await self.delete_recursive(znodes.topic_path(topic), expected_controller_epoch_zk_version)
-
-
-def decode_state(response: ZkResponse) -> LeaderIsrAndControllerEpoch | None:
-    """Leadership in the answer of a successful read; None if the node is empty."""
-    version = 0 if response.stat is None else response.stat.version
-    return znodes.decode_partition_state(response.data, version)
-
-
-def _state_payload(decision: LeaderIsrAndControllerEpoch) -> bytes:
-    return znodes.encode_partition_state(decision.leader_and_isr, decision.controller_epoch)

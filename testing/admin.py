@@ -52,16 +52,17 @@ class AdminOperations(ClusterParts):
         deadline_ms = admin.now_ms() + _TIMEOUT_MS
         while True:
             controller_id = self._believed_controller()
-            if controller_id is not None:
+            left_ms = deadline_ms - admin.now_ms()
+            if controller_id is not None and left_ms > 0:
                 try:
-                    response = await admin.ask(broker_name(controller_id), request, _TIMEOUT_MS)
+                    response = await admin.ask(broker_name(controller_id), request, left_ms)
                     if _top_error(response) != ErrorCode.NOT_CONTROLLER:
                         return response
                 except Cancelled:
                     raise
                 except (Disconnected, RequestTimeout):
                     pass
-            if admin.now_ms() > deadline_ms:
+            if admin.now_ms() >= deadline_ms:
                 raise KafkaError(
                     ErrorCode.REQUEST_TIMED_OUT,
                     f"no active controller answered {type(request).__name__} "

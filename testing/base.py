@@ -11,6 +11,7 @@ from ..actors.broker_process import BrokerListener, BrokerProcess, BrokerSpec
 from ..actors.node import Node
 from ..actors.runtime import Runtime
 from ..actors.zookeeper import zookeeper_name
+from ..protocol.awaiting import Pending
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
@@ -66,6 +67,7 @@ class ClusterBase(AdminOperations, Inspection):
         self.processes: dict[int, BrokerProcess] = {}
         self._handles: dict[int, BrokerHandle] = {}
         self._started = False
+        self._starts: list[Pending[None]] = []
 
     # -- what the runtimes differ in -----------------------------------------------------------
 
@@ -104,10 +106,20 @@ class ClusterBase(AdminOperations, Inspection):
         self._admin = runtime.spawn(AdminNode, "admin", runtime.process("admin"))
 
     def _start_processes(self) -> None:
+        self._starts = []
         for zookeeper in self.zookeepers.values():
             zookeeper.start()
         for process in self.processes.values():
             process.start()
+            if process.broker is not None:
+                self._starts.append(process.broker.running)
+
+    def _has_started(self) -> bool:
+        """Whether the cluster serves; raises what kept a broker from starting."""
+        for running in self._starts:
+            if running.done:
+                running.result()
+        return self._is_settled()
 
     def _is_settled(self) -> bool:
         """Every living broker serves and knows the controller and all living brokers."""

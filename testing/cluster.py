@@ -107,7 +107,7 @@ class Cluster(ClusterBase):
             self.runtime.run_in(None, self._start_processes)
             if self._zookeeper_ports is not None:
                 self._serve_zookeeper(self._zookeeper_ports)
-            self.wait_until(self._is_settled, _START_TIMEOUT_S)
+            self.wait_until(self._has_started, _START_TIMEOUT_S)
             self._create_initial_topics()
         except BaseException:
             self.stop()
@@ -258,6 +258,12 @@ class Cluster(ClusterBase):
             handle = self.broker(broker_id)
             if handle._process.process.paused:
                 handle.resume()
+            disk = handle._process.spec.disk
+            if disk.offline_dirs:  # what was in them stays offline until the broker restarts
+                if handle.is_alive:
+                    handle.shutdown()
+                for index in range(len(disk.directories)):
+                    handle.repair_log_dir(index)
             if not handle.is_alive:
                 handle.start()
         self.wait_until(self._is_settled, _START_TIMEOUT_S)

@@ -10,6 +10,7 @@ from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 
 TEST_DEFAULTS: dict[str, tuple[str, str]] = {
     "zookeeper.session.timeout.ms": ("1000", "a killed broker is noticed after a second"),
+    "zookeeper.connection.timeout.ms": ("30000", "brokers start on a busy machine, too"),
     "replica.lag.time.max.ms": ("5000", "a stuck follower leaves the ISR soon"),
     "replica.fetch.backoff.ms": ("50", "a restarted follower catches up at once"),
     "controlled.shutdown.retry.backoff.ms": ("100", "shutting down never waits for seconds"),
@@ -28,11 +29,15 @@ _PER_BROKER_COUNT = {
 """Lowered to the number of brokers, so that one broker is enough."""
 
 
-def kafka_defaults(kafka_version: str = DEFAULT_KAFKA_VERSION) -> dict[str, str]:
-    """Kafka's own defaults for what ``TEST_DEFAULTS`` changes; pass it as ``config``."""
+def kafka_defaults(kafka_version: str = DEFAULT_KAFKA_VERSION) -> dict[str, str | None]:
+    """Kafka's own defaults for what ``TEST_DEFAULTS`` changes; pass it as ``config``.
+
+    None where another configuration gives the default.
+    """
     behaviour(kafka_version)
     names = [*TEST_DEFAULTS, *_PER_BROKER_COUNT]
-    return {name: str(DEFINITIONS[name].default_for(kafka_version)) for name in names}
+    defaults = {name: DEFINITIONS[name].default_for(kafka_version) for name in names}
+    return {name: None if value is None else str(value) for name, value in defaults.items()}
 
 
 def cluster_config(

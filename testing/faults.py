@@ -1,18 +1,21 @@
-"""Injected answers: fail, delay or disconnect the next requests of an API."""
+"""Injected answers, and messages of chosen kinds held back: faults aimed at single messages."""
 
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..protocol import admin, control, data
 from ..protocol.awaiting import Disconnected
 from ..protocol.errors import ErrorCode, UsageError
+from ..zkfake import messages as zookeeper
 from .error_responses import error_response
 
 if TYPE_CHECKING:
     from ..actors.node import Delivery
     from ..actors.runtime import Runtime
+    from .handles import NetworkHandle
 
 _REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
@@ -20,6 +23,23 @@ _REQUESTS: dict[str, type] = {
     for name, value in vars(module).items()
     if name.endswith("Request") and isinstance(value, type)
 }
+
+_MESSAGES: dict[str, type] = {
+    name: value
+    for module in (control, data, admin, zookeeper)
+    for name, value in vars(module).items()
+    if isinstance(value, type) and value.__module__ == module.__name__
+}
+
+
+def message_type(name: str) -> type:
+    """A message by the name of its class, such as ``FetchResponse``."""
+    try:
+        return _MESSAGES[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, _MESSAGES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"there is no message {name!r}{hint}") from None
 
 
 def request_type(api: str) -> type:
@@ -108,3 +128,73 @@ class Injection:
             self._runtime.network.arrive(delivery)
             if self.remaining == 0:
                 self.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFilter:
+    """Messages of some kinds (none: all) on their way between machines (None: any)."""
+
+    messages: tuple[type, ...] = ()
+    source: str | None = None
+    target: str | None = None
+
+    def __call__(self, delivery: Delivery) -> bool:
+        return (
+            (not self.messages or type(delivery.message) in self.messages)
+            and self.source in (None, delivery.sender.machine)
+            and self.target in (None, delivery.target.machine)
+        )
+
+    def covers(self, other: MessageFilter) -> bool:
+        """Whether this one holds for everything for which the other does."""
+        return (
+            (not self.messages or (bool(other.messages) and {*other.messages} <= {*self.messages}))
+            and self.source in (None, other.source)
+            and self.target in (None, other.target)
+        )
+
+
+class MessageGate:
+    """Holds back chosen messages rule by rule; each can be let go, or lost, on its own."""
+
+    def __init__(self, handle: NetworkHandle, runtime: Runtime) -> None:
+        self._handle = handle
+        self._network = runtime.network
+        self._rules: list[MessageFilter] = []
+
+    def _filter(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> MessageFilter:
+        names = [None if end is None else self._handle._name(end) for end in (source, target)]
+        return MessageFilter(messages, *names)
+
+    def hold(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> None:
+        """Keep these back from now on."""
+        rule = self._filter(messages, source, target)
+        self._rules.append(rule)
+        self._network.hold(rule)
+
+    def release(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> None:
+        """End the rules about these, and deliver those that were held."""
+        wanted = self._end_rules(messages, source, target)
+        self._network.release(wanted)
+
+    def lose(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> None:
+        """End the rules about these, and drop those that were held."""
+        wanted = self._end_rules(messages, source, target)
+        self._network.lose_held(wanted)
+
+    def _end_rules(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> MessageFilter:
+        wanted = self._filter(messages, source, target)
+        for rule in [rule for rule in self._rules if wanted.covers(rule)]:
+            self._rules.remove(rule)
+            self._network.stop_holding(rule)
+        return wanted

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..actors.latency import Constant, LatencyModel, Lognormal, Uniform
 from ..protocol.errors import UsageError
 from ..protocol.values import PartitionReplica, TopicPartition
+from .metrics import broker_metrics
 
 if TYPE_CHECKING:
     from ..actors.broker_process import BrokerProcess
@@ -51,6 +52,17 @@ class BrokerHandle:
         """TCP port; the same over restarts. 9092 in a simulation."""
         return getattr(self._process.spec.listener, "port", 9092)
 
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Kafka's metrics of this broker by name: its replicas', and its controller's.
+
+        Those of an inactive controller are 0. ``UsageError`` when the broker is not running.
+        """
+        broker = self._process.broker
+        if broker is None:
+            raise UsageError(f"{self.name} is not running; it has no metrics")
+        return dict(self._run(lambda: broker_metrics(broker)))
+
     def _run(self, function: Callable[[], Any]) -> Any:
         return self._cluster._in_process(self._process.process, function)
 
@@ -75,10 +87,17 @@ class BrokerHandle:
         self._run(self._process.shutdown)
 
     def start(self, *, wait: bool = True) -> None:
-        """Start a broker that is down, with the disk it had; waits until it serves."""
+        """Start a broker that is down, with the disk it had; waits until it serves.
+
+        Raises what kept it from starting: ``RequestTimeout`` without ZooKeeper, ``KafkaError``
+        KAFKA_STORAGE_ERROR when every log directory is offline.
+        """
         self._run(self._process.start)
-        if wait:
-            self._cluster.wait_until(lambda: self.state == "running", 30)
+        broker = self._process.broker
+        if wait and broker is not None:
+            running = broker.running
+            self._cluster.wait_until(lambda: running.done and self.state != "starting", 30)
+            running.result()
 
     def restart(self) -> None:
         """Shut down in control and start again; kill first for a crash."""
@@ -101,6 +120,15 @@ class BrokerHandle:
         if broker is None:
             raise UsageError(f"{self.name} is not running")
         self._run(lambda: broker.fail_log_dir(directory))
+
+    def repair_log_dir(self, directory: int = 0) -> None:
+        """Put a failed log directory in order: the broker finds its content at the next start."""
+        disk = self._process.spec.disk
+        if not 0 <= directory < len(disk.directories):
+            raise UsageError(
+                f"{self.name} has no log directory {directory}; there are {len(disk.directories)}"
+            )
+        self._run(lambda: disk.repair(disk.directories[directory]))
 
 
 class ControllerHandle:
@@ -150,7 +178,9 @@ class ControllerHandle:
     @property
     def metrics(self) -> dict[str, Any]:
         """Kafka's controller metrics by name."""
-        return dict(self._require().metrics.snapshot())
+        controller = self._require()
+        process = self._cluster.processes[controller.broker_id].process
+        return dict(self._cluster._in_process(process, controller.metrics.snapshot))
 
     def resign(self) -> None:
         """Delete /controller: every broker takes part in a new election."""

@@ -194,9 +194,10 @@ class Inspection(ClusterParts):
         error = ErrorCode.LEADER_NOT_AVAILABLE
         while True:
             leader = self._leader_in_metadata(where)
-            if leader is not None:
+            left_ms = deadline_ms - admin.now_ms()
+            if leader is not None and left_ms > 0:
                 try:
-                    response = await admin.ask(broker_name(leader), request, _TIMEOUT_MS)
+                    response = await admin.ask(broker_name(leader), request, left_ms)
                     error = response.partitions[0].error
                     if error == ErrorCode.NONE:
                         return response.partitions[0]
@@ -206,7 +207,7 @@ class Inspection(ClusterParts):
                     raise
                 except (Disconnected, RequestTimeout):
                     error = ErrorCode.NETWORK_EXCEPTION
-            if admin.now_ms() > deadline_ms:
+            if admin.now_ms() >= deadline_ms:
                 raise KafkaError(error, f"{type(request).__name__} for {where}")
             await sleep(admin, _RETRY_MS)
 

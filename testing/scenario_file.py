@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from .scenario_spec import (
     TopicSpec,
     WorkloadSpec,
 )
+from .scenario_steps import read_header, read_story
 from .scenario_table import ScenarioError, Table, flatten, nearest
 
 METRICS = (
@@ -124,7 +125,9 @@ def _read_scenario(
     name = root.text("name", Path(source).stem)
     description = root.text("description")
     seed = root.integer("seed", 0)
-    cluster = _read_cluster(root.table("cluster"))
+    header = read_header(root.table("story")) if root.has("story") else None
+    versions = (DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS) if header is None else header.versions
+    cluster = _read_cluster(root.table("cluster"), versions)
     network = _read_network(root.table("network"), cluster)
     workloads = tuple(
         _read_workload(table, number, cluster)
@@ -138,6 +141,12 @@ def _read_scenario(
         if metric not in METRICS:
             raise root.error("metrics", f"unknown metric {metric!r}{nearest(str(metric), METRICS)}")
     matrix = _read_matrix(root, text, source, parameters)
+    story = None
+    if header is not None:
+        for other in ("workload", "stop", "faults", "expect", "metrics", "matrix"):
+            if root.has(other):
+                raise root.error(other, "does not go with a story; steps say what happens")
+        story = read_story(root, header, cluster)
     root.finish()
     return ScenarioSpec(
         name=name,
@@ -149,6 +158,7 @@ def _read_scenario(
         faults=faults,
         stop=stop,
         expect=expect,
+        story=story,
         metrics=tuple(metrics),
         matrix=matrix,
         parameters={key: value for key, value in parameters.items() if key != "matrix"},
@@ -160,12 +170,12 @@ def _read_scenario(
 # -- cluster -----------------------------------------------------------------------------------
 
 
-def _read_cluster(table: Table) -> ClusterSpec:
+def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
     brokers = table.integer("brokers", 3, minimum=1)
-    version = table.text("kafka_version", DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS)
+    version = table.text("kafka_version", versions[0], dict.fromkeys(versions))
     config = flatten(table.table("config").rest())
     try:
-        BrokerConfig(config, version)
+        BrokerConfig(config, ClusterSpec(kafka_version=version).release)
     except ValueError as error:
         raise table.error("config", str(error)) from None
     racks = table.items("racks")

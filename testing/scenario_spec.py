@@ -7,13 +7,19 @@ which the cluster stands and its topics exist.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ..protocol.versions import DEFAULT_KAFKA_VERSION
+from ..protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS, Behaviour, behaviour
 from .conditions import BrokerReference, Condition
+from .scenario_logs import LogPattern
 
 DEFAULT_LATENCY_MS = 0.25
+
+ROUNDS = "2.8-rounds"
+"""What a story calls 2.8 with followers that truncate by the epoch requests of 2.0 to 2.6, as they
+do while ``inter.broker.protocol.version`` is below 2.7."""
+STORY_VERSIONS = (*KAFKA_VERSIONS, ROUNDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,18 @@ class ClusterSpec:
     topics: tuple[TopicSpec, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
     kafka_version: str = DEFAULT_KAFKA_VERSION
+    """One of ``KAFKA_VERSIONS``; in a story also ``ROUNDS``."""
     zookeepers: int = 1
+
+    @property
+    def release(self) -> str:
+        """The emulated release."""
+        return "2.8" if self.kafka_version == ROUNDS else self.kafka_version
+
+    def behaviour(self) -> Behaviour:
+        """The flags of the release, with the older truncation where it is asked for."""
+        flags = behaviour(self.release)
+        return replace(flags, truncation="leader_epoch") if self.kafka_version == ROUNDS else flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +160,79 @@ class ExpectSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaExpect:
+    """What one broker's replica must look like; None: whatever it is."""
+
+    role: str | None = None
+    """``leader``, ``follower``, ``none`` (not told of the partition yet) or ``off``."""
+    log: LogPattern | None = None
+    log_end_offset: int | None = None
+    high_watermark: int | None = None
+    epochs: str | None = None
+    """The leader-epoch cache as ``epoch@first offset``: ``0@0 2@12``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateExpect:
+    """What must hold after a step, or what a step waits for; None or missing: whatever it is."""
+
+    replicas: dict[int, ReplicaExpect] = field(default_factory=dict)
+    leader: int | None = None
+    """Broker id; -1: the partition has no leader."""
+    leader_epoch: int | None = None
+    isr: tuple[int, ...] | None = None
+    """In any order."""
+    answers: dict[str, str] = field(default_factory=dict)
+    """By record value or name of a read: what the client was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSpec:
+    """One thing a step does; ``arguments`` are its own keys."""
+
+    action: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpec:
+    """A named step of a story: what is done, and what must hold once it is."""
+
+    name: str
+    actions: tuple[ActionSpec, ...] = ()
+    expect: StateExpect = StateExpect()
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeExpect:
+    """What the whole run must have led to."""
+
+    lost: tuple[str, ...] = ()
+    """Acknowledged records that the leader no longer has."""
+    duplicated: tuple[str, ...] = ()
+    differ_at: int | None = None
+    """First offset at which two replicas hold different records."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorySpec:
+    """An ordered script about one partition, for the versions it names."""
+
+    topic: str
+    partition: int
+    names: dict[str, int]
+    """What the story calls its brokers."""
+    versions: tuple[str, ...]
+    steps: tuple[StepSpec, ...]
+    outcome: OutcomeExpect = OutcomeExpect()
+
+    def creates(self, topic: str) -> bool:
+        """Whether a step creates the topic, which then does not exist before."""
+        actions = (action.action for step in self.steps for action in step.actions)
+        return topic == self.topic and "create_topic" in actions
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioSpec:
     """A whole scenario."""
 
@@ -156,6 +246,8 @@ class ScenarioSpec:
     faults: tuple[FaultSpec, ...] = ()
     stop: StopSpec = StopSpec()
     expect: tuple[ExpectSpec, ...] = ()
+    story: StorySpec | None = None
+    """Steps in order, instead of workloads, faults, a stop and expectations."""
     metrics: tuple[str, ...] = ()
     """Names of what to report; empty: everything."""
     matrix: dict[str, tuple[Any, ...]] = field(default_factory=dict)

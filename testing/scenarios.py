@@ -16,6 +16,7 @@ from .checks import acknowledged_exactly_once, fully_replicated, replicas_identi
 from .cluster import WaitTimeout
 from .scenario_file import parse_scenario
 from .scenario_spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
+from .scenario_story import StoryResult, StoryRun
 from .simulation import Simulation
 from .workload import Workload
 
@@ -33,6 +34,8 @@ class ScenarioResult:
     metrics: dict[str, float] = field(default_factory=dict)
     fingerprint: str = ""
     virtual_ms: float = 0.0
+    story: StoryResult | None = None
+    """The steps and the outcome, when the scenario is a story."""
 
     @property
     def ok(self) -> bool:
@@ -49,7 +52,7 @@ class ScenarioRun:
         self.simulation = Simulation(
             cluster.brokers,
             seed=self.seed,
-            kafka_version=cluster.kafka_version,
+            kafka_version=cluster.release,
             config=cluster.config,
             zookeepers=cluster.zookeepers,
             racks=cluster.racks,
@@ -57,6 +60,8 @@ class ScenarioRun:
             trace=recorder is not None,
             start=False,
         )
+        for process in self.simulation.processes.values():
+            process.spec.behaviour = cluster.behaviour()
         self.result = ScenarioResult(spec.name, self.seed)
         self.workloads: list[Workload] = []
         self._begun_us = 0
@@ -68,9 +73,14 @@ class ScenarioRun:
     def run(self) -> ScenarioResult:
         """Run to the end and judge; failures of the emulation itself are raised."""
         self.set_up()
-        self._main()
-        self._settle()
-        self._judge()
+        if self.spec.story is None:
+            self._main()
+            self._settle()
+            self._judge()
+        else:
+            story = StoryRun(self, self.spec.story)
+            self.result.problems += story.play()
+            self.result.story = story.result
         self.result.virtual_ms = self.simulation.now_ms
         if self.simulation.recorder is not None:
             self.result.fingerprint = self.simulation.fingerprint
@@ -83,14 +93,8 @@ class ScenarioRun:
         simulation.network.latency(**spec.network.latency.arguments())
         simulation.start()
         for topic in spec.cluster.topics:
-            lists = dict(enumerate(topic.assignment)) if topic.assignment else None
-            simulation.create_topic(
-                topic.name,
-                partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                config=topic.config,
-                assignment=lists,
-            )
+            if spec.story is None or not spec.story.creates(topic.name):
+                self.create_topic(topic.name)
         # Loss only from here on: a cluster that never comes up tells nothing.
         if spec.network.loss:
             simulation.network.drop(spec.network.loss)
@@ -112,6 +116,17 @@ class ScenarioRun:
         for expectation in spec.expect:
             if expectation.at_ms is not None:
                 self._at(expectation.at_ms, self._expect_of(expectation))
+
+    def create_topic(self, name: str) -> None:
+        """Create a topic of the cluster as the scenario describes it."""
+        topic = next(t for t in self.spec.cluster.topics if t.name == name)
+        self.simulation.create_topic(
+            topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            config=topic.config,
+            assignment=dict(enumerate(topic.assignment)) if topic.assignment else None,
+        )
 
     def _schedule_workload(self, spec: WorkloadSpec) -> None:
         topic = next(t for t in self.spec.cluster.topics if t.name == spec.topic)
@@ -348,7 +363,6 @@ def _whole_us(time_ms: float) -> int:
 def header_of(run: ScenarioRun) -> dict[str, Any]:
     """Header of a recorded run: all that is needed to run it again."""
     spec = run.spec
-    settings = "".join(f" --set {key}={value!r}" for key, value in spec.parameters.items())
     return {
         "mode": "sim",
         "seed": run.seed,
@@ -357,8 +371,18 @@ def header_of(run: ScenarioRun) -> dict[str, Any]:
         "scenario": spec.text,
         "scenario_name": spec.name,
         "parameters": spec.parameters,
-        "reproduce": f"fakekafka run {spec.source} --seed {run.seed}{settings}",
+        "reproduce": reproduce(run),
     }
+
+
+def reproduce(run: ScenarioRun) -> str:
+    """The command that gives this very run again."""
+    spec = run.spec
+    command = f"fakekafka run {spec.source} --seed {run.seed}"
+    for key, value in spec.parameters.items():
+        is_version = key == "cluster.kafka_version"
+        command += f" --kafka-version {value}" if is_version else f" --set {key}={value!r}"
+    return command
 
 
 def run_from_header(header: dict[str, Any], recorder: Any) -> ScenarioResult:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ..actors.broker_process import SimulatedListener
+from ..actors.costs import ControlPlaneCosts, CostedNetwork
 from ..actors.latency import Constant
 from ..actors.simulated_consumer import ConsumerSettings, SimulatedConsumer
 from ..actors.simulated_producer import ProducerSettings, SimulatedProducer
@@ -29,7 +30,8 @@ class Simulation(ClusterBase):
     """A cluster whose time is virtual: same arguments and seed, same events, byte for byte.
 
     Configuration defaults are Kafka's own: waiting costs nothing here. ``latency_ms`` is the
-    one-way delay of every link until ``network.latency`` changes it.
+    one-way delay of every link until ``network.latency`` changes it. ``costs`` is what ZooKeeper
+    and the controller take time for; by default nothing does.
 
     ``recorder`` is an object with the ``event`` method of ``tracing.Recorder``; the default
     records in memory. ``recorder=None`` with ``trace=False`` runs without recording.
@@ -49,6 +51,7 @@ class Simulation(ClusterBase):
         zookeepers: int = 1,
         racks: Sequence[str | None] | None = None,
         latency_ms: float = DEFAULT_LATENCY_MS,
+        costs: ControlPlaneCosts | None = None,
         recorder: Any = None,
         trace: bool = True,
         start: bool = True,
@@ -63,6 +66,7 @@ class Simulation(ClusterBase):
         )
         self.seed = seed
         self._latency_ms = latency_ms
+        self._costs = costs
         self._clients = 0
         if recorder is None and trace:
             from ..tracing.recorder import Recorder
@@ -80,9 +84,22 @@ class Simulation(ClusterBase):
         self._started = True
         self.runtime.recorder = self.recorder
         self._start_processes()
-        self.run_until(self._is_settled, _START_TIMEOUT_MS)
+        self.run_until(self._has_started, _START_TIMEOUT_MS)
         self._create_initial_topics()
         return self
+
+    @property
+    def costs(self) -> ControlPlaneCosts | None:
+        """What the control plane takes time for, from now on; None without a cost model."""
+        network = self.runtime.network
+        return network.costs if isinstance(network, CostedNetwork) else None
+
+    @costs.setter
+    def costs(self, costs: ControlPlaneCosts) -> None:
+        network = self.runtime.network
+        if not isinstance(network, CostedNetwork):
+            raise UsageError("costs can be changed where Simulation was given some, even if zero")
+        network.costs = costs
 
     def stop(self) -> None:
         """Drop every actor and event; the recording stays."""
@@ -249,6 +266,8 @@ class Simulation(ClusterBase):
 
     def _make_runtime(self) -> VirtualRuntime:
         runtime = VirtualRuntime(self.seed)
+        if self._costs is not None:
+            runtime.network = CostedNetwork(runtime, self._costs)
         runtime.network.set_latency(Constant(self._latency_ms))
         return runtime
 

@@ -219,6 +219,21 @@ class CompactReader(Reader):
                 return str(data[at + 1 : after], "utf-8")
         return super().string()
 
+    def nullable_string(self) -> str | None:
+        at = self.at
+        if at < self.end and not self.data[at]:
+            self.at = at + 1
+            return None
+        return super().nullable_string()
+
+    def array(self) -> int:
+        # Below 127 elements; what does not fit in is refused by the general way.
+        at = self.at
+        if at < self.end and 0 < self.data[at] < 0x80 and at + self.data[at] <= self.end:
+            self.at = at + 1
+            return self.data[at] - 1
+        return super().array()
+
     def tagged(self) -> dict[int, memoryview]:
         fields: dict[int, memoryview] = {}
         for _ in range(self.unsigned_varint()):

@@ -93,7 +93,7 @@ class LocalZooKeeper:
 
     def children(self, path: str) -> list[str]:
         """Sorted child names; raises ``KeyError`` if there is no such node."""
-        return self.tree.nodes[path].child_names()
+        return list(self.tree.nodes[path].child_names())
 
     def _queue_event(self, session_id: int, event_type: EventType, path: str) -> None:
         self._events.append((session_id, event_type, path))

@@ -383,8 +383,7 @@ class ZooKeeperServer:
 
     def tree(self) -> dict[str, bytes | None]:
         """Every path with its data, parents first, siblings sorted."""
-        nodes = self.storage.tree.nodes
-        return {path: nodes[path].data for path in self.storage.tree.walk()}
+        return {path: node.data for path, node in self.storage.tree.items()}
 
 
 def _payload_bytes(request: SessionRequest) -> int:

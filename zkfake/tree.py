@@ -9,7 +9,7 @@ learns from ``changes`` what to fire.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from .messages import (
     CheckRequest,
@@ -28,7 +28,15 @@ from .messages import (
     ZkCode,
     ZkResponse,
 )
-from .znode import NodeRecord, TreeSnapshot, Znode, is_creatable_path, is_valid_path, parent_path
+from .znode import (
+    Children,
+    NodeRecord,
+    TreeSnapshot,
+    Znode,
+    is_creatable_path,
+    is_valid_path,
+    parent_path,
+)
 
 Change = tuple[EventType, str]
 """A data or existence change of the node ``path``; child changes of the parent follow from it."""
@@ -41,10 +49,10 @@ class ZnodeTree:
     may get wrong: the code of the ``ZkResponse`` says it.
     """
 
-    __slots__ = ("_ephemerals", "_undo", "changes", "last_zxid", "nodes", "sessions")
+    __slots__ = ("_ephemerals", "_time_ms", "_undo", "changes", "last_zxid", "root", "sessions")
 
     def __init__(self) -> None:
-        self.nodes: dict[str, Znode] = {"/": Znode(None, 0, 0, 0)}
+        self.root = Znode("", None, 0, 0)
         self.sessions: dict[int, int] = {}
         """Open sessions with their timeout in milliseconds."""
         self.last_zxid = 0
@@ -53,6 +61,35 @@ class ZnodeTree:
         self._ephemerals: dict[int, dict[str, None]] = {}
         # Steps that take back the operations of a multi under way; None outside of one.
         self._undo: list[Callable[[], None]] | None = None
+        # Time of the last transaction: those of the same millisecond keep one integer.
+        self._time_ms = 0
+
+    @property
+    def nodes(self) -> Mapping[str, Znode]:
+        """The nodes by path, to look at."""
+        return _NodesByPath(self)
+
+    def find(self, path: str) -> Znode | None:
+        """The node at a path, or None; also for what is no path at all."""
+        node = self.root
+        if path == "/":
+            return node
+        names = path.split("/")
+        if names[0] or len(names) < 2:
+            return None
+        del names[0]
+        for name in names:
+            children = node.children
+            if isinstance(children, Children):
+                child = children.by_name.get(name)
+                if child is None:
+                    return None
+                node = child
+            elif children is not None and children.name == name:
+                node = children
+            else:
+                return None
+        return node
 
     # --- writes
 
@@ -65,6 +102,10 @@ class ZnodeTree:
         session is not open.
         """
         self.last_zxid = zxid
+        if time_ms == self._time_ms:
+            time_ms = self._time_ms
+        else:
+            self._time_ms = time_ms
         kind = type(request)
         if kind is CreateSession:
             self.sessions[session_id] = request.session_timeout_ms  # type: ignore[union-attr]
@@ -98,27 +139,25 @@ class ZnodeTree:
         self, zxid: int, time_ms: int, session_id: int, request: CreateRequest
     ) -> ZkResponse:
         path = request.path
-        nodes = self.nodes
-        if path in nodes and not request.sequential:
+        if path == "/" and not request.sequential:
             return ZkResponse(ZkCode.NODEEXISTS, path, zxid=zxid)
         if not is_creatable_path(path, request.sequential):
             return ZkResponse(ZkCode.BADARGUMENTS, path, zxid=zxid)
-        parent = nodes.get(parent_path(path))
+        parent = self.find(parent_path(path))
         if parent is None:
             return ZkResponse(ZkCode.NONODE, path, zxid=zxid)
         if request.sequential:
             path = f"{path}{parent.sequence:010d}"
-            if path in nodes:
-                return ZkResponse(ZkCode.NODEEXISTS, path, zxid=zxid)
+        name = sys.intern(path[path.rfind("/") + 1 :])
+        if parent.child(name) is not None:
+            return ZkResponse(ZkCode.NODEEXISTS, path, zxid=zxid)
         if parent.ephemeral_owner:
             return ZkResponse(ZkCode.NOCHILDRENFOREPHEMERALS, path, zxid=zxid)
         owner = session_id if request.ephemeral else 0
-        node = Znode(request.data, zxid, time_ms, owner)
-        name = sys.intern(path[path.rfind("/") + 1 :])
+        node = Znode(name, request.data, zxid, time_ms, owner)
         if self._undo is not None:
             self._undo.append(self._undo_create(path, name, parent, parent.pzxid, owner))
-        nodes[path] = node
-        parent.add_child(name)
+        parent.add_child(node)
         parent.sequence += 1
         parent.pzxid = zxid
         if owner:
@@ -130,7 +169,6 @@ class ZnodeTree:
         self, path: str, name: str, parent: Znode, pzxid: int, owner: int
     ) -> Callable[[], None]:
         def undo() -> None:
-            del self.nodes[path]
             parent.remove_child(name)
             parent.sequence -= 1
             parent.pzxid = pzxid
@@ -147,7 +185,7 @@ class ZnodeTree:
 
     def _delete(self, zxid: int, request: DeleteRequest) -> ZkResponse:
         path = request.path
-        node = self.nodes.get(path)
+        node = self.find(path)
         if node is None:
             return self._missing(path, zxid)
         if path == "/":
@@ -160,22 +198,20 @@ class ZnodeTree:
         return ZkResponse(ZkCode.OK, path, zxid=zxid)
 
     def _remove(self, path: str, node: Znode, zxid: int) -> None:
-        parent = self.nodes[parent_path(path)]
-        name = path[path.rfind("/") + 1 :]
+        parent = self.find(parent_path(path))
+        assert parent is not None, "a node has a parent"
         owner = node.ephemeral_owner
         if self._undo is not None:
             pzxid = parent.pzxid
 
             def undo() -> None:
-                self.nodes[path] = node
-                parent.add_child(sys.intern(name))
+                parent.add_child(node)
                 parent.pzxid = pzxid
                 if owner:
                     self._ephemerals.setdefault(owner, {})[path] = None
 
             self._undo.append(undo)
-        del self.nodes[path]
-        parent.remove_child(name)
+        parent.remove_child(node.name)
         parent.pzxid = zxid
         if owner:
             self._forget_ephemeral(owner, path)
@@ -183,7 +219,7 @@ class ZnodeTree:
 
     def _set_data(self, zxid: int, time_ms: int, request: SetDataRequest) -> ZkResponse:
         path = request.path
-        node = self.nodes.get(path)
+        node = self.find(path)
         if node is None:
             return self._missing(path, zxid)
         if request.version != -1 and request.version != node.version:
@@ -192,18 +228,15 @@ class ZnodeTree:
             before = (node.data, node.mzxid, node.mtime, node.version)
 
             def undo() -> None:
-                node.data, node.mzxid, node.mtime, node.version = before
+                node.put_data(*before)
 
             self._undo.append(undo)
-        node.data = request.data
-        node.mzxid = zxid
-        node.mtime = time_ms
-        node.version += 1
+        node.put_data(request.data, zxid, time_ms, node.version + 1)
         self.changes.append((EventType.NODE_DATA_CHANGED, path))
         return ZkResponse(ZkCode.OK, path, node.stat(), zxid=zxid)
 
     def _check(self, zxid: int, request: CheckRequest) -> ZkResponse:
-        node = self.nodes.get(request.path)
+        node = self.find(request.path)
         if node is None:
             return self._missing(request.path, zxid)
         if request.version != -1 and request.version != node.version:
@@ -244,7 +277,9 @@ class ZnodeTree:
 
     def _close_session(self, zxid: int, session_id: int) -> ZkResponse:
         for path in self.ephemerals_of(session_id):
-            self._remove(path, self.nodes[path], zxid)
+            node = self.find(path)
+            assert node is not None, "sessions own nodes that are there"
+            self._remove(path, node, zxid)
         del self.sessions[session_id]
         return ZkResponse(ZkCode.OK, zxid=zxid)
 
@@ -260,15 +295,14 @@ class ZnodeTree:
         if not isinstance(request, GetDataRequest | ExistsRequest | GetChildrenRequest):
             return ZkResponse(ZkCode.UNIMPLEMENTED, getattr(request, "path", None), zxid=zxid)
         path = request.path
-        node = self.nodes.get(path)
+        node = self.find(path)
         if node is None:
             return self._missing(path, zxid)
         if isinstance(request, GetDataRequest):
             return ZkResponse(ZkCode.OK, path, node.stat(), node.data, zxid=zxid)
         if isinstance(request, ExistsRequest):
             return ZkResponse(ZkCode.OK, path, node.stat(), zxid=zxid)
-        children = tuple(node.child_names())
-        return ZkResponse(ZkCode.OK, path, node.stat(), children=children, zxid=zxid)
+        return ZkResponse(ZkCode.OK, path, node.stat(), children=node.child_names(), zxid=zxid)
 
     def take_changes(self) -> list[Change]:
         """The changes since the last call; the caller fires watches for them."""
@@ -279,26 +313,32 @@ class ZnodeTree:
 
     def ephemerals_of(self, session_id: int) -> list[str]:
         """Paths of the ephemeral nodes of a session, oldest first, then by path."""
-        nodes = self.nodes
-        paths = self._ephemerals.get(session_id, ())
-        return sorted(paths, key=lambda path: (nodes[path].czxid, path))
+        found = [(path, self.find(path)) for path in self._ephemerals.get(session_id, ())]
+        return [path for _, path in sorted((node.czxid, path) for path, node in found if node)]
 
     def walk(self) -> Iterator[str]:
         """All paths, parents before children, siblings sorted."""
-        stack = ["/"]
-        while stack:
-            path = stack.pop()
+        for path, _ in self.items():
             yield path
+
+    def items(self) -> Iterator[tuple[str, Znode]]:
+        """All nodes with their paths, in the order of ``walk``."""
+        stack = [("/", self.root)]
+        while stack:
+            path, node = stack.pop()
+            yield path, node
             prefix = "/" if path == "/" else path + "/"
-            stack.extend(prefix + name for name in reversed(self.nodes[path].child_names()))
+            for name in reversed(node.child_names()):
+                child = node.child(name)
+                assert child is not None, "it was listed"
+                stack.append((prefix + name, child))
 
     # --- snapshots
 
     def snapshot(self) -> TreeSnapshot:
         """The whole tree as an immutable value; data bytes are shared, not copied."""
         records = []
-        for path in self.walk():
-            n = self.nodes[path]
+        for path, n in self.items():
             records.append(
                 NodeRecord(
                     path, n.data, n.czxid, n.mzxid, n.pzxid, n.ctime, n.mtime, n.version,
@@ -314,17 +354,40 @@ class ZnodeTree:
         tree.last_zxid = snapshot.last_zxid
         tree.sessions = dict(snapshot.sessions)
         for record in snapshot.nodes:
-            node = Znode(record.data, record.czxid, record.ctime, record.ephemeral_owner)
-            node.mzxid = record.mzxid
-            node.pzxid = record.pzxid
-            node.mtime = record.mtime
-            node.version = record.version
-            node.sequence = record.sequence
             path = record.path
-            tree.nodes[path] = node
-            if path != "/":
-                name = sys.intern(path[path.rfind("/") + 1 :])
-                tree.nodes[parent_path(path)].add_child(name)
+            name = sys.intern(path[path.rfind("/") + 1 :])
+            node = Znode(name, record.data, record.czxid, record.ctime, record.ephemeral_owner)
+            node.pzxid = record.pzxid
+            node.sequence = record.sequence
+            if record.version or record.mzxid != record.czxid:
+                node.put_data(record.data, record.mzxid, record.mtime, record.version)
+            if path == "/":
+                tree.root = node
+            else:
+                parent = tree.find(parent_path(path))
+                assert parent is not None, "snapshots list parents first"
+                parent.add_child(node)
             if record.ephemeral_owner:
                 tree._ephemerals.setdefault(record.ephemeral_owner, {})[path] = None
         return tree
+
+
+class _NodesByPath(Mapping[str, Znode]):
+    """A view of a tree."""
+
+    __slots__ = ("_tree",)
+
+    def __init__(self, tree: ZnodeTree) -> None:
+        self._tree = tree
+
+    def __getitem__(self, path: str) -> Znode:
+        node = self._tree.find(path)
+        if node is None:
+            raise KeyError(path)
+        return node
+
+    def __iter__(self) -> Iterator[str]:
+        return self._tree.walk()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from .messages import EventType, SetWatches
 from .tree import Change, ZnodeTree
@@ -11,7 +11,8 @@ from .znode import parent_path
 Deliver = Callable[[int, EventType, str], None]
 """Called with session id, event type and path for every watch that fires."""
 
-_Watches = dict[str, dict[int, None]]
+_Watches = dict[str, int | dict[int, None]]
+"""Sessions by path. One session is kept as its id: a controller watches every topic, alone."""
 
 
 class WatchManager:
@@ -31,27 +32,31 @@ class WatchManager:
         self._paths_of: dict[int, dict[str, None]] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._data.values())) + sum(map(len, self._children.values()))
+        return sum(
+            len(_sessions(told)) for kind in (self._data, self._children) for told in kind.values()
+        )
 
     def add_data(self, session_id: int, path: str) -> None:
         """Fire once when the node is created, deleted or its data set."""
-        self._data.setdefault(path, {})[session_id] = None
+        _add(self._data, path, session_id)
         self._paths_of.setdefault(session_id, {})[path] = None
 
     def add_children(self, session_id: int, path: str) -> None:
         """Fire once when a child comes or goes, or the node itself is deleted."""
-        self._children.setdefault(path, {})[session_id] = None
+        _add(self._children, path, session_id)
         self._paths_of.setdefault(session_id, {})[path] = None
 
     def remove_session(self, session_id: int) -> None:
         """Forget the session's watches without firing them (its connection is gone)."""
         for path in self._paths_of.pop(session_id, ()):
             for watches in (self._data, self._children):
-                sessions = watches.get(path)
-                if sessions is not None and session_id in sessions:
-                    del sessions[session_id]
-                    if not sessions:
+                told = watches.get(path)
+                if isinstance(told, dict):
+                    told.pop(session_id, None)
+                    if not told:
                         del watches[path]
+                elif told == session_id:
+                    del watches[path]
 
     def fire(self, changes: list[Change]) -> None:
         """Deliver what the changes of the tree mean for the watches armed, in order."""
@@ -59,25 +64,24 @@ class WatchManager:
         child_watches = self._children
         deliver = self._deliver
         for event_type, path in changes:
-            told = data_watches.pop(path, None) if data_watches else None
-            if told is not None:
-                for session_id in told:
-                    deliver(session_id, event_type, path)
+            told = _sessions(data_watches.pop(path, None)) if data_watches else ()
+            for session_id in told:
+                deliver(session_id, event_type, path)
             if event_type is EventType.NODE_DATA_CHANGED or not child_watches:
                 continue
             if event_type is EventType.NODE_DELETED:
-                for session_id in child_watches.pop(path, ()):
-                    if told is None or session_id not in told:
+                for session_id in _sessions(child_watches.pop(path, None)):
+                    if session_id not in told:
                         deliver(session_id, event_type, path)
             parent = parent_path(path)
-            for session_id in child_watches.pop(parent, ()):
+            for session_id in _sessions(child_watches.pop(parent, None)):
                 deliver(session_id, EventType.NODE_CHILDREN_CHANGED, parent)
 
     def set_watches(self, session_id: int, request: SetWatches, tree: ZnodeTree) -> None:
         """Re-arm a reconnected session's watches; fire at once those that missed a change."""
         seen = request.relative_zxid
         for path in request.data_paths:
-            node = tree.nodes.get(path)
+            node = tree.find(path)
             if node is None:
                 self._deliver(session_id, EventType.NODE_DELETED, path)
             elif node.mzxid > seen:
@@ -85,15 +89,31 @@ class WatchManager:
             else:
                 self.add_data(session_id, path)
         for path in request.exist_paths:
-            if path in tree.nodes:
+            if tree.find(path) is not None:
                 self._deliver(session_id, EventType.NODE_CREATED, path)
             else:
                 self.add_data(session_id, path)
         for path in request.child_paths:
-            node = tree.nodes.get(path)
+            node = tree.find(path)
             if node is None:
                 self._deliver(session_id, EventType.NODE_DELETED, path)
             elif node.pzxid > seen:
                 self._deliver(session_id, EventType.NODE_CHILDREN_CHANGED, path)
             else:
                 self.add_children(session_id, path)
+
+
+def _add(watches: _Watches, path: str, session_id: int) -> None:
+    told = watches.get(path)
+    if told is None:
+        watches[path] = session_id
+    elif isinstance(told, dict):
+        told[session_id] = None
+    elif told != session_id:
+        watches[path] = {told: None, session_id: None}
+
+
+def _sessions(told: int | dict[int, None] | None) -> Collection[int]:
+    if told is None:
+        return ()
+    return told if isinstance(told, dict) else (told,)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .messages import Stat
@@ -12,82 +14,148 @@ _VALID_PATH = re.compile(rf"(?:/(?!\.\.?(?:/|$)){_NAME})+")
 _VALID_PREFIX = re.compile(rf"(?:/(?!\.\.?/){_NAME})*/(?:{_NAME})?")
 
 
+class Children:
+    """Two or more children of one node, by name and in order."""
+
+    __slots__ = ("by_name", "names")
+
+    def __init__(self, nodes: Iterable[Znode]) -> None:
+        self.by_name = {node.name: node for node in nodes}
+        self.names = sorted(self.by_name)
+
+
+class _Changes:
+    """What few nodes have: a second value, or an owner."""
+
+    __slots__ = ("ephemeral_owner", "mtime", "mzxid", "version")
+
+    def __init__(self, mzxid: int, mtime: int) -> None:
+        self.mzxid = mzxid
+        self.mtime = mtime
+        self.version = 0
+        self.ephemeral_owner = 0
+
+
 class Znode:
-    """One node. Integers made by the same transaction are shared objects: memory matters."""
+    """One node, found from its parent by its name.
 
-    __slots__ = (
-        "children",
-        "ctime",
-        "czxid",
-        "data",
-        "ephemeral_owner",
-        "mtime",
-        "mzxid",
-        "pzxid",
-        "sequence",
-        "version",
-    )
+    There are five for a topic of one partition, so memory matters: integers made by the same
+    transaction are shared objects, an only child is kept without a dictionary, and what most
+    nodes never have lies in an object of its own.
+    """
 
-    def __init__(self, data: bytes | None, zxid: int, time_ms: int, ephemeral_owner: int) -> None:
+    __slots__ = ("_changes", "children", "ctime", "czxid", "data", "name", "pzxid", "sequence")
+
+    def __init__(
+        self, name: str, data: bytes | None, zxid: int, time_ms: int, ephemeral_owner: int = 0
+    ) -> None:
+        self.name = name
         self.data = data
         self.czxid = zxid
-        self.mzxid = zxid
         self.pzxid = zxid
         self.ctime = time_ms
-        self.mtime = time_ms
-        self.version = 0
         self.sequence = 0
         """Children ever created: the next sequential suffix; never falls."""
-        self.ephemeral_owner = ephemeral_owner
-        self.children: dict[str, None] | str | None = None
-        """Names: none, one, or several; most nodes of a Kafka tree have at most one."""
+        self.children: Znode | Children | None = None
+        self._changes: _Changes | None = None
+        if ephemeral_owner:
+            self._changes = _Changes(zxid, time_ms)
+            self._changes.ephemeral_owner = ephemeral_owner
+
+    # --- data
+
+    @property
+    def mzxid(self) -> int:
+        return self.czxid if self._changes is None else self._changes.mzxid
+
+    @property
+    def mtime(self) -> int:
+        return self.ctime if self._changes is None else self._changes.mtime
+
+    @property
+    def version(self) -> int:
+        return 0 if self._changes is None else self._changes.version
+
+    @property
+    def ephemeral_owner(self) -> int:
+        """The session that owns the node; 0 for a persistent one."""
+        return 0 if self._changes is None else self._changes.ephemeral_owner
+
+    def put_data(self, data: bytes | None, mzxid: int, mtime: int, version: int) -> None:
+        """Set the data and what is noted of it."""
+        self.data = data
+        changes = self._changes
+        if changes is None:
+            changes = self._changes = _Changes(mzxid, mtime)
+        changes.mzxid = mzxid
+        changes.mtime = mtime
+        changes.version = version
+
+    # --- children
+
+    def child(self, name: str) -> Znode | None:
+        children = self.children
+        if type(children) is Children:
+            return children.by_name.get(name)
+        return children if isinstance(children, Znode) and children.name == name else None
 
     @property
     def num_children(self) -> int:
         children = self.children
         if children is None:
             return 0
-        return 1 if isinstance(children, str) else len(children)
+        return len(children.names) if type(children) is Children else 1
 
-    def child_names(self) -> list[str]:
+    def child_names(self) -> tuple[str, ...]:
+        """Sorted."""
         children = self.children
         if children is None:
-            return []
-        return [children] if isinstance(children, str) else sorted(children)
+            return ()
+        return (children.name,) if isinstance(children, Znode) else tuple(children.names)
 
-    def add_child(self, name: str) -> None:
+    def add_child(self, node: Znode) -> None:
         children = self.children
         if children is None:
-            self.children = name
-        elif isinstance(children, str):
-            self.children = {children: None, name: None}
+            self.children = node
+        elif isinstance(children, Znode):
+            self.children = Children((children, node))
         else:
-            children[name] = None
+            children.by_name[node.name] = node
+            insort(children.names, node.name)
 
     def remove_child(self, name: str) -> None:
         children = self.children
-        if isinstance(children, dict):
-            del children[name]
-            if not children:
-                self.children = None
-        else:
+        if not isinstance(children, Children):
+            self.children = None
+            return
+        del children.by_name[name]
+        del children.names[bisect_left(children.names, name)]
+        if not children.names:
             self.children = None
 
     def stat(self) -> Stat:
         data = self.data
         num_children = self.num_children
+        # Every child was created once; those gone were removed once.
+        cversion = 2 * self.sequence - num_children
+        length = 0 if data is None else len(data)
+        changes = self._changes
+        if changes is None:
+            return Stat(
+                self.czxid, self.czxid, self.pzxid, self.ctime, self.ctime, 0, cversion, 0, 0,
+                length, num_children,
+            )  # fmt: skip
         return Stat(
             self.czxid,
-            self.mzxid,
+            changes.mzxid,
             self.pzxid,
             self.ctime,
-            self.mtime,
-            self.version,
-            # Every child was created once; those gone were removed once.
-            2 * self.sequence - num_children,
+            changes.mtime,
+            changes.version,
+            cversion,
             0,
-            self.ephemeral_owner,
-            0 if data is None else len(data),
+            changes.ephemeral_owner,
+            length,
             num_children,
         )
 

@@ -17,9 +17,9 @@ from fakekafka.replication.fetch_session import (
     EPOCH_MAX,
     CachedPartition,
     FetchSession,
-    FetchSessionCache,
     next_epoch,
 )
+from fakekafka.replication.fetch_session_cache import FetchSessionCache
 
 A, B, C = (TopicPartition("t", n) for n in range(3))
 NOW = 1_600_000_000_000

@@ -75,7 +75,7 @@ def test_append_wakes_one_partition() -> None:
     assert session.manager.delayed_fetch_count == 1
     session.cluster.produce(0, "a", tp=TPS[3])
     assert names(answers[0]) == [3]
-    assert list(session.leader_session.active) == [TPS[3]]
+    assert [entry.topic_partition for entry in session.leader_session.active.values()] == [TPS[3]]
 
 
 def test_moved_high_watermark_is_told_once() -> None:
@@ -149,7 +149,8 @@ def test_role_changes_wake(leader: int) -> None:
         assert answers[0].partitions[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     else:
         assert answers == [], "no epoch was given, and it still leads"
-        assert list(session.leader_session.active) == [TPS[1]]
+        active = session.leader_session.active.values()
+        assert [entry.topic_partition for entry in active] == [TPS[1]]
 
 
 def test_deletion_wakes() -> None:

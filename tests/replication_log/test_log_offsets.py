@@ -157,7 +157,7 @@ def test_followers_share_the_leaders_batches(tools: Any, log: Any) -> None:
     follower = tools.log()
     info = follower.append_as_follower(log.read(0, BIG, 3).batches)
     assert (info.first_offset, info.last_offset) == (0, 2)
-    assert all(a is b for a, b in zip(log.batches(), follower.batches(), strict=True))
+    assert all(a.data is b.data for a, b in zip(log.batches(), follower.batches(), strict=True))
     assert follower.epochs == ((4, 0),)
 
 

@@ -23,6 +23,7 @@ from fakekafka.protocol.control import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, TopicPartition
 from fakekafka.replication.metadata_cache import MetadataCache
+from fakekafka.statemachines.metrics import Histogram
 
 _STEPS_MAX = 1_000_000
 
@@ -164,6 +165,13 @@ class RecordingChannels:
 
     def queue_size(self, broker_id: int) -> int:
         return len(self._queues.get(broker_id, ()))
+
+    def queue_times(self, _broker_id: int) -> Histogram:
+        return Histogram()
+
+    @property
+    def total_queue_size(self) -> int:
+        return sum(map(len, self._queues.values()))
 
     def send_request(
         self, broker_id: int, request: Any, callback: Callable[[Any], object] | None

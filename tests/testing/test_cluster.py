@@ -249,6 +249,20 @@ def test_reset_empties_a_cluster_and_revives_its_brokers():
         assert cluster.runtime.network.interceptors == []
 
 
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_reset_puts_failed_log_directories_in_order(is_alive):
+    """The broker gets new replicas there again, whether it ran on without them or was down."""
+    with Cluster(brokers=2) as cluster:
+        cluster.create_topic("a", replication_factor=2)
+        cluster.broker(2).fail_log_dir()
+        if not is_alive:
+            cluster.broker(2).kill()
+        cluster.reset()
+        cluster.create_topic("a", replication_factor=2)
+        cluster.wait_until(lambda: fully_replicated(cluster, ["a"]))
+        assert cluster.topics() == ["a"]
+
+
 async def _use_async_cluster():
     async with Cluster(brokers=1) as cluster:
         return cluster.bootstrap_servers

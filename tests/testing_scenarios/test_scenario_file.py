@@ -35,11 +35,15 @@ def parse(text: str) -> ScenarioSpec:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_examples_are_valid(path: Path) -> None:
-    """Every example loads, is named like its file, and expects something."""
+    """Every example loads, is named like its file, and expects something (after every step)."""
     spec = load_scenario(path)
     assert spec.name == path.stem
-    assert spec.expect
-    assert spec.workloads
+    assert spec.description
+    if spec.story is None:
+        assert spec.expect
+        assert spec.workloads
+    else:
+        assert all(step.expect.replicas or step.expect.answers for step in spec.story.steps)
     assert parse_scenario(spec.text, spec.source, spec.parameters) == spec
     assert len(expand_matrix(spec)) >= 1
 

@@ -72,6 +72,22 @@ def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_clien
     wire.run(test())
 
 
+def test_a_null_client_id_is_accepted(wire):
+    """DP-123: a request need not name its client; what else is wrong disconnects."""
+
+    async def test():
+        client = await wire.connect()
+        wire.backend.answer = lambda request: produced()
+        body = struct.pack(">hhih", 0, 2, 6, -1) + struct.pack(">hii", 1, 1000, 0)
+        client.send(struct.pack(">i", len(body)) + body)
+        assert await client.frame() == struct.pack(
+            ">iih6siihqqi", 6, 1, 6, b"orders", 1, 0, 0, 41, -1, 0
+        )
+        assert wire.backend.contexts[0].client_id == ""
+
+    wire.run(test())
+
+
 def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(wire):
     """The second frame waits until the first request is answered, as on a muted channel."""
 

@@ -77,6 +77,27 @@ def test_a_kept_port_is_not_given_to_others(wire):
     wire.run(test())
 
 
+def test_the_port_is_never_free_while_it_is_kept(wire, monkeypatch):
+    """The socket that keeps it is bound before the listening one is closed: in a gap between
+    them an outgoing connection of some client could be given the port."""
+    port = wire.listener.bind()
+    listening = wire.listener._socket
+    bound_socket = type(wire.listener)._bound_socket
+    seen = []
+
+    def bound(self, **options):
+        found = bound_socket(self, **options)
+        seen.append((listening.fileno() >= 0, found.getsockname()[1]))
+        return found
+
+    monkeypatch.setattr(type(wire.listener), "_bound_socket", bound)
+    wire.listener.close(keep_port=True)
+    assert seen == [(True, port)]
+    assert listening.fileno() < 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+
+
 def test_a_taken_port_is_named_in_the_error(wire, make_wire):
     """The message says which broker, which address, and what to do."""
     from fakekafka.protocol.errors import UsageError

@@ -37,7 +37,10 @@ NONSENSE = {
     "API between brokers": (frame(header(4, 1)), r"API key 4 \(LeaderAndIsr\) is not offered"),
     "API without a codec": (frame(header(68, 0)), "API key 68 is not offered"),
     "version too new": (frame(header(3, 99)), "Metadata version 99 is not offered; versions 0 to"),
-    "version too old": (frame(header(0, 2)), "Produce version 2 is not offered; versions 3 to"),
+    "version too old": (
+        frame(header(8, 0)),
+        "OffsetCommit version 0 is not offered; versions 1 to",
+    ),
     "no body": (frame(header(2, 1)), "ListOffsets version 1 cannot be decoded"),
     "client id beyond the end": (
         frame(struct.pack(">hhih", 3, 1, 1, 500)),
@@ -57,7 +60,10 @@ NONSENSE = {
 
 @pytest.mark.parametrize("what", NONSENSE)
 def test_nonsense_closes_that_connection_with_one_log_line(wire, caplog, frames, what):
-    """Peer, broker and reason are named; another client's request in processing is answered."""
+    """DP-123: unknown keys, versions and headers disconnect; peer, broker and reason are named.
+
+    Another client's request in processing is answered.
+    """
     sent, reason = NONSENSE[what]
 
     async def test():

@@ -7,12 +7,21 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.legacy_records import OldMessages, build_message
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.wire.codec import Codec
 
 ORDERS_3 = TopicPartition("orders", 3)
 TOPIC = {"name": "orders", "num_partitions": 4, "replication_factor": 2}
-PARTITION = {"partition_index": 3, "timestamp": -1, "max_num_offsets": 1}
+MESSAGES = build_message(0, 1, b"k", b"v", 8)
+COMMIT = {
+    "partition_index": 3,
+    "committed_offset": 9,
+    "commit_timestamp": 5,
+    "committed_metadata": "x",
+}
+DISK_FAILED = ErrorCode.KAFKA_STORAGE_ERROR
+PARTITION = {"partition_index": 3, "timestamp": -1, "max_num_offsets": 7}
 
 REQUESTS: list[tuple[int, int, str, dict[str, Any], Any]] = [
     (
@@ -20,7 +29,21 @@ REQUESTS: list[tuple[int, int, str, dict[str, Any], Any]] = [
         0,
         "consumer.ListOffsetsRequest",
         {"replica_id": -1, "topics": [{"name": "orders", "partitions": [PARTITION]}]},
-        data.ListOffsetsRequest(-1, (data.ListOffsetsPartition(ORDERS_3, -1),)),
+        data.ListOffsetsRequest(-1, (data.ListOffsetsPartition(ORDERS_3, -1, -1, 7),)),
+    ),
+    (
+        8,
+        1,
+        "consumer.OffsetCommitRequest",
+        {
+            "group_id": "g",
+            "generation_id_or_member_epoch": 4,
+            "member_id": "m",
+            "topics": [{"name": "orders", "partitions": [COMMIT]}],
+        },
+        data.OffsetCommitRequest(
+            "g", 4, "m", None, (data.OffsetCommitPartition(ORDERS_3, 9, -1, "x"),)
+        ),
     ),
     (
         19,
@@ -79,20 +102,63 @@ REQUESTS: list[tuple[int, int, str, dict[str, Any], Any]] = [
     ),
 ]
 
+REQUESTS += [
+    (
+        0,
+        version,
+        "producer.ProduceRequest",
+        {
+            "acks": -1,
+            "timeout_ms": 9,
+            "topic_data": [
+                {"name": "orders", "partition_data": [{"index": 3, "records": MESSAGES}]}
+            ],
+        },
+        data.ProduceRequest(-1, 9, (data.ProducePartition(ORDERS_3, MESSAGES),)),
+    )
+    for version in (0, 1, 2)
+] + [
+    (
+        1,
+        version,
+        "consumer.FetchRequest",
+        {
+            "replica_id": -1,
+            "max_wait_ms": 5,
+            "min_bytes": 6,
+            **({"max_bytes": 7} if version == 3 else {}),
+            "topics": [
+                {
+                    "topic": "orders",
+                    "partitions": [{"partition": 3, "fetch_offset": 40, "partition_max_bytes": 50}],
+                }
+            ],
+        },
+        data.FetchRequest(
+            -1,
+            5,
+            6,
+            7 if version == 3 else 2**31 - 1,
+            (data.FetchPartition(ORDERS_3, 40, max_bytes=50),),
+        ),
+    )
+    for version in (0, 1, 2, 3)
+]
+
 RESPONSES: list[tuple[int, int, str, Any, dict[str, Any]]] = [
     (
         2,
         0,
         "consumer.ListOffsetsResponse",
         data.ListOffsetsResponse(
-            (data.ListOffsetsPartitionResponse(ORDERS_3, ErrorCode.NONE, -1, 12, 4),)
+            (data.ListOffsetsPartitionResponse(ORDERS_3, ErrorCode.NONE, -1, 12, 4, (12, 3)),)
         ),
         {
             "topics": [
                 {
                     "name": "orders",
                     "partitions": [
-                        {"partition_index": 3, "error_code": 0, "old_style_offsets": [12]}
+                        {"partition_index": 3, "error_code": 0, "old_style_offsets": [12, 3]}
                     ],
                 }
             ]
@@ -178,6 +244,79 @@ RESPONSES: list[tuple[int, int, str, Any, dict[str, Any]]] = [
     ),
 ]
 
+RESPONSES += [
+    (
+        0,
+        version,
+        "producer.ProduceResponse",
+        data.ProduceResponse(
+            (
+                data.ProducePartitionResponse(ORDERS_3, ErrorCode.NONE, 12, 90, 4),
+                data.ProducePartitionResponse(TopicPartition("orders", 4), DISK_FAILED),
+            ),
+            31,
+        ),
+        {
+            **({"throttle_time_ms": 31} if version >= 1 else {}),
+            "responses": [
+                {
+                    "name": "orders",
+                    "partition_responses": [
+                        {
+                            "index": 3,
+                            "error_code": 0,
+                            "base_offset": 12,
+                            **({"log_append_time_ms": 90} if version >= 2 else {}),
+                        },
+                        {"index": 4, "error_code": 6, "base_offset": -1},
+                    ],
+                }
+            ],
+        },
+    )
+    for version in (0, 1, 2)
+] + [
+    (
+        1,
+        version,
+        "consumer.FetchResponse",
+        data.FetchResponse(
+            ErrorCode.NONE,
+            0,
+            (
+                data.FetchPartitionResponse(
+                    ORDERS_3, ErrorCode.NONE, 7, 6, 5, (OldMessages(MESSAGES, 0, 0),)
+                ),
+                data.FetchPartitionResponse(TopicPartition("orders", 4), DISK_FAILED),
+            ),
+            31,
+        ),
+        {
+            **({"throttle_time_ms": 31} if version >= 1 else {}),
+            "responses": [
+                {
+                    "topic": "orders",
+                    "partitions": [
+                        {
+                            "partition_index": 3,
+                            "error_code": 0,
+                            "high_watermark": 7,
+                            "records": MESSAGES,
+                        },
+                        {
+                            "partition_index": 4,
+                            "error_code": 6,
+                            "high_watermark": -1,
+                            "records": b"",
+                        },
+                    ],
+                }
+            ],
+        },
+    )
+    for version in (0, 1, 2, 3)
+]
+
 
 def class_of(kafka_python: Any, path: str) -> Any:
     found = kafka_python.protocol
@@ -229,4 +368,6 @@ def shown(read: Any, expected: Any) -> Any:
     if isinstance(expected, list):
         assert len(read) == len(expected)
         return [shown(item, value) for item, value in zip(read, expected, strict=True)]
+    if isinstance(expected, bytes) and read == expected.decode(errors="backslashreplace"):
+        return expected  # kafka-python shows bytes as text
     return read

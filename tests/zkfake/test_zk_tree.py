@@ -372,9 +372,9 @@ def test_responses_are_values_that_can_be_changed_into_others(zk: Driver) -> Non
 
 
 def test_many_nodes_are_cheap() -> None:
-    """A node with one child keeps the name itself, without a dictionary."""
+    """A node with one child keeps the child itself, without a dictionary."""
     zk = Driver()
     zk(CreateRequest("/p"))
     zk(CreateRequest("/p/state"))
-    assert zk.tree.nodes["/p"].children == "state"
+    assert zk.tree.nodes["/p"].children is zk.tree.nodes["/p/state"]
     assert zk.tree.nodes["/p/state"].children is None

@@ -1,9 +1,10 @@
 """Produce (key 0): record batches for partitions, acknowledged as ``acks`` asks.
 
-Versions 3-11. Below 3 records have formats that are not stored.
-5: log start offset. 8: record errors and message (KIP-467). 9: flexible. 10: the current leader
-where the wrong broker was asked (KIP-951). Error codes that old clients do not know are replaced
-(data_plane 5.4). The hot path: records stay a view of the received frame.
+Versions 0-11. Below 3 records have the formats v0 and v1, which the log converts when it appends.
+1: throttle time. 2: append time. 3: transactional id, format v2 only. 5: log start offset.
+8: record errors and message (KIP-467). 9: flexible. 10: the current leader where the wrong broker
+was asked (KIP-951). Error codes that old clients do not know are replaced (data_plane 5.4). The
+hot path: records stay a view of the received frame.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _CURRENT_LEADER_TAG = 0
 
 
 def decode(reader: Reader, version: int) -> ProduceRequest:
-    transactional_id = reader.nullable_string()
+    transactional_id = reader.nullable_string() if version >= 3 else None
     acks, timeout_ms = reader.unpack(_ACKS_AND_TIMEOUT)
     partitions: list[ProducePartition] = []
     flexible = reader.flexible
@@ -75,7 +76,8 @@ def encode(
                 )
             )
         writer.tags()
-    writer.int32(response.throttle_time_ms)
+    if version >= 1:
+        writer.int32(response.throttle_time_ms)
     if version >= 10 and response.node_endpoints:
         writer.tags(node_endpoints(response.node_endpoints, writer.listener))
     else:
@@ -87,7 +89,8 @@ def _encode_partition(writer: Writer, version: int, result: ProducePartitionResp
     writer.int32(result.topic_partition[1])
     writer.int16(known_error(result.error, version))
     writer.int64(result.base_offset)
-    writer.int64(result.log_append_time_ms)
+    if version >= 2:
+        writer.int64(result.log_append_time_ms)
     if version >= 5:
         writer.int64(result.log_start_offset)
     if version >= 8:
@@ -112,4 +115,4 @@ def known_error(error: ErrorCode, version: int) -> ErrorCode:
     return error
 
 
-API = Api(0, "Produce", 3, 11, flexible_from=9, decode=decode, encode=encode)
+API = Api(0, "Produce", 0, 11, flexible_from=9, decode=decode, encode=encode)

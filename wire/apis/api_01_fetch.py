@@ -1,6 +1,7 @@
 """Fetch (key 1): record batches from partitions, waiting until enough are there.
 
-Versions 4-17. Below 4 clients expect record formats that are not stored.
+Versions 0-17. Below 2 records are converted to format v0, below 4 to v1, before they come here.
+1: throttle time. 3: bytes of the whole response. 4: isolation level, LSO, format v2.
 5: log start offsets. 7: sessions (KIP-227). 9: leader epoch fencing. 10: zstd. 11: rack and
 preferred replica (KIP-392). 12: flexible, last fetched epoch, diverging epoch. 13: topic ids.
 15: replica id and epoch as a tagged field (KIP-903). 16: the current leader (KIP-951).
@@ -13,6 +14,7 @@ from struct import Struct
 
 from ...protocol.data import (
     CONSUMER_REPLICA_ID,
+    READ_UNCOMMITTED,
     FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
@@ -26,6 +28,9 @@ from ..primitives import NO_TAGS, Reader, Writer, by_topic, unsigned_varint
 from ..topic_names import error_to_answer, id_to_answer, is_stand_in, resolved_name
 
 _LIMITS = Struct(">iiib")
+_LIMITS_3 = Struct(">iii")
+_LIMITS_0 = Struct(">ii")
+_BYTES_MAX = 0x7FFFFFFF
 _SESSION = Struct(">ii")
 _REQUEST_PARTITION_4 = Struct(">iqi")
 _REQUEST_PARTITION_5 = Struct(">iqqi")
@@ -35,6 +40,7 @@ _REPLICA_STATE = Struct(">iq")
 _REPLICA_STATE_TAG = 1
 
 _HEAD_7 = Struct(">ihi")
+_PLAIN_0 = Struct(">ihqi")
 _PLAIN_4 = Struct(">ihqqii")
 _PLAIN_5 = Struct(">ihqqqii")
 _PLAIN_11 = Struct(">ihqqqiii")
@@ -51,7 +57,7 @@ def decode(reader: Reader, version: int) -> FetchRequest:
     replica_id, replica_epoch = CONSUMER_REPLICA_ID, -1
     if version < 15:
         replica_id = reader.int32()
-    max_wait_ms, min_bytes, max_bytes, isolation_level = reader.unpack(_LIMITS)
+    max_wait_ms, min_bytes, max_bytes, isolation_level = _decode_limits(reader, version)
     session_id, session_epoch = reader.unpack(_SESSION) if version >= 7 else (0, -1)
     partitions: list[FetchPartition] = []
     unresolved = False
@@ -87,6 +93,15 @@ def decode(reader: Reader, version: int) -> FetchRequest:
         rack_id,
         replica_epoch,
     )
+
+
+def _decode_limits(reader: Reader, version: int) -> tuple[int, int, int, int]:
+    """Longest wait, fewest and most bytes, isolation level."""
+    if version >= 4:
+        return reader.unpack(_LIMITS)  # type: ignore[return-value]
+    if version == 3:
+        return (*reader.unpack(_LIMITS_3), READ_UNCOMMITTED)  # type: ignore[return-value]
+    return (*reader.unpack(_LIMITS_0), _BYTES_MAX, READ_UNCOMMITTED)  # type: ignore[return-value]
 
 
 def _decode_partition(reader: Reader, version: int, topic: str) -> FetchPartition:
@@ -132,7 +147,7 @@ def encode(
 ) -> None:
     if version >= 7:
         writer.pack(_HEAD_7, response.throttle_time_ms, response.error, response.session_id)
-    else:
+    elif version >= 1:
         writer.int32(response.throttle_time_ms)
     topics = by_topic(response.partitions)
     writer.array(len(topics))
@@ -161,7 +176,9 @@ def _plain_layout(version: int) -> Struct:
         return _PLAIN_12
     if version >= 11:
         return _PLAIN_11
-    return _PLAIN_5 if version >= 5 else _PLAIN_4
+    if version >= 5:
+        return _PLAIN_5
+    return _PLAIN_4 if version >= 4 else _PLAIN_0
 
 
 def _encode_plain_partition(
@@ -188,8 +205,10 @@ def _encode_plain_partition(
         )
     elif version >= 5:
         header = layout.pack(number, 0, high_watermark, stable_offset, log_start, -1, size)
-    else:
+    elif version >= 4:
         header = layout.pack(number, 0, high_watermark, stable_offset, -1, size)
+    else:
+        header = layout.pack(number, 0, high_watermark, size)
     parts.append(header)
     parts += batches
 
@@ -200,14 +219,15 @@ def _encode_partition(writer: Writer, version: int, result: FetchPartitionRespon
     writer.int32(number)
     writer.int16(known_error(topic, result.error, version))
     writer.int64(result.high_watermark)
-    writer.int64(result.last_stable_offset)
-    if version >= 5:
-        writer.int64(result.log_start_offset)
-    aborted = result.aborted_transactions
-    writer.array(-1 if aborted is None else len(aborted))
-    for transaction in aborted or ():
-        writer.pack(_ABORTED, transaction.producer_id, transaction.first_offset)
-        writer.tags()
+    if version >= 4:
+        writer.int64(result.last_stable_offset)
+        if version >= 5:
+            writer.int64(result.log_start_offset)
+        aborted = result.aborted_transactions
+        writer.array(-1 if aborted is None else len(aborted))
+        for transaction in aborted or ():
+            writer.pack(_ABORTED, transaction.producer_id, transaction.first_offset)
+            writer.tags()
     if version >= 11:
         writer.int32(result.preferred_read_replica)
     batches = [batch.data for batch in result.records]
@@ -235,4 +255,4 @@ def known_error(topic: str, error: ErrorCode, version: int) -> ErrorCode:
     return error_to_answer(topic, error)
 
 
-API = Api(1, "Fetch", 4, 17, flexible_from=12, decode=decode, encode=encode)
+API = Api(1, "Fetch", 0, 17, flexible_from=12, decode=decode, encode=encode)

@@ -30,11 +30,10 @@ def decode(reader: Reader, version: int) -> ListOffsetsRequest:
             number = reader.int32()
             leader_epoch = reader.int32() if version >= 4 else -1
             timestamp = reader.int64()
-            if version == 0:
-                reader.int32()  # the number of offsets wanted; one is given
+            offsets_max = reader.int32() if version == 0 else 1
             reader.tags()
             partition = TopicPartition(topic, number)
-            partitions.append(ListOffsetsPartition(partition, timestamp, leader_epoch))
+            partitions.append(ListOffsetsPartition(partition, timestamp, leader_epoch, offsets_max))
         reader.tags()
     reader.tags()
     return ListOffsetsRequest(replica_id, tuple(partitions), isolation_level)
@@ -66,9 +65,8 @@ def _encode_partition(writer: Writer, version: int, result: ListOffsetsPartition
     writer.int32(result.topic_partition.partition)
     writer.int16(error)
     if version == 0:
-        offsets = [result.offset] if result.offset >= 0 else []
-        writer.array(len(offsets))
-        for offset in offsets:
+        writer.array(len(result.old_style_offsets))
+        for offset in result.old_style_offsets:
             writer.int64(offset)
         return
     writer.int64(result.timestamp)

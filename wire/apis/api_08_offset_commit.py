@@ -1,7 +1,7 @@
 """OffsetCommit (key 8): where a consumer group has got to.
 
-Versions 2-9. 2-4: retention time. 6: leader epoch. 7: static members (KIP-345). 8: flexible.
-9 adds errors of KIP-848 groups only. Below 2 offsets went to ZooKeeper or carried a timestamp.
+Versions 1-9. 1: a time per partition. 2-4: retention time. 6: leader epoch. 7: static members
+(KIP-345). 8: flexible. 9 adds errors of KIP-848 groups only. Version 0 commits to ZooKeeper.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def decode(reader: Reader, version: int) -> OffsetCommitRequest:
     generation = reader.int32()
     member_id = reader.string()
     instance_id = reader.nullable_string() if version >= 7 else None
-    retention_time_ms = reader.int64() if version <= 4 else -1
+    retention_time_ms = reader.int64() if 2 <= version <= 4 else -1
     partitions: list[OffsetCommitPartition] = []
     for _ in range(reader.array()):
         topic = reader.string()
@@ -25,6 +25,8 @@ def decode(reader: Reader, version: int) -> OffsetCommitRequest:
             number = reader.int32()
             offset = reader.int64()
             leader_epoch = reader.int32() if version >= 6 else -1
+            if version == 1:
+                reader.int64()  # when it was committed; offsets live by the broker's clock
             metadata = reader.nullable_string() or ""
             reader.tags()
             partition = TopicPartition(topic, number)
@@ -57,4 +59,4 @@ def encode(
     writer.tags()
 
 
-API = Api(8, "OffsetCommit", 2, 9, flexible_from=8, decode=decode, encode=encode)
+API = Api(8, "OffsetCommit", 1, 9, flexible_from=8, decode=decode, encode=encode)

@@ -207,12 +207,9 @@ def test_partitions_on_a_broker_include_those_moving_in_or_out() -> None:
 
 
 def test_replicas_are_split_into_online_and_offline() -> None:
-    """Every assigned replica is in exactly one list."""
+    """Every assigned replica is in exactly one of two maps, by its broker."""
     context = with_partitions(t0=(1, 9))
-    assert context.online_and_offline_replicas() == (
-        [PartitionReplica("t", 0, 1)],
-        [PartitionReplica("t", 0, 9)],
-    )
+    assert context.online_and_offline_replicas() == ({1: [T0]}, {9: [T0]})
 
 
 def test_replica_states_by_topic() -> None:

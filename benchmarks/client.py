@@ -1,0 +1,169 @@
+"""The load of the measurements: confluent-kafka in a process of its own, told what to do by lines.
+
+One process with one producer and one consumer serves a whole comparison, so that its start,
+connections and metadata are paid before anything is timed. ``LoadClient`` is its other end.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+_CHUNK = 1000
+_WAIT_S = 0.005
+"""``consume`` waits so long for a full chunk: short, or the last records would be timed late."""
+_QUEUED_MAX = 50_000
+"""Records the producer holds at most: enough for full batches, too few to run far ahead."""
+
+
+class LoadClient:
+    """A client process, ready to produce to and fetch from one cluster."""
+
+    def __init__(self, servers: str, batch_bytes: int = 1_000_000) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.client", servers, str(batch_bytes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> LoadClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def produce(self, topic: str, partitions: int, size: int, count: int) -> dict[str, Any]:
+        """``count`` records of ``size`` bytes, acks=all, over all partitions.
+
+        Gives ``records`` (acknowledged), ``seconds`` and ``cpu_s``, the client's own.
+        """
+        return self._ask(do="produce", topic=topic, partitions=partitions, size=size, count=count)
+
+    def fetch(self, topic: str, partitions: int) -> dict[str, Any]:
+        """Everything there is: ``records``, and ``timed_records``, ``seconds`` and ``cpu_s`` from
+        the first answer to the last."""
+        return self._ask(do="fetch", topic=topic, partitions=partitions)
+
+    def _ask(self, **command: Any) -> dict[str, Any]:
+        pipes = self._process
+        assert pipes.stdin is not None
+        assert pipes.stdout is not None
+        pipes.stdin.write(json.dumps(command) + "\n")
+        pipes.stdin.flush()
+        answer = pipes.stdout.readline()
+        if not answer:
+            raise RuntimeError("the client ended; what it said is above")
+        outcome: dict[str, Any] = json.loads(answer)
+        return outcome
+
+
+# -- the process ----------------------------------------------------------------------------------
+
+
+class _Client:
+    """What runs in the process."""
+
+    def __init__(self, servers: str, batch_bytes: int) -> None:
+        from confluent_kafka import Consumer, Producer
+
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers,
+                "acks": "all",
+                "linger.ms": 5,
+                "batch.size": batch_bytes,
+                "queue.buffering.max.messages": _QUEUED_MAX,
+                "delivery.report.only.error": True,
+            }
+        )
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": "bench",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "queued.max.messages.kbytes": 262_144,
+                "queued.min.messages": 200_000,
+                "fetch.queue.backoff.ms": 1,
+            }
+        )
+
+    def produce(self, topic: str, partitions: int, size: int, count: int) -> dict[str, Any]:
+        producer = self._producer
+        failed: list[Any] = []
+
+        def report(error: Any, message: Any) -> None:
+            failed.append(error)
+
+        value = b"x" * size
+        for partition in range(partitions):
+            producer.produce(topic, value, partition=partition, on_delivery=report)
+        producer.flush()
+        cpu_s, started = time.process_time(), time.perf_counter()
+        produce = producer.produce
+        for number in range(count):
+            while True:
+                try:
+                    produce(topic, value, partition=number % partitions, on_delivery=report)
+                    break
+                except BufferError:
+                    producer.poll(0.002)
+            if number % _CHUNK == 0:
+                producer.poll(0)
+        producer.flush()
+        return {
+            "records": count - len(failed),
+            "seconds": time.perf_counter() - started,
+            "cpu_s": time.process_time() - cpu_s,
+        }
+
+    def fetch(self, topic: str, partitions: int) -> dict[str, Any]:
+        from confluent_kafka import TopicPartition
+
+        consumer = self._consumer
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+        ended: set[int] = set()
+        read = untimed = 0
+        cpu_s = started = last_cpu_s = last = 0.0
+        while len(ended) < partitions:
+            messages = consumer.consume(_CHUNK, _WAIT_S)
+            ends = [message for message in messages if message.error() is not None]
+            ended.update(message.partition() for message in ends)
+            if len(messages) == len(ends):
+                continue
+            read += len(messages) - len(ends)
+            # Not until the end is known for certain: for that the last fetch waits in vain.
+            last_cpu_s, last = time.process_time(), time.perf_counter()
+            if not started:
+                cpu_s, started, untimed = last_cpu_s, last, read
+        consumer.unassign()
+        return {
+            "records": read,
+            "timed_records": read - untimed,
+            "seconds": last - started,
+            "cpu_s": last_cpu_s - cpu_s,
+        }
+
+
+def main() -> None:
+    """Obey the commands on standard input until it ends."""
+    client = _Client(sys.argv[1], int(sys.argv[2]))
+    for text in sys.stdin:
+        command = json.loads(text)
+        print(json.dumps(getattr(client, command.pop("do"))(**command)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

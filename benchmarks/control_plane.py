@@ -1,0 +1,104 @@
+"""A large cluster that is there already, and what its control plane then takes time for.
+
+``populate`` writes topics into ZooKeeper's tree as an earlier life of the cluster would have left
+them; the next controller finds them. Everything measured after that is messages in virtual time.
+"""
+
+from __future__ import annotations
+
+from fakekafka import Simulation
+from fakekafka.actors.costs import PUBLISHED_2018_LATENCY_MS, ControlPlaneCosts
+from fakekafka.protocol import znodes
+from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
+from fakekafka.zkfake.messages import CreateRequest
+
+_LONG_MS = 3_600_000
+CONFIG = {
+    # Nothing is to give up on what the model makes slow.
+    "controller.socket.timeout.ms": _LONG_MS,
+    "zookeeper.session.timeout.ms": _LONG_MS,
+    # Followers of idle partitions wait: their fetches are not what is measured.
+    "replica.fetch.wait.max.ms": _LONG_MS,
+    "replica.lag.time.max.ms": 2 * _LONG_MS,
+    "replica.socket.timeout.ms": 2 * _LONG_MS,
+    "auto.leader.rebalance.enable": "false",
+}
+
+
+def populate(simulation: Simulation, topics: int, partitions: int, factor: int) -> None:
+    """Write topics into ZooKeeper; brokers and replicas are spread evenly, all in sync."""
+    tree = simulation.zookeepers[1].server.storage.tree
+    session_id = next(iter(tree.sessions))
+    behaviour = simulation.behaviour
+    brokers = list(simulation.broker_ids)
+    now_ms = simulation.runtime.now_ms()
+
+    def create(path: str, data: bytes | None) -> None:
+        tree.apply(tree.last_zxid + 1, now_ms, session_id, CreateRequest(path, data))
+
+    for number in range(topics):
+        topic = f"t{number}"
+        assignment = {}
+        for partition in range(partitions):
+            first = number + partition
+            shift = first // len(brokers) % (len(brokers) - 1)
+            followers = [first + 1 + (shift + i) % (len(brokers) - 1) for i in range(factor - 1)]
+            assignment[partition] = ReplicaAssignment(
+                tuple(brokers[index % len(brokers)] for index in (first, *followers))
+            )
+        topic_id = f"{number:022d}" if behaviour.topic_ids else None
+        payload = znodes.encode_topic(assignment, behaviour.topic_znode_version, topic_id)
+        create(znodes.config_entity_path(znodes.TOPICS, topic), znodes.encode_config({}))
+        create(znodes.topic_path(topic), payload)
+        create(znodes.topic_partitions_path(topic), None)
+        for partition, replicas in assignment.items():
+            name = TopicPartition(topic, partition)
+            state = LeaderAndIsr(replicas.replicas[0], 0, replicas.replicas, 0)
+            create(znodes.topic_partition_path(name), None)
+            create(znodes.topic_partition_state_path(name), znodes.encode_partition_state(state, 1))
+    tree.take_changes()  # nobody was there to see it
+
+
+def failover_ms(simulation: Simulation) -> float:
+    """Another broker becomes controller and takes everything over; its virtual time."""
+    started_ms = simulation.now_ms
+    simulation.controller.resign()
+    manager = simulation.controller._require().event_manager
+    simulation.run_until(
+        lambda: manager.current is None and not len(manager), timeout_ms=100 * _LONG_MS
+    )
+    return simulation.now_ms - started_ms
+
+
+def shutdown_ms(simulation: Simulation) -> float:
+    """A broker that is not the controller shuts down in control; its virtual time."""
+    controller = simulation.controller.id
+    leaving = next(broker for broker in simulation.broker_ids if broker != controller)
+    started_ms = simulation.now_ms
+    broker = simulation.broker(leaving)
+    broker.begin_shutdown()
+    simulation.run_until(lambda: not broker.is_alive, timeout_ms=100 * _LONG_MS)
+    return simulation.now_ms - started_ms
+
+
+def loaded_cluster(
+    costs: ControlPlaneCosts, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
+) -> Simulation:
+    """Five brokers with (topics, partitions each, replicas each), hosted and at rest.
+
+    The costs are in force from the return on.
+    """
+    config = {**CONFIG, "zookeeper.max.in.flight.requests": max_in_flight}
+    simulation = Simulation(
+        5,
+        kafka_version=kafka_version,
+        latency_ms=PUBLISHED_2018_LATENCY_MS,
+        costs=ControlPlaneCosts(),
+        config=config,
+        trace=False,
+    )
+    populate(simulation, *shape)
+    failover_ms(simulation)
+    simulation.run_for(60_000)
+    simulation.costs = costs
+    return simulation

@@ -1,0 +1,264 @@
+"""Fetches of followers that go on with an incremental session: the hottest loop of all.
+
+Every record passes here once per follower, and every idle follower twice a second. It does what
+``FetchHandling`` does for everybody, for one case and in fewer steps: the session names what may
+have news, each of its partitions knows its leader's partition and the follower's replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
+from ..protocol.errors import ErrorCode
+from ..protocol.record_batch import RecordBatch
+from ..protocol.values import TopicPartition
+from .fetch_reading import FetchReading
+from .fetch_session import CachedPartition, FetchSession
+from .log import Log
+from .partition import Partition
+from .replica import Replica
+from .timing_wheel import TimerEntry
+
+_NONE = ErrorCode.NONE
+
+
+class FollowerFetch(TimerEntry):
+    """A follower's fetch within a session; one object for all of them, as one at most waits.
+
+    To ``FetchReading`` it is what ``DelayedFetch`` is for the others. Its timer is left running
+    from one fetch to the next and set anew when it fires too early for the current one.
+    """
+
+    __slots__ = ("api_version", "request", "respond", "serving", "session", "unread", "until_ms")
+
+    has_client_metadata = False
+    require_leader = True
+    specs = ()
+
+    def __init__(
+        self,
+        serving: FollowerFetching,
+        session: FetchSession,
+        api_version: int,
+        request: FetchRequest,
+        respond: Callable[[FetchResponse], object],
+    ) -> None:
+        super().__init__()
+        self.serving = serving
+        self.session = session
+        self.api_version = api_version
+        self.request = request
+        self.respond = respond
+        self.unread: dict[TopicPartition, None] | None = None
+        """Partitions the follower is not assigned to: their growth does not count."""
+        self.until_ms = 0
+        """When a waiting fetch is answered whatever there is."""
+
+    def try_complete(self) -> bool:
+        """Answer if enough is there now."""
+        if not self.serving.is_fetch_satisfied(self):
+            return False
+        self.serving.finish_parked(self)
+        return True
+
+    def run(self) -> None:
+        """The timer fired: for this fetch, or for one answered before."""
+        if self.session.parked is not self:
+            return
+        serving = self.serving
+        now_ms = serving.host.now_ms()
+        if now_ms < self.until_ms:
+            serving.timer.add_at(self, self.until_ms - now_ms, now_ms)
+            return
+        serving.finish_parked(self)
+        serving.fetch_expirations += 1
+
+
+class FollowerFetching(FetchReading):
+    """Serves followers within their sessions."""
+
+    fetch_expirations = 0
+    """Fetches answered because their time was up."""
+
+    def fetch_of_follower(
+        self,
+        request: FetchRequest,
+        session: FetchSession,
+        api_version: int,
+        respond: Callable[[FetchResponse], object],
+        now_ms: int,
+    ) -> None:
+        """Answer the next fetch of a session, now or later."""
+        if session.parked is not None:
+            self.finish_parked(session.parked)  # a client that does not wait for its answers
+        fetch = session.fetch
+        if fetch is None:
+            fetch = session.fetch = FollowerFetch(self, session, api_version, request, respond)
+        else:
+            fetch.request = request
+            fetch.respond = respond
+            fetch.unread = None
+        self._serve_follower(fetch, session, now_ms, True)
+
+    def _serve_follower(
+        self, operation: FollowerFetch, session: FetchSession, now_ms: int, is_first: bool
+    ) -> None:
+        """Read what the session may have news of; answer, or wait if this is the ``is_first`` try.
+
+        The first try accounts the follower's progress after each read, so that the answer tells
+        the high watermark from before this very fetch.
+        """
+        request = operation.request
+        limit = request.max_bytes
+        if limit > self._fetch_bytes_max:
+            limit = self._fetch_bytes_max
+        size = 0
+        is_final = not is_first
+        responses: list[FetchPartitionResponse] = []
+        named: list[CachedPartition] = []  # the session's entries of ``responses``
+        moved: list[Partition] | None = None
+        for spec in session.to_read():
+            partition: Partition | None = spec.partition  # type: ignore[assignment]
+            replica = spec.replica
+            if partition is None:
+                partition, replica = self._parties(spec, request.replica_id)
+            log = None if partition is None else partition.log
+            if (
+                replica is not None
+                and log is not None
+                and partition is not None
+                and ((epoch := spec.current_leader_epoch) == partition.leader_epoch or epoch == -1)
+                and ((epoch := spec.last_fetched_epoch) == log.latest_epoch or epoch == -1)
+                and log.log_start_offset <= spec.fetch_offset <= log.log_end_offset
+                and not log.storage.directory.is_offline
+            ):
+                # The follower's history is a prefix of this log: nothing to refuse or to cut.
+                response = _read_in_step(spec, log, limit - size, not size)
+                if response is not None:
+                    responses.append(response)
+                    named.append(spec)
+                    for batch in response.records:
+                        size += len(batch.data)
+            else:
+                response, read_size = self._read_partition(
+                    operation, spec, partition, replica, max(0, limit - size), not size
+                )
+                responses.append(response)
+                named.append(spec)
+                size += read_size
+                if response.error is not _NONE or response.diverging_epoch is not None:
+                    is_final = True
+                    continue
+            if is_first and replica is not None and partition is not None:
+                if self._account(partition, replica, spec, now_ms):
+                    if moved is None:
+                        moved = []
+                    moved.append(partition)
+                if spec.replica is not replica:
+                    spec.link(partition, replica)
+                spec.fall_idle_if_known()
+        for partition in moved or ():
+            self.complete_delayed(partition)
+        if is_final or request.max_wait_ms <= 0 or size >= request.min_bytes or size >= limit:
+            if responses:
+                responses = session.new_responses(named, responses)
+            operation.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
+        else:
+            self._park(operation, now_ms)
+
+    def _park(self, fetch: FollowerFetch, now_ms: int) -> None:
+        """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""
+        fetch.session.parked = fetch
+        wait_ms = fetch.request.max_wait_ms
+        until_ms = fetch.until_ms = now_ms + wait_ms
+        if fetch.is_waiting:
+            if fetch.expiration_ms <= until_ms:
+                return
+            fetch.cancel()
+        self.timer.add_at(fetch, wait_ms, now_ms)
+
+    def _parties(
+        self, spec: CachedPartition, replica_id: int
+    ) -> tuple[Partition | None, Replica | None]:
+        """The leader's partition and the follower's replica in it."""
+        if spec.partition is not None:
+            return spec.partition, spec.replica  # type: ignore[return-value]
+        partition = self._partitions.get(spec.topic_partition)
+        if partition is None or not partition.is_leader:
+            return partition, None
+        return partition, partition.find_replica(replica_id)
+
+    def _account(
+        self,
+        partition: Partition,
+        replica: Replica,
+        spec: FetchPartition | CachedPartition,
+        now_ms: int,
+    ) -> bool:
+        """Note a follower's progress; True if operations that wait on the partition may go on."""
+        previous_log_start = replica.log_start_offset
+        log = partition.log
+        assert log is not None
+        high_watermark_moved = partition.update_follower(
+            replica, spec.fetch_offset, spec.log_start_offset, now_ms, log.log_end_offset
+        )
+        return high_watermark_moved or (
+            self.delete_purgatory.delayed_count > 0
+            and replica.log_start_offset != previous_log_start
+        )
+
+    def finish_parked(self, fetch: FollowerFetch) -> None:
+        """Read again and answer what is there: the waiting fetch completed or timed out."""
+        session = fetch.session
+        session.parked = None
+        self._serve_follower(fetch, session, 0, False)
+
+    def complete_fetches(self, partition: Partition) -> None:
+        """Try the fetches that wait on a partition whose log grew."""
+        self.fetch_purgatory.check_and_complete(partition.topic_partition)
+        entries, log = partition.fetch_entries, partition.log
+        if not entries or log is None:
+            return
+        for entry in tuple(entries):
+            session = entry.session
+            parked = None if session is None else session.parked
+            if parked is None or session is None:
+                continue
+            if parked.request.min_bytes <= 1 and entry.fetch_offset < log.log_end_offset:
+                self.finish_parked(parked)  # one byte is enough, and there it is
+            else:
+                parked.try_complete()
+
+
+def _read_in_step(
+    spec: CachedPartition, log: Log, bytes_max: int, is_first: bool
+) -> FetchPartitionResponse | None:
+    """Batches, or news about the marks; None without either."""
+    fetch_offset = spec.fetch_offset
+    end_offset = log.log_end_offset
+    high_watermark = log.high_watermark
+    log_start_offset = log.log_start_offset
+    if fetch_offset < end_offset:
+        last = log.active.last_batch
+        if is_first and last is not None and last.base_offset == fetch_offset:
+            # What a follower in step mostly lacks is the one batch that was just appended.
+            records: tuple[RecordBatch, ...] = (last,)
+        else:
+            bytes_max = max(0, min(bytes_max, spec.max_bytes))
+            records = log.read(fetch_offset, bytes_max, end_offset, is_first).batches
+    elif (
+        high_watermark == spec.sent_high_watermark
+        and log_start_offset == spec.sent_log_start_offset
+    ):
+        return None
+    else:
+        records = ()
+    return FetchPartitionResponse(
+        spec.topic_partition,
+        _NONE,
+        high_watermark,
+        log.last_stable_offset,
+        log_start_offset,
+        records,
+    )

@@ -1,0 +1,74 @@
+"""Sorted listings of names, and what came and went between two of them.
+
+Every topic created makes the controller list all topics. Comparing hash sets costs a look-up per
+topic each time; comparing slices costs a pointer comparison, since the names are the same objects.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+
+_FEW = 16
+
+
+def sorted_changes(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(names only in ``new``, names only in ``old``), both sorted; the listings must be."""
+    added: list[str] = []
+    removed: list[str] = []
+    parts = [(old, new)]
+    while parts:
+        old, new = parts.pop()
+        if old == new:
+            continue
+        if len(old) <= _FEW or len(new) <= _FEW:
+            before, after = set(old), set(new)
+            added += [name for name in new if name not in before]
+            removed += [name for name in old if name not in after]
+            continue
+        middle = len(new) // 2
+        cut = bisect_left(old, new[middle])
+        # The left half is looked at first, so that the results come sorted.
+        parts.append((old[cut:], new[middle:]))
+        parts.append((old[:cut], new[:middle]))
+    return added, removed
+
+
+class SortedNames(Collection[str]):
+    """Names in sorted order, as ZooKeeper lists children; given sorted, each once."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.names = names
+        """Never changed in place: whoever made the listing may keep it."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SortedNames) and list(self.names) == list(other.names)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        index = bisect_left(self.names, name)
+        return index < len(self.names) and self.names[index] == name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def add(self, name: str) -> None:
+        if name not in self:
+            index = bisect_left(self.names, name)
+            self.names = [*self.names[:index], name, *self.names[index:]]
+
+    def discard(self, name: str) -> None:
+        if name in self:
+            index = bisect_left(self.names, name)
+            self.names = [*self.names[:index], *self.names[index + 1 :]]
+
+    def __repr__(self) -> str:
+        return f"SortedNames({list(self.names)})"

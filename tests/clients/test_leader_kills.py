@@ -1,0 +1,340 @@
+"""Leaders die every 200 ms: nothing is lost, doubled or out of order, and readers see no gap.
+
+With librdkafka exactly once holds within each producer epoch, here as with Kafka. When a leader
+moves it may send later records before the earlier ones that the old leader refused; the new one
+then answers OUT_OF_ORDER_SEQUENCE_NUMBER, upon which the client numbers anew under a higher epoch,
+and sends again what was appended but not acknowledged. aiokafka never does; there is no exception.
+
+``FAKEKAFKA_KILL_SECONDS`` sets how long (6 s, in CI 30 s), ``FAKEKAFKA_KILL_REPEATS`` how often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka import Producer
+from fakekafka import Cluster
+from fakekafka.protocol.record_batch import parse_batches
+from fakekafka.testing.checks import fully_replicated, replicas_identical
+
+TOPIC = "orders"
+PARTITIONS = 4
+BROKERS = 5
+PAUSE_S = 0.2
+SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "30" if os.environ.get("CI") else "6"))
+REPEATS = int(os.environ.get("FAKEKAFKA_KILL_REPEATS", "1"))
+PATIENCE_S = 60
+IN_FLIGHT_MAX = 20_000
+STANDSTILL_S = 5
+_READER = Path(__file__).with_name("reader_process.py")
+
+CONFIG = {
+    # Short enough for a partition to get a new leader between two kills.
+    "zookeeper.session.timeout.ms": "100",
+    "replica.fetch.backoff.ms": "10",
+    "zookeeper.connection.timeout.ms": "5000",
+}
+
+
+class Writer(threading.Thread):
+    """Writes 0, 1, 2, ... to every partition until told to stop; notes what is acknowledged."""
+
+    def __init__(self, servers: str) -> None:
+        super().__init__(name="writer")
+        self.servers = servers
+        self.sent = 0
+        """Per partition."""
+        self.acknowledged: list[list[tuple[int, int]]] = [[] for _ in range(PARTITIONS)]
+        """Of each partition (offset, value), in the order in which the answers came."""
+        self.failures: list[str] = []
+        self.ended_s: float | None = None
+        self.stop_asked = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self.write()
+        except Exception as error:
+            self.failures.append(repr(error))
+        finally:
+            self.ended_s = time.monotonic()
+
+    def write(self) -> None:
+        raise NotImplementedError
+
+
+class ConfluentWriter(Writer):
+    """librdkafka with idempotence and up to five requests in flight, as by default."""
+
+    def write(self) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self.servers,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "message.timeout.ms": 0,
+                "retry.backoff.ms": 10,
+                "reconnect.backoff.ms": 10,
+                "reconnect.backoff.max.ms": 100,
+                "error_cb": self._on_error,
+                "log_level": 0,
+            }
+        )
+        while not self.stop_asked.is_set():
+            for partition in range(PARTITIONS):
+                producer.produce(
+                    TOPIC, b"%d" % self.sent, partition=partition, on_delivery=self._on_delivery
+                )
+            self.sent += 1
+            producer.poll(0.001)
+            while len(producer) > IN_FLIGHT_MAX and not self.stop_asked.is_set():
+                producer.poll(0.05)
+        left = producer.flush(PATIENCE_S)
+        if left:
+            self.failures.append(f"{left} records are not answered")
+
+    def _on_delivery(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self.failures.append(f"{message.value()!r}: {error}")
+        else:
+            self.acknowledged[message.partition()].append((message.offset(), int(message.value())))
+
+    def _on_error(self, error: Any) -> None:
+        if error.fatal():
+            self.failures.append(f"fatal: {error}")
+
+
+class AiokafkaWriter(Writer):
+    """aiokafka with idempotence: one batch in flight for each partition."""
+
+    def write(self) -> None:
+        asyncio.run(self._write())
+
+    async def _write(self) -> None:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=self.servers,
+            acks="all",
+            enable_idempotence=True,
+            linger_ms=1,
+            retry_backoff_ms=10,
+        )
+        await producer.start()
+        waiting: set[asyncio.Future[Any]] = set()
+        while not self.stop_asked.is_set():
+            for partition in range(PARTITIONS):
+                answer = await producer.send(TOPIC, b"%d" % self.sent, partition=partition)
+                answer.add_done_callback(functools.partial(self._answered, partition, self.sent))
+                answer.add_done_callback(waiting.discard)
+                waiting.add(answer)
+            self.sent += 1
+            await asyncio.sleep(0.001)
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=PATIENCE_S)
+            if late:
+                self.failures.append(f"{len(late)} records are not answered")
+        await producer.stop()
+
+    def _answered(self, partition: int, value: int, answer: asyncio.Future[Any]) -> None:
+        error = answer.exception()
+        if error is not None:
+            self.failures.append(f"{value}: {error!r}")
+        else:
+            self.acknowledged[partition].append((answer.result().offset, value))
+
+
+WRITERS = {"confluent-kafka": ConfluentWriter, "aiokafka": AiokafkaWriter}
+
+
+class Reader(threading.Thread):
+    """Reads all partitions from the start; stops at the first thing that is not as it must be.
+
+    The client lives in a process of its own, since librdkafka 2.16 may come to a standstill when
+    leaders change this often: its main thread, answering a failed OffsetForLeaderEpoch, and the
+    thread of a broker that has gone from the metadata wait for each other's locks, for ever.
+    Another client reads on then, which it could not if the cluster were to blame.
+    """
+
+    def __init__(self, servers: str, isolation: str, writer: Writer) -> None:
+        super().__init__(name=f"reader-{isolation}")
+        self.positions = [(0, 0)] * PARTITIONS
+        """Next offset and next value of each partition."""
+        self.failures: list[str] = []
+        self._writer = writer
+        self._command = [sys.executable, str(_READER), servers, TOPIC, isolation]
+
+    def run(self) -> None:
+        while not self._is_done():
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Let one process read until it has all, finds fault, or stands still."""
+        command = [*self._command, json.dumps(self.positions)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+                stdout = process.stdout
+                listener = threading.Thread(target=lambda: [lines.put(line) for line in stdout])
+                listener.start()
+                changed_s = time.monotonic()
+                while not self._is_done() and time.monotonic() < changed_s + STANDSTILL_S:
+                    before = self.positions
+                    with contextlib.suppress(queue.Empty):
+                        self._take(lines.get(timeout=0.5))
+                    if self.positions != before:
+                        changed_s = time.monotonic()
+            finally:
+                process.kill()
+                listener.join()
+
+    def _take(self, line: str) -> None:
+        report = json.loads(line)
+        if isinstance(report, str):
+            self.failures.append(report)
+        else:
+            self.positions = report
+
+    def _is_done(self) -> bool:
+        """Whether it has read all there is, found fault, or waited too long after the last."""
+        if self.failures:
+            return True
+        sent, ended_s = self._writer.sent, self._writer.ended_s
+        if ended_s is None:
+            return False
+        has_all = all(next_value >= sent for _, next_value in self.positions)
+        if not has_all and time.monotonic() > ended_s + PATIENCE_S:
+            self.failures.append(f"read to {self.positions} of {sent}")
+        return has_all or bool(self.failures)
+
+
+def is_spare(cluster: Cluster, victim: int) -> bool:
+    """Whether every partition keeps two replicas in sync without this broker."""
+    for number in range(PARTITIONS):
+        view = cluster.partition(TOPIC, number)
+        in_step = [
+            broker
+            for broker in view.isr
+            if cluster.broker(broker).state == "running"
+            # One that has just come back and was not told its role yet does not count.
+            and view.replica(broker).leader_epoch == view.leader_epoch
+        ]
+        if victim in view.replicas and len(set(in_step) - {victim}) < 2:
+            return False
+    return True
+
+
+def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
+    """Kill the leader of one partition after the other, at most one every ``PAUSE_S``.
+
+    Who died is started again before the next one dies, and ``min.insync.replicas`` is always met.
+    """
+    killed: list[int] = []
+    pause = threading.Event()
+    next_s = time.monotonic()
+
+    def all_are_up() -> bool:
+        """Whether all serve; who does not run is started, again if its start has failed."""
+        for broker in cluster.broker_ids:
+            if not cluster.broker(broker).is_alive:
+                cluster.broker(broker).start(wait=False)
+        return all(cluster.broker(broker).state == "running" for broker in cluster.broker_ids)
+
+    def victim() -> int | None:
+        all_are_up()
+        for distance in range(PARTITIONS):
+            leader = cluster.partition(TOPIC, (len(killed) + distance) % PARTITIONS).leader
+            if leader is not None and is_spare(cluster, leader):
+                return leader
+        return None
+
+    while len(killed) < kills:
+        pause.wait(max(0.0, next_s - time.monotonic()))
+        next_s = max(next_s, time.monotonic()) + PAUSE_S
+        chosen = None
+        while chosen is None:
+            cluster.wait_until(victim, PATIENCE_S)
+            chosen = victim()
+        cluster.broker(chosen).kill()
+        killed.append(chosen)
+    cluster.wait_until(all_are_up, PATIENCE_S)
+    return killed
+
+
+def written(cluster: Cluster, number: int) -> tuple[int, int, int]:
+    """How many values a partition holds, how often the producer numbered them anew, and the
+    leader epoch of the last.
+
+    Fails where a sequence or a value is missing, or twice there under the same producer epoch.
+    """
+    producer_epoch, sequence, value, renumbered, leader_epoch = 0, 0, 0, 0, 0
+    replica = cluster.partition(TOPIC, number).replicas[0]
+    for batch in parse_batches(cluster.log_bytes(TOPIC, number, replica)):
+        values = [int(record.value or b"") for record in batch.records()]
+        if batch.producer_epoch != producer_epoch:
+            assert batch.producer_epoch > producer_epoch
+            assert values[0] <= value
+            producer_epoch, sequence, value = batch.producer_epoch, 0, values[0]
+            renumbered += 1
+        assert batch.base_sequence == sequence
+        assert values == list(range(value, value + len(values)))
+        sequence, value = sequence + len(values), value + len(values)
+        assert batch.partition_leader_epoch >= leader_epoch
+        leader_epoch = batch.partition_leader_epoch
+    return value, renumbered, leader_epoch
+
+
+@pytest.mark.slow
+@pytest.mark.clients
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("repeat", range(REPEATS))
+@pytest.mark.parametrize("client", list(WRITERS))
+def test_leader_kills_lose_double_and_reorder_nothing(
+    runtime_name: str, client: str, repeat: int
+) -> None:
+    """An idempotent producer and readers of both isolation levels, while leaders keep dying."""
+    kills = round(SECONDS / PAUSE_S)
+    with Cluster(BROKERS, runtime=runtime_name, config=CONFIG) as cluster:
+        cluster.create_topic(TOPIC, PARTITIONS, 3, {"min.insync.replicas": "2"})
+        writer = WRITERS[client](cluster.bootstrap_servers)
+        readers = [
+            Reader(cluster.bootstrap_servers, isolation, writer)
+            for isolation in ("read_uncommitted", "read_committed")
+        ]
+        threads: list[threading.Thread] = [writer, *readers]
+        for thread in threads:
+            thread.start()
+        try:
+            killed = kill_leaders(cluster, kills)
+        finally:
+            writer.stop_asked.set()
+            for thread in threads:
+                thread.join(2 * PATIENCE_S)
+        assert len(killed) == kills
+        assert writer.failures == []
+        assert [reader.failures for reader in readers] == [[], []]
+        cluster.wait_until(lambda: fully_replicated(cluster, [TOPIC]), PATIENCE_S)
+        verdict = replicas_identical(cluster, [TOPIC])
+        assert verdict, verdict.problems
+        for number, acknowledged in enumerate(writer.acknowledged):
+            values, renumbered, leader_epoch = written(cluster, number)
+            assert values == writer.sent
+            assert [value for _, value in acknowledged] == list(range(writer.sent))
+            assert renumbered == 0 or client == "confluent-kafka"
+            assert renumbered or all(offset == value for offset, value in acknowledged)
+            # Every kill of a leader cost its partition an election; the writer went on meanwhile.
+            assert leader_epoch >= kills // PARTITIONS
+        assert writer.sent > kills
+        assert cluster.failures == []

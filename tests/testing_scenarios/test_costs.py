@@ -1,0 +1,186 @@
+"""The cost model: whom messages wait for, and the published figures it was calibrated with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+from fakekafka import Simulation, UsageError
+from fakekafka.actors.costs import (
+    PUBLISHED_2018,
+    PUBLISHED_2018_LATENCY_MS,
+    ControlPlaneCosts,
+)
+from fakekafka.zkfake.messages import CreateRequest, GetDataRequest, Request
+
+WITHOUT_LOG = dataclasses.replace(PUBLISHED_2018, logged_partition_ms=0.0)
+LONG_MS = 3_600_000
+
+
+def cluster(
+    version: str, topics: int, partitions: int, factor: int, in_flight: int = 10
+) -> Simulation:
+    """Five brokers with topics; the followers of its idle partitions do not disturb."""
+    simulation = Simulation(
+        5,
+        kafka_version=version,
+        latency_ms=PUBLISHED_2018_LATENCY_MS,
+        costs=ControlPlaneCosts(),
+        trace=False,
+        config={
+            "auto.leader.rebalance.enable": "false",
+            "zookeeper.max.in.flight.requests": in_flight,
+            "replica.fetch.wait.max.ms": LONG_MS,
+            "replica.lag.time.max.ms": 2 * LONG_MS,
+            "replica.socket.timeout.ms": 2 * LONG_MS,
+        },
+    )
+    simulation.create_topics([f"t{number}" for number in range(topics)], partitions, factor)
+    simulation.run_for(1000)
+    return simulation
+
+
+def failover_ms(simulation: Simulation, costs: ControlPlaneCosts = WITHOUT_LOG) -> float:
+    simulation.costs = costs
+    started_ms = simulation.now_ms
+    simulation.controller.resign()
+    manager = simulation.controller._require().event_manager
+    simulation.run_until(lambda: manager.current is None and not len(manager), LONG_MS)
+    return simulation.now_ms - started_ms
+
+
+def shutdown_ms(simulation: Simulation, costs: ControlPlaneCosts = WITHOUT_LOG) -> float:
+    simulation.costs = costs
+    controller = simulation.controller.id
+    leaving = simulation.broker(next(b for b in simulation.broker_ids if b != controller))
+    started_ms = simulation.now_ms
+    leaving.begin_shutdown()
+    simulation.run_until(lambda: not leaving.is_alive, LONG_MS)
+    return simulation.now_ms - started_ms
+
+
+def within_a_quarter(ratio: float, published: float) -> bool:
+    return abs(ratio / published - 1) <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("topics", "partitions", "published"),
+    [(6, 50, 28 / 14), (300, 1, 63 / 17)],
+    ids=["50 partitions a topic", "1 partition a topic"],
+)
+def test_pipelining_makes_a_failover_faster(topics: int, partitions: int, published: float) -> None:
+    """KAFKA-5642: the new controller reads with ten requests under way instead of one."""
+    synchronous = failover_ms(cluster("0.10", topics, partitions, 1))
+    pipelined = failover_ms(cluster("1.1", topics, partitions, 1))
+    assert within_a_quarter(synchronous / pipelined, published)
+
+
+def test_pipelining_makes_a_controlled_shutdown_faster() -> None:
+    """KAFKA-5642: 30 s, partition by partition, became 3 s."""
+    synchronous = shutdown_ms(cluster("0.10", 200, 1, 2))
+    pipelined = shutdown_ms(cluster("1.1", 200, 1, 2))
+    assert within_a_quarter(synchronous / pipelined, 30 / 3)
+
+
+def test_two_requests_in_flight_are_faster_than_one() -> None:
+    """KAFKA-5894: 9.7 s with a window of one request, 6.2 s with two."""
+    one, two = (shutdown_ms(cluster("1.1", 150, 1, 2, in_flight)) for in_flight in (1, 2))
+    assert within_a_quarter(one / two, 9.7 / 6.2)
+
+
+def test_logging_every_partition_at_each_election_is_quadratic() -> None:
+    """KAFKA-6116: each election writes a line about every partition; 1.1 does not."""
+
+    def logged_ms(version: str, topics: int) -> tuple[float, float]:
+        """Time that the line takes, and what is expected at 0.1 ms a partition."""
+        free = shutdown_ms(cluster(version, topics, 1, 2), ControlPlaneCosts())
+        simulation = cluster(version, topics, 1, 2)
+        leaving = next(b for b in simulation.broker_ids if b != simulation.controller.id)
+        leaders = [simulation.partition(f"t{number}", 0).leader for number in range(topics)]
+        with_log = shutdown_ms(simulation, ControlPlaneCosts(logged_partition_ms=0.1))
+        return with_log - free, leaders.count(leaving) * topics * 0.1
+
+    for topics in (10, 30):
+        taken, expected = logged_ms("0.10", topics)
+        assert taken == pytest.approx(expected, rel=0.05)
+    assert logged_ms("1.1", 10)[0] == 0
+
+
+def test_without_costs_time_passes_on_links_only() -> None:
+    """A model in which everything is free gives the times of a simulation without one."""
+    free, plain = (
+        Simulation(3, seed=5, trace=False, **arguments)
+        for arguments in ({"costs": ControlPlaneCosts()}, {})
+    )
+    for simulation in (free, plain):
+        simulation.create_topic("t", partitions=20, replication_factor=2)
+    assert free.now_ms == plain.now_ms
+    assert failover_ms(free, ControlPlaneCosts()) > 0
+    assert plain.costs is None
+
+
+def answered_ms(costs: ControlPlaneCosts, in_flight: int, requests: Sequence[Request]) -> float:
+    """Virtual time in which ZooKeeper answers requests of one batch; links take 0.5 ms."""
+    with Simulation(
+        1,
+        latency_ms=0.5,
+        costs=ControlPlaneCosts(),
+        trace=False,
+        config={"zookeeper.max.in.flight.requests": in_flight},
+    ) as simulation:
+        simulation.run_for(1000)
+        simulation.costs = costs
+        client = simulation.controller._require().zk.client
+
+        async def send() -> None:
+            for answer in await client.handle_requests(requests):
+                answer.raise_if_failed()
+
+        started_ms = simulation.now_ms
+        simulation.call(send, LONG_MS)
+        return simulation.now_ms - started_ms
+
+
+WRITES = [CreateRequest(f"/n{number}") for number in range(20)]
+READS = [GetDataRequest("/")] * 20
+
+
+@pytest.mark.parametrize(
+    ("costs", "in_flight", "requests", "expected_ms"),
+    [
+        (ControlPlaneCosts(), 1, READS, 20 * 1),
+        (ControlPlaneCosts(), 10, READS, 2 * 1),
+        (ControlPlaneCosts(zookeeper_commit_ms=10), 1, WRITES, 20 * 11),
+        (ControlPlaneCosts(zookeeper_commit_ms=10), 10, WRITES, 2 * 11),
+        (ControlPlaneCosts(zookeeper_commit_ms=10), 10, READS, 2 * 1),
+        (ControlPlaneCosts(zookeeper_commit_ms=10), 10, [*WRITES[:1], *READS[:1]], 11),
+        (ControlPlaneCosts(zookeeper_request_ms=10), 1, READS, 20 * 11),
+        (ControlPlaneCosts(zookeeper_request_ms=10), 10, READS, 20 * 10 + 1),
+    ],
+    ids=[
+        "a round trip each",
+        "ten share a round trip",
+        "a commit each",
+        "commits are waited for side by side",
+        "reads wait for no commit",
+        "but for one before them",
+        "the server's time and a round trip each",
+        "the server's time is shared by all",
+    ],
+)
+def test_what_requests_wait_for(
+    costs: ControlPlaneCosts, in_flight: int, requests: Sequence[Request], expected_ms: float
+) -> None:
+    """Round trip, window, processor and quorum of ZooKeeper."""
+    assert answered_ms(costs, in_flight, requests) == pytest.approx(expected_ms, abs=0.01)
+
+
+def test_costs_are_times() -> None:
+    """Negative or endless costs are refused; so is setting costs where there is no model."""
+    for value in (-1, float("inf"), float("nan")):
+        with pytest.raises(UsageError, match="controller_request_ms must be milliseconds >= 0"):
+            ControlPlaneCosts(controller_request_ms=value)
+    simulation = Simulation(1, trace=False)
+    with pytest.raises(UsageError, match="given some"):
+        simulation.costs = ControlPlaneCosts()

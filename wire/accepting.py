@@ -1,0 +1,204 @@
+"""A listening socket and its connections: what brokers and ZooKeeper servers have in common.
+
+The socket is bound and listens before anyone serves it: the port is known at once and early
+clients queue in the kernel. Accepting is done here and not by the loop's servers, because a
+killed server must refuse connections from the very moment on, on every loop implementation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from typing import Generic, Protocol, TypeVar
+
+from ..protocol.errors import UsageError
+
+logger = logging.getLogger("fakekafka.wire")
+
+_BACKLOG = 128
+_ACCEPTS_PER_EVENT = 64
+_ACCEPT_RETRY_S = 0.2
+_OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+ConnectionT = TypeVar("ConnectionT", bound=_Closable)
+
+
+class AcceptingListener(Generic[ConnectionT]):
+    """One server's listener on TCP.
+
+    ``bind`` may be called from any thread; everything else on the loop's.
+    """
+
+    __slots__ = (
+        "_accepting",
+        "_connections",
+        "_owner",
+        "_socket",
+        "_tasks",
+        "host",
+        "loop",
+        "port",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, owner: str) -> None:
+        """``port`` 0 takes a free one at the first ``bind`` and keeps it from then on.
+
+        ``owner`` is whose listener it is, for errors and log lines.
+        """
+        self.loop = loop
+        self.host = host
+        self.port = port
+        self._owner = owner
+        self._socket: socket.socket | None = None
+        """Listening, or only bound to keep the port, or None."""
+        self._accepting = False
+        self._connections: dict[ConnectionT, None] = {}
+        self._tasks: dict[asyncio.Task[object], socket.socket] = {}
+
+    @property
+    def is_serving(self) -> bool:
+        return self._accepting
+
+    @property
+    def connections(self) -> tuple[ConnectionT, ...]:
+        """Connections that are open now, in order of arrival."""
+        return tuple(self._connections)
+
+    def bind(self) -> int:
+        """Take the port and listen; clients connect from now on and wait. Returns the port.
+
+        Raises ``UsageError`` if the address cannot be taken.
+        """
+        if self._socket is None:
+            self._socket = self._bound_socket()
+        self._socket.listen(_BACKLOG)
+        return self.port
+
+    def serve(self) -> None:
+        """Begin to accept connections; binds first if that has not been done."""
+        if self._accepting:
+            return
+        self.bind()
+        self._accepting = True
+        self._await_clients()
+
+    def close(self, *, keep_port: bool = False) -> None:
+        """Refuse new connections and cut all open ones, at once; ``serve`` starts anew.
+
+        ``keep_port`` leaves the port bound without listening: clients are refused and nobody
+        else can be given it. A server that is down keeps its port; a stopped cluster must not.
+        """
+        listening, self._socket = self._socket, None
+        if listening is not None and self._accepting:
+            self.loop.remove_reader(listening)
+        self._accepting = False
+        if keep_port:
+            self._socket = self._successor(listening)
+        if listening is not None:
+            listening.close()
+        for accepted in self._tasks.values():
+            # Its transport is on the way and closes as soon as it is there; the client hears now.
+            with contextlib.suppress(OSError):
+                accepted.shutdown(socket.SHUT_RDWR)
+        self.disconnect_all()
+
+    def disconnect_all(self) -> None:
+        """Cut all open connections; new ones are still accepted."""
+        for connection in self.connections:
+            connection.close()
+
+    def _make_connection(self) -> asyncio.BaseProtocol:
+        """The protocol of one accepted connection."""
+        raise NotImplementedError
+
+    # Called by connections.
+
+    def on_connection_made(self, connection: ConnectionT) -> bool:
+        """Whether the connection is welcome; not if the listener closed while it was made."""
+        if self._accepting:
+            self._connections[connection] = None
+        return self._accepting
+
+    def on_connection_lost(self, connection: ConnectionT) -> None:
+        self._connections.pop(connection, None)
+
+    # Accepting.
+
+    def _successor(self, listening: socket.socket | None) -> socket.socket:
+        """A socket that keeps the port, bound before the old one is closed.
+
+        Between the two a client's outgoing connection could get the port as its own.
+        """
+        if listening is None:
+            return self._bound_socket()
+        if hasattr(socket, "SO_REUSEPORT"):
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            with contextlib.suppress(UsageError):  # not every system lets them overlap
+                bound = self._bound_socket(shares_port=True)
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
+                return bound
+        listening.close()
+        return self._bound_socket()
+
+    def _bound_socket(self, *, shares_port: bool = False) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            bound.setblocking(False)
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if shares_port:
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            bound.bind((self.host, self.port))
+        except OSError as error:
+            bound.close()
+            raise UsageError(
+                f"{self._owner} cannot listen on {self.host}:{self.port}: "
+                f"{error.strerror or error}; give a free port, or 0 for any"
+            ) from error
+        self.port = bound.getsockname()[1]
+        return bound
+
+    def _accept(self) -> None:
+        listening = self._socket
+        if listening is None:
+            return
+        for _ in range(_ACCEPTS_PER_EVENT):
+            try:
+                accepted, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._on_accept_error(error, listening)
+                return
+            accepted.setblocking(False)
+            task: asyncio.Task[object] = self.loop.create_task(
+                self.loop.connect_accepted_socket(self._make_connection, accepted)
+            )
+            self._tasks[task] = accepted
+            task.add_done_callback(self._on_connected)
+
+    def _on_accept_error(self, error: OSError, listening: socket.socket) -> None:
+        if error.errno not in _OUT_OF_RESOURCES:
+            raise error
+        logger.error("%s cannot accept a connection: %s", self._owner, error)
+        self.loop.remove_reader(listening)
+        self.loop.call_later(_ACCEPT_RETRY_S, self._await_clients)
+
+    def _await_clients(self) -> None:
+        if self._accepting and self._socket is not None:
+            self.loop.add_reader(self._socket, self._accept)
+
+    def _on_connected(self, task: asyncio.Task[object]) -> None:
+        accepted = self._tasks.pop(task, None)
+        if not task.cancelled() and task.exception() is not None:
+            logger.debug("%s: a client left while connecting", self._owner)
+            if accepted is not None:
+                accepted.close()
