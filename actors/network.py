@@ -30,6 +30,8 @@ class Port(Protocol):
     blocked: bool
     stopped: bool
 
+    def is_waiting_for(self, correlation: int) -> bool: ...
+
     def receive(self, delivery: Delivery) -> None: ...
 
 
@@ -55,6 +57,8 @@ class Network:
         self._draw_us: Callable[[random.Random], int] = _no_delay
         self._link_models: dict[tuple[str, str], LatencyModel] = {}
         self._cut: dict[tuple[str, str], None] = {}
+        # What was sent over links now cut: TCP keeps it and sends it again.
+        self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         self._loss = 0.0
         self._link_loss: dict[tuple[str, str], float] = {}
         self._link_free_at: dict[tuple[str, str], int] = {}
@@ -78,6 +82,7 @@ class Network:
     def clear(self) -> None:
         self.nodes.clear()
         self._held.clear()
+        self._stalled.clear()
         self.interceptors.clear()
         self.observers.clear()
 
@@ -129,7 +134,8 @@ class Network:
         runtime = self._runtime
         link = (source, target)
         if self._cut and link in self._cut:
-            self._drop(delivery, "partitioned")
+            self._trace(delivery, "hold", "partitioned")
+            self._stalled.setdefault(link, []).append(delivery)
             return
         if self._loss or self._link_loss:
             loss = self._link_loss.get(link, self._loss)
@@ -276,12 +282,17 @@ class Network:
         self._update_plain()
 
     def cut(self, source: str, target: str) -> None:
-        """Drop everything from one machine to another: one direction only."""
+        """Let nothing through from one machine to another: one direction only.
+
+        What is sent meanwhile arrives when the link is mended, as with TCP, unless its asker has
+        given up by then and with that closed the connection.
+        """
         self._cut[source, target] = None
         self._update_plain()
 
     def mend(self, source: str, target: str) -> None:
         self._cut.pop((source, target), None)
+        self._send_again()
         self._update_plain()
 
     def heal(self) -> None:
@@ -289,7 +300,25 @@ class Network:
         self._cut.clear()
         self._loss = 0.0
         self._link_loss.clear()
+        self._send_again()
         self._update_plain()
+
+    def _send_again(self) -> None:
+        """Put what stalled on the links that are whole again, in order."""
+        for link in [link for link in self._stalled if link not in self._cut]:
+            for delivery in self._stalled.pop(link):
+                asker = delivery.target if delivery.is_reply else delivery.sender
+                if delivery.correlation and not asker.is_waiting_for(delivery.correlation):
+                    self._drop(delivery, "given up")
+                else:
+                    self._trace(delivery, "release")
+                    self._transmit_by_rules(delivery)
+
+    def power_lost(self, machine: str) -> None:
+        """A machine went dark: what it had not got rid of is lost."""
+        for link in [link for link in self._stalled if link[0] == machine]:
+            for delivery in self._stalled.pop(link):
+                self._drop(delivery, "lost")
 
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut

@@ -157,6 +157,10 @@ class Node(pykka.Actor):
         else:
             network.transmit(Delivery(self, target, message, correlation, False, context))
 
+    def is_waiting_for(self, correlation: int) -> bool:
+        """Whether an answer to this request of mine would still be taken."""
+        return correlation in self._requests
+
     def reply(self, delivery: Delivery, response: Any) -> None:
         """Answer a request; an exception as response is raised at the asker."""
         correlation = delivery.correlation

@@ -180,7 +180,9 @@ class Runtime(abc.ABC):
         process.held.clear()
         for node in list(process.nodes.values()):
             node.halt()
-        if not silently:
+        if silently:
+            self.network.power_lost(process.name)
+        else:
             self.network.process_died(process.name, names)
 
     def pause(self, process: Process) -> None:

@@ -148,6 +148,10 @@ class OldMessages(RecordBatch):
 
     __slots__ = ()
 
+    @property
+    def partition_leader_epoch(self) -> int:
+        return -1  # these formats have none
+
     def records(self) -> list[Record]:
         """Decode the whole messages; one cut off at the end is left out."""
         found = []

@@ -38,8 +38,7 @@ class ClusterFacts(RegisteredBrokers):
         """Version of ``/controller_epoch`` this tenure's writes are guarded by."""
         self.all_topics = SortedNames()
         self.topic_ids: dict[str, str] = {}
-        """Base64 id by topic name; inverse of ``topic_names``."""
-        self.topic_names: dict[str, str] = {}
+        """Base64 id by topic name."""
         self.partitions_being_reassigned: OrderedSet[TopicPartition] = OrderedSet()
         self.topics_to_be_deleted: OrderedSet[str] = OrderedSet()
         """Queued topics: a superset of those started and of those ineligible."""
@@ -68,10 +67,6 @@ class ClusterFacts(RegisteredBrokers):
         if known is not None and known != topic_id:
             raise ValueError(f"topic {topic} has id {known}, not {topic_id}")
         self.topic_ids[topic] = topic_id
-        self.topic_names[topic_id] = topic
-
-    def topic_name(self, topic_id: str) -> str | None:
-        return self.topic_names.get(topic_id)
 
     def remove_topic(self, topic: str) -> None:
         """Forget a topic that is gone from ZooKeeper.
@@ -84,9 +79,7 @@ class ClusterFacts(RegisteredBrokers):
         self.topics_with_deletion_started.discard(topic)
         self.topics_ineligible_for_deletion.discard(topic)
         self.all_topics.discard(topic)
-        topic_id = self.topic_ids.pop(topic, None)
-        if topic_id is not None:
-            self.topic_names.pop(topic_id, None)
+        self.topic_ids.pop(topic, None)
         for topic_partition in self._partitions_of(topic):
             for broker_id in self._assignments.pop(topic_partition).replicas:
                 self._hosted[broker_id].pop(topic_partition, None)

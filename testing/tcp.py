@@ -42,6 +42,9 @@ class _TcpRequest:
         self.stopped = False
         self._respond = respond
 
+    def is_waiting_for(self, _correlation: int) -> bool:
+        return True
+
     def receive(self, delivery: Delivery) -> None:
         self._respond(delivery.message)
 

@@ -100,7 +100,7 @@ class PayloadPacker:
     # -- extractors ----------------------------------------------------------------------------
 
     def _new_extractor(self, cls: type) -> Extract:
-        if cls.__name__ == RECORD_BATCH:
+        if any(base.__name__ == RECORD_BATCH for base in cls.__mro__):
             return attrgetter(*RECORD_BATCH_ATTRIBUTES)
         if hasattr(cls, "__dataclass_fields__"):
             self.declare(cls)

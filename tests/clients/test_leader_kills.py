@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_INVALID, Producer
 from fakekafka import Cluster
 from fakekafka.protocol.record_batch import parse_batches
 from fakekafka.testing.checks import fully_replicated, replicas_identical
@@ -333,7 +333,10 @@ def test_leader_kills_lose_double_and_reorder_nothing(
             assert values == writer.sent
             assert [value for _, value in acknowledged] == list(range(writer.sent))
             assert renumbered == 0 or client == "confluent-kafka"
-            assert renumbered or all(offset == value for offset, value in acknowledged)
+            if not renumbered:
+                # librdkafka knows no offset for what a later acknowledgement has covered.
+                known = [pair for pair in acknowledged if pair[0] != OFFSET_INVALID]
+                assert [pair for pair in known if pair[0] != pair[1]] == []
             # Every kill of a leader cost its partition an election; the writer went on meanwhile.
             assert leader_epoch >= kills // PARTITIONS
         assert writer.sent > kills

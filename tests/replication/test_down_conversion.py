@@ -16,6 +16,7 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.legacy_records import OldMessages, build_message, parse_message
 from fakekafka.protocol.record_batch import build_control_marker
 from fakekafka.replication.down_conversion import down_converted
+from fakekafka.tracing.packing import PayloadPacker
 from replica_cluster import TP, ReplicaCluster, encode, led
 
 NONE = ErrorCode.NONE
@@ -230,3 +231,9 @@ def test_old_messages_read_like_a_batch() -> None:
     data = build_message(4, 1, b"k", b"v", 9) + build_message(5, 1, None, b"w", 9)[:-1]
     (record,) = OldMessages(data, 4, 5).records()
     assert (record.offset, record.timestamp, record.key, record.value) == (4, 9, b"k", b"v")
+
+
+def test_a_trace_shows_converted_answers_like_batches() -> None:
+    """Offsets and size; a message set has no leader epoch."""
+    old = OldMessages(build_message(4, 1, b"k", b"v", 9), 4, 5)
+    assert PayloadPacker(64).extract(old) == (4, 5, -1, len(old.data))

@@ -65,6 +65,40 @@ def test_deleted_partitions_leave_and_take_the_topic_along() -> None:
     assert found.topic_id("t") == ""
 
 
+def test_partitions_may_come_in_any_order_and_leave_gaps() -> None:
+    """What is known is listed by number; a gap is no partition."""
+    found = cache(state(partition=2))
+    for number in (5, 0):
+        found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=number),), ()))
+    assert [s.partition for s in found.topic_partitions("t")] == [0, 2, 5]
+    assert [s.partition for s in found.partition_states()] == [0, 2, 5]
+    assert found.partition_count("t") == 3
+    assert [found.contains(TopicPartition("t", n)) for n in (-1, 1, 2, 6)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    gone = [state(partition=number, leader=-2) for number in (5, 1, 9)]
+    found.update(UpdateMetadataRequest(1, 1, -1, tuple(gone), ()))
+    assert [s.partition for s in found.topic_partitions("t")] == [0, 2]
+    newer = state(partition=2, epoch=9)
+    found.update(UpdateMetadataRequest(1, 1, -1, (newer,), ()))
+    assert found.partition_state(TopicPartition("t", 2)) is newer
+
+
+def test_an_only_partition_is_replaced_and_removed_by_its_number() -> None:
+    """A newer state takes its place; the deletion of another partition does not touch it."""
+    found = cache(state(partition=3))
+    newer = state(partition=3, epoch=9)
+    other = state(partition=0, leader=-2)
+    found.update(UpdateMetadataRequest(1, 1, -1, (newer, other), ()))
+    assert found.topic_partitions("t") == (newer,)
+    assert not found.contains(TopicPartition("t", 0))
+    found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=3, leader=-2),), ()))
+    assert not found.contains_topic("t")
+
+
 def test_healthy_partition() -> None:
     """A live leader with the listener asked for is named without an error."""
     found = only_partition(cache(state()))

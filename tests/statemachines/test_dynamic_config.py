@@ -123,6 +123,20 @@ def test_broker_values_follow_the_cluster_default_and_the_brokers_own() -> None:
     assert config["message.max.bytes"] == 7
 
 
+def test_topics_without_overrides_share_one_configuration() -> None:
+    """Until the broker's values change: what was derived from them is not taken for the new."""
+    cluster = ControllerCluster([1])
+    for topic in ("t", "u"):
+        cluster.create_topic(topic, (1,))
+    follower = cluster.dynamic_config(1, [])
+    shared = follower.topic_config("t")
+    assert follower.topic_config("u") is shared
+    change(cluster, "topics", "u", retention_ms="7")
+    change(cluster, "brokers", "1", log_retention_ms="8")
+    assert follower.topic_config("t") is not shared
+    assert [follower.topic_config(t)["retention.ms"] for t in ("t", "u")] == [8, 7]
+
+
 def test_dynamic_values_are_there_before_the_broker_starts() -> None:
     """Section 8.0: read from ZooKeeper before anything else."""
     cluster = ControllerCluster([1])

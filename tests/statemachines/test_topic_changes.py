@@ -34,7 +34,6 @@ def test_topic_ids_are_kept_for_the_life_of_a_topic() -> None:
     assert run_now(cluster.zk.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
     cluster.delete_topic("t")
     assert cluster.active.context.topic_ids == {}
-    assert cluster.active.context.topic_names == {}
 
 
 def test_topics_have_no_ids_before_2_8() -> None:

@@ -22,7 +22,7 @@ def test_a_lost_request_is_sent_again_after_the_request_timeout(version: str) ->
                 arrived.append((cluster.now_ms, type(delivery.message)))
 
         cluster.observe(watch)
-        cluster.network.partition([1], [2], both_ways=False)
+        cluster.network.drop(1.0, source=1, target=2)
         began_ms = cluster.now_ms
         topic = NewTopic("t", -1, -1, ((0, (2,)),))
         cluster._admin.ask("broker-1", CreateTopicsRequest((topic,)))

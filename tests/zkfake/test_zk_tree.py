@@ -371,6 +371,18 @@ def test_responses_are_values_that_can_be_changed_into_others(zk: Driver) -> Non
     assert response.is_ok
 
 
+def test_what_is_no_path_finds_nothing(zk: Driver) -> None:
+    """Nodes are found by whole absolute paths only."""
+    zk(CreateRequest("/a"))
+    zk(CreateRequest("/a/b"))
+    for path in ("", "a", "a/b", "//a", "/a/", "/a//b", "/b", "/a/b/c"):
+        assert zk.tree.find(path) is None
+    assert zk.tree.find("/a/b") is zk.tree.nodes["/a/b"]
+    assert (list(zk.tree.nodes), len(zk.tree.nodes)) == (["/", "/a", "/a/b"], 3)
+    with pytest.raises(KeyError, match="/x"):
+        zk.tree.nodes["/x"]
+
+
 def test_many_nodes_are_cheap() -> None:
     """A node with one child keeps the child itself, without a dictionary."""
     zk = Driver()

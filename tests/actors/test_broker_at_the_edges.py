@@ -1,0 +1,126 @@
+"""Brokers between two states: just started, or with a ZooKeeper session that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fakekafka import KafkaError, Simulation
+from fakekafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest, NewTopic
+from fakekafka.protocol.control import UpdateMetadataRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import EndPoint
+from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
+
+SESSION_MS = 6000
+
+
+class SpyListener:
+    """Notes what the broker knows of topics when it lets clients in."""
+
+    def __init__(self, simulation: Simulation, broker_id: int) -> None:
+        self.process = simulation.processes[broker_id]
+        self.simulation = simulation
+        self.served: list[tuple[list[str], float]] = []
+
+    def bind(self) -> EndPoint:
+        return EndPoint("h", 9092)
+
+    def serve(self) -> None:
+        assert self.process.broker is not None
+        topics = sorted(self.process.broker.metadata_cache.topics())
+        self.served.append((topics, self.simulation.now_ms))
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def simulation() -> Iterator[Simulation]:
+    config = {"zookeeper.session.timeout.ms": str(SESSION_MS)}
+    with Simulation(3, seed=3, topics={"a": 2, "b": 1}, config=config) as simulation:
+        yield simulation
+        assert simulation.failures == []
+
+
+def restarted(simulation: Simulation, broker_id: int) -> SpyListener:
+    spy = SpyListener(simulation, broker_id)
+    simulation.broker(broker_id).kill()
+    simulation.processes[broker_id].spec.listener = spy
+    simulation.broker(broker_id).start()
+    return spy
+
+
+@pytest.mark.parametrize("role", ["controller", "other"])
+def test_clients_are_let_in_when_every_topic_is_known(simulation: Simulation, role: str) -> None:
+    """The first client after a restart must not be told that a topic does not exist."""
+    controller = simulation.controller.id
+    broker_id = next(b for b in (1, 2, 3) if (b == controller) is (role == "controller"))
+    spy = restarted(simulation, broker_id)
+    simulation.run_until(lambda: spy.served)
+    simulation.run_for(2 * SESSION_MS)
+    ((topics, _),) = spy.served
+    assert topics == ["a", "b"]
+
+
+def test_clients_are_let_in_at_last_when_no_controller_speaks(simulation: Simulation) -> None:
+    """Twice the session's time is enough for any controller to be replaced."""
+    broker_id = next(b for b in (1, 2, 3) if b != simulation.controller.id)
+    name = f"broker-{broker_id}"
+    simulation.network.hold(
+        lambda delivery: (
+            isinstance(delivery.message, UpdateMetadataRequest) and delivery.target.name == name
+        )
+    )
+    spy = restarted(simulation, broker_id)
+    started_ms = simulation.now_ms
+    simulation.run_until(lambda: spy.served)
+    ((topics, served_ms),) = spy.served
+    assert topics == []
+    assert served_ms == pytest.approx(started_ms + 2 * SESSION_MS, abs=50)
+    simulation.network.release()
+
+
+def ask(simulation: Simulation, request: Any) -> Any:
+    name = f"broker-{simulation.controller.id}"
+
+    async def asked() -> Any:
+        return await simulation._admin.ask(name, request)
+
+    return simulation.call(asked, 60_000)
+
+
+def ending(*_arguments: Any, **_options: Any) -> Any:
+    raise ZooKeeperError(ZkCode.SESSIONEXPIRED, "/config/brokers/1")
+
+
+def test_a_session_that_ends_under_a_request_is_no_bug(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The asker gets UNKNOWN_SERVER_ERROR, as from Kafka; nothing is reported as a failure."""
+    controller = simulation.processes[simulation.controller.id or 0].broker
+    assert controller is not None
+    monkeypatch.setattr(controller.admin, "describe_configs", ending)
+    with pytest.raises(KafkaError, match="SESSIONEXPIRED") as raised:
+        ask(simulation, DescribeConfigsRequest(()))
+    assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_topic_created_twice_at_once(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two creations that meet at the configuration node: one is told UNKNOWN_SERVER_ERROR."""
+    controller = simulation.processes[simulation.controller.id or 0].broker
+    assert controller is not None
+
+    async def exists(*_arguments: Any, **_options: Any) -> None:
+        raise ZooKeeperError(ZkCode.NODEEXISTS, "/config/topics/c")
+
+    monkeypatch.setattr(controller.zk, "set_or_create_entity_configs", exists)
+    request = CreateTopicsRequest((NewTopic("c", 1, 1), NewTopic("a", 1, 1)), 1000)
+    results = [(r.name, r.error) for r in ask(simulation, request).topics]
+    assert results == [
+        ("c", ErrorCode.UNKNOWN_SERVER_ERROR),
+        ("a", ErrorCode.TOPIC_ALREADY_EXISTS),
+    ]

@@ -1,0 +1,67 @@
+"""What the controller of 1.0 and before did one at a time, and that of 1.1 does at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.protocol.control import UpdateMetadataRequest
+from fakekafka.zkfake.messages import ClientPacket, ExistsRequest
+
+TOPICS = 12
+
+
+def cluster(version: str) -> Simulation:
+    simulation = Simulation(3, kafka_version=version, trace=False)
+    simulation.create_topics([f"t{number}" for number in range(TOPICS)], 1, 2)
+    simulation.run_for(2000)
+    return simulation
+
+
+def others(simulation: Simulation) -> list[int]:
+    return [b for b in simulation.broker_ids if b != simulation.controller.id]
+
+
+@pytest.mark.parametrize(("version", "one_by_one"), [("0.10", True), ("1.1", False)])
+def test_a_controlled_shutdown_tells_of_partitions_one_by_one(
+    version: str, one_by_one: bool
+) -> None:
+    """Until 1.0 each partition is written and announced before the next is looked at."""
+    simulation = cluster(version)
+    leaving, staying = others(simulation)
+    concerned = sum(
+        leaving in simulation.partition(f"t{number}", 0).replicas for number in range(TOPICS)
+    )
+    told: list[int] = []
+
+    def note(delivery: Any) -> None:
+        message = delivery.message
+        if type(message) is UpdateMetadataRequest and delivery.target.name == f"broker-{staying}":
+            told.append(len(message.partition_states))
+
+    simulation.observe(note)
+    simulation.broker(leaving).begin_shutdown()
+    simulation.run_until(lambda: sum(told) >= concerned)
+    assert concerned > 2
+    assert (told == [1] * concerned) is one_by_one
+
+
+@pytest.mark.parametrize(("version", "expected"), [("0.10", TOPICS), ("1.1", 0), ("3.9", 0)])
+def test_a_new_controller_of_old_arms_each_topics_watch_by_itself(
+    version: str, expected: int
+) -> None:
+    """ZkClient armed a data watch with an exists request; later the read of the topic does."""
+    simulation = cluster(version)
+    asked: list[str] = []
+
+    def note(delivery: Any) -> None:
+        message = delivery.message
+        if type(message) is ClientPacket and isinstance(message.request, ExistsRequest):
+            asked.append(message.request.path)
+
+    simulation.observe(note)
+    simulation.controller.resign()
+    simulation.run_for(500)
+    topics = [path for path in asked if path.startswith("/brokers/topics/")]
+    assert topics == sorted(f"/brokers/topics/t{number}" for number in range(TOPICS))[:expected]
