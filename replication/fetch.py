@@ -49,14 +49,17 @@ class FetchHandling(FollowerFetching):
                 return
             session = resolved
             if session is not None:
-                if not session.is_privileged:
-                    specs = session.to_read()
+                if session.is_privileged:
+                    self.fetch_of_follower(request, session, context.api_version, respond, now_ms)
+                    return
+                specs = session.to_read()
             elif request.session_epoch > INITIAL_EPOCH:
                 specs = ()
-        if session is not None and session.is_privileged:
-            self.fetch_of_follower(request, session, context.api_version, respond, now_ms)
-            return
         operation = DelayedFetch(self, request, specs, session, context.api_version, respond)
+        if request.max_wait_ms > 0 and session is None and self._is_plainly_at_end(request, specs):
+            names = [spec.topic_partition for spec in specs]
+            self.fetch_purgatory.watch(operation, names, now_ms)
+            return
         responses, size, is_final = self._read(operation, now_ms, account=True)
         if (
             is_final
@@ -68,14 +71,48 @@ class FetchHandling(FollowerFetching):
         ):
             self._respond(operation, responses)
         else:
-            self.fetch_purgatory.try_complete_else_watch(
-                operation, [spec.topic_partition for spec in specs]
-            )
+            purgatory = self.fetch_purgatory if request.replica_id < 0 else self.growth_purgatory
+            purgatory.watch(operation, [spec.topic_partition for spec in specs], now_ms)
+
+    def _is_plainly_at_end(
+        self, request: FetchRequest, specs: Sequence[FetchPartition | CachedPartition]
+    ) -> bool:
+        """Whether a consumer without a session stands at the high watermark everywhere.
+
+        Most of its fetches find it so: reading would bring nothing and refuse nothing, and the
+        fetch waits. False also where it is not plain: the read will tell.
+        """
+        if (
+            not self._is_plain_consumer(request)
+            or request.session_epoch == INITIAL_EPOCH
+            or request.min_bytes <= 0
+        ):
+            return False
+        hosted = self._partitions
+        for spec in specs:
+            partition = hosted.get(spec.topic_partition)
+            if partition is None or not partition.is_leader:
+                return False
+            log = partition.log
+            epoch = spec.current_leader_epoch
+            if (
+                log is None
+                or spec.fetch_offset != log.high_watermark
+                or (epoch != -1 and epoch != partition.leader_epoch)
+                or spec.last_fetched_epoch >= 0
+                or partition.settings.compression_is_zstd
+            ):
+                return False
+        return bool(specs)
 
     @property
     def delayed_fetch_count(self) -> int:
         """Fetches that wait, of followers and consumers."""
-        return self.fetch_purgatory.delayed_count + self.fetch_sessions.parked_count
+        return (
+            self.fetch_purgatory.delayed_count
+            + self.growth_purgatory.delayed_count
+            + self.fetch_sessions.parked_count
+        )
 
     def finish_fetch(self, operation: DelayedFetch) -> None:
         """Read again and answer what is there (a parked fetch completed or timed out)."""
@@ -111,11 +148,21 @@ class FetchHandling(FollowerFetching):
         hosted = self._partitions
         responses: list[FetchPartitionResponse] = []
         moved: list[Partition] = []
-        remaining = min(request.max_bytes, self._fetch_bytes_max)
+        remaining = limit = min(request.max_bytes, self._fetch_bytes_max)
         size = 0
         is_final = False
+        # Fetch v0 to v2 return no batch beyond the limits, not even the first.
+        is_plain = self._is_plain_consumer(request) and not 0 <= operation.api_version <= 2
         for spec in operation.specs:
             partition = hosted.get(spec.topic_partition)
+            if is_plain and partition is not None and partition.is_leader:
+                plain = self._read_plainly(spec, partition, remaining, not size)
+                if plain is not None:
+                    responses.append(plain)
+                    for batch in plain.records:
+                        size += len(batch.data)
+                    remaining = max(0, limit - size)
+                    continue
             replica: Replica | None = None
             if replica_id >= 0 and partition is not None and partition.is_leader:
                 replica = partition.find_replica(replica_id)
@@ -125,7 +172,7 @@ class FetchHandling(FollowerFetching):
             responses.append(response)
             if read_size:
                 size += read_size
-                remaining = max(0, remaining - read_size)
+                remaining = max(0, limit - size)
             if response.error is not _NONE or response.diverging_epoch is not None:
                 is_final = True
             elif response.preferred_read_replica >= 0:

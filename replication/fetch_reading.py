@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..protocol.data import (
+    CONSUMER_REPLICA_ID,
     READ_COMMITTED,
+    READ_UNCOMMITTED,
     EpochEndOffset,
     FetchPartition,
     FetchPartitionResponse,
@@ -40,6 +42,47 @@ _NONE = ErrorCode.NONE
 
 class FetchReading(PartitionHost):
     """Reads partitions for consumers and followers."""
+
+    def _is_plain_consumer(self, request: FetchRequest) -> bool:
+        """Whether a consumer reads everything below the high watermark, here and nowhere else."""
+        return (
+            request.replica_id == CONSUMER_REPLICA_ID
+            and request.isolation_level == READ_UNCOMMITTED
+            and self.selector is None
+        )
+
+    def _read_plainly(
+        self,
+        spec: FetchPartition | CachedPartition,
+        partition: Partition,
+        bytes_max: int,
+        is_first: bool,
+    ) -> FetchPartitionResponse | None:
+        """``_read_partition`` of a leader for a plain consumer; None where it is not that easy."""
+        log = partition.log
+        fetch_offset = spec.fetch_offset
+        epoch = spec.current_leader_epoch
+        if (
+            log is None
+            or not is_first
+            or not log.log_start_offset <= fetch_offset < log.high_watermark
+            or (epoch != -1 and epoch != partition.leader_epoch)
+            or spec.last_fetched_epoch >= 0
+            or partition.settings.compression_is_zstd
+            or log.storage.directory.is_offline
+        ):
+            return None
+        high_watermark = log.high_watermark
+        if bytes_max > spec.max_bytes:
+            bytes_max = spec.max_bytes
+        return FetchPartitionResponse(
+            spec.topic_partition,
+            _NONE,
+            high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            log.read(fetch_offset, bytes_max, high_watermark).batches,
+        )
 
     def _read_partition(
         self,
@@ -149,6 +192,15 @@ class FetchReading(PartitionHost):
         request = operation.request
         hosted = self._partitions
         min_bytes = request.min_bytes
+        if min_bytes <= 1 and self._is_plain_consumer(request):
+            # One byte is enough, and one is there wherever the high watermark is beyond.
+            for spec in operation.specs:
+                partition = hosted.get(spec.topic_partition)
+                if partition is not None and partition.is_leader:
+                    log = partition.log
+                    if log is not None and spec.fetch_offset < log.high_watermark:
+                        return True
+        require_leader = operation.require_leader
         accumulated = 0
         session = operation.session
         specs: Iterable[FetchPartition | CachedPartition] = operation.specs
@@ -164,7 +216,7 @@ class FetchReading(PartitionHost):
                 if partition is None:
                     return True
             log = partition.log
-            if log is None or (operation.require_leader and not partition.is_leader):
+            if log is None or (require_leader and not partition.is_leader):
                 return True
             if -1 < spec.current_leader_epoch < partition.leader_epoch:
                 return True

@@ -216,7 +216,8 @@ class FollowerFetching(FetchReading):
 
     def complete_fetches(self, partition: Partition) -> None:
         """Try the fetches that wait on a partition whose log grew."""
-        self.fetch_purgatory.check_and_complete(partition.topic_partition)
+        if self.growth_purgatory.delayed_count:
+            self.growth_purgatory.check_and_complete(partition.topic_partition)
         entries, log = partition.fetch_entries, partition.log
         if not entries or log is None:
             return

@@ -82,6 +82,11 @@ class PartitionHost:
         self.fetch_purgatory = Purgatory(
             "Fetch", self.timer, config["fetch.purgatory.purge.interval.requests"]
         )
+        self.growth_purgatory = Purgatory(
+            "FetchToEnd", self.timer, config["fetch.purgatory.purge.interval.requests"]
+        )
+        """The part of Kafka's fetch purgatory that an append may complete: followers read up to
+        the log's end, consumers only what is below the high watermark."""
         self.delete_purgatory = Purgatory(
             "DeleteRecords",
             self.timer,
@@ -183,8 +188,12 @@ class PartitionHost:
         partition = self._partitions.get(topic_partition)
         if partition is not None:
             partition.wake_fetchers()
-        self.produce_purgatory.check_and_complete(topic_partition)
-        self.fetch_purgatory.check_and_complete(topic_partition)
+        if self.produce_purgatory.delayed_count:
+            self.produce_purgatory.check_and_complete(topic_partition)
+        if self.fetch_purgatory.delayed_count:
+            self.fetch_purgatory.check_and_complete(topic_partition)
+        if self.growth_purgatory.delayed_count:
+            self.growth_purgatory.check_and_complete(topic_partition)
         if self.delete_purgatory.delayed_count:
             self.delete_purgatory.check_and_complete(topic_partition)
         released = self.context.released_sessions

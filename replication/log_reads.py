@@ -32,6 +32,18 @@ class LogReads(LogSegments):
         """
         if self.storage.directory.is_offline:
             self.storage.directory.check()
+        end_offset = self.log_end_offset
+        last = self.active.last_batch
+        if (
+            last is not None
+            and last.base_offset <= offset < end_offset <= upper_bound_offset
+            and offset >= self.log_start_offset
+        ):
+            # Who reads the tail mostly lacks the one batch that was just appended.
+            size = len(last.data)
+            if size > max_bytes and not minimum_one_batch:
+                return NOTHING_READ
+            return ReadInfo((last,), size)
         if offset > self.log_end_offset or offset < self.log_start_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,

@@ -15,11 +15,12 @@ from ..protocol.data import (
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.record_batch import LENGTH_OVERHEAD, Readable
 from ..protocol.values import TopicPartition
-from .delayed_operations import DelayedProduce
+from .delayed_operations import DelayedProduce, DelayedProduceToOne
 from .hosting import PartitionHost
 from .log_validator import ORIGIN_CLIENT
 from .metadata_cache import INTERNAL_TOPICS
 from .partition import Partition
+from .purgatory import DelayedOperation
 
 ADMIN_CLIENT_ID = "__admin_client"
 
@@ -100,10 +101,18 @@ class ProduceHandling(PartitionHost):
         if acks != ACKS_ALL or not pending:
             respond(ProduceResponse(tuple(responses)))
             return
-        self.produce_purgatory.try_complete_else_watch(
-            DelayedProduce(self, request.timeout_ms, responses, pending, respond),
-            [entry.topic_partition for entry in partitions],
-        )
+        timeout_ms = request.timeout_ms
+        keys = [entry.topic_partition for entry in partitions]
+        operation: DelayedOperation
+        if len(partitions) == 1:
+            required_offset = pending[0][1]
+            partition = appended[0][0]
+            operation = DelayedProduceToOne(
+                self, timeout_ms, responses[0], partition, required_offset, respond
+            )
+        else:
+            operation = DelayedProduce(self, timeout_ms, responses, pending, respond)
+        self.produce_purgatory.try_complete_else_watch(operation, keys, now_ms)
 
     def _refusal(self, entry: ProducePartition, context: RequestContext, origin: str) -> ErrorCode:
         """Checks before the partition is looked at (data_plane 5.1, rows 4 to 8)."""

@@ -50,28 +50,24 @@ class DelayedOperation(TimerEntry):
         self.is_completed = True
         if self._purgatory is not None:
             self._leave()
-        else:
-            bucket = self._bucket
-            if bucket is not None:
-                self._bucket = None
-                del bucket[self]
-                bucket.wheel.size -= 1
         self.on_complete()
         return True
 
     def _leave(self) -> None:
+        """Out of the timer and the counts; where it may linger is noted for the next purge."""
         bucket = self._bucket
         if bucket is not None:
             self._bucket = None
             del bucket[self]
-            bucket.wheel.size -= 1
         purgatory = self._purgatory
         if purgatory is not None:
             self._purgatory = None
             purgatory.delayed_count -= 1
-            stale_keys = purgatory._stale_keys
-            for key in self._keys:
-                stale_keys[key] = None
+            keys = self._keys
+            if len(keys) != 1 or keys[0] is not purgatory._poked_key:
+                stale_keys = purgatory._stale_keys
+                for key in keys:
+                    stale_keys[key] = None
 
     def run(self) -> None:
         """The time is up."""
@@ -88,6 +84,7 @@ class Purgatory:
 
     __slots__ = (
         "_estimated_total",
+        "_poked_key",
         "_stale_keys",
         "_watchers",
         "delayed_count",
@@ -106,6 +103,8 @@ class Purgatory:
         self._watchers: dict[Hashable, list[DelayedOperation]] = {}
         self._stale_keys: dict[Hashable, None] = {}
         """Keys under which completed operations may still be listed."""
+        self._poked_key: Hashable = None
+        """Key whose only operation is being tried: it is not left listed if it completes."""
 
     @property
     def watched_count(self) -> int:
@@ -113,13 +112,21 @@ class Purgatory:
         return sum(map(len, self._watchers.values()))
 
     def try_complete_else_watch(
-        self, operation: DelayedOperation, keys: Sequence[Hashable]
+        self, operation: DelayedOperation, keys: Sequence[Hashable], now_ms: int | None = None
     ) -> bool:
-        """Complete the operation or watch it under ``keys`` (at least one); True if completed."""
+        """Complete the operation or watch it under ``keys`` (at least one); True if completed.
+
+        ``now_ms`` is the host's time, if the caller knows it.
+        """
         if not keys:
             raise ValueError("a delayed operation needs at least one key to be watched under")
         if operation.try_complete():
             return True
+        self.watch(operation, keys, self.timer.now_ms() if now_ms is None else now_ms)
+        return False
+
+    def watch(self, operation: DelayedOperation, keys: Sequence[Hashable], now_ms: int) -> None:
+        """Watch an operation that cannot complete yet, as the caller knows."""
         watchers = self._watchers
         for key in keys:
             watched = watchers.get(key)
@@ -129,12 +136,11 @@ class Purgatory:
                 watched.append(operation)
         operation._keys = keys
         operation._purgatory = self
-        self.delayed_count += 1
-        self._estimated_total += 1
-        if self._estimated_total - self.delayed_count > self.purge_interval:
+        delayed_count = self.delayed_count = self.delayed_count + 1
+        total = self._estimated_total = self._estimated_total + 1
+        if total - delayed_count > self.purge_interval:
             self.purge()
-        self.timer.add(operation, operation.delay_ms)
-        return False
+        self.timer.add_at(operation, operation.delay_ms, now_ms)
 
     def check_and_complete(self, key: Hashable) -> int:
         """Try what is watched under a key; gives how many operations this call completed."""
@@ -143,14 +149,17 @@ class Purgatory:
             return 0
         if len(watched) == 1:
             operation = watched[0]
-            completed = not operation.is_completed and operation.try_complete()
             if operation.is_completed:
-                # Unless completing put another operation under the key.
-                if len(watched) == 1 and self._watchers.get(key) is watched:
+                self._drop_completed(key)
+                return 0
+            self._poked_key = operation._keys[0]
+            completed = operation.try_complete()
+            self._poked_key = None
+            if operation.is_completed and watched and watched[0] is operation:
+                # Completing may have watched another under the key, or poked it once more.
+                del watched[0]
+                if not watched:
                     del self._watchers[key]
-                    self._stale_keys.pop(key, None)
-                else:
-                    self._drop_completed(key)
             return 1 if completed else 0
         count = 0
         # Completing may poke this key again or watch a new operation under it: walk a copy.
@@ -166,14 +175,15 @@ class Purgatory:
         if watched is None:
             return
         waiting = [operation for operation in watched if not operation.is_completed]
-        if waiting:
-            watched[:] = waiting
-        else:
+        watched[:] = waiting  # in place: an outer poke of the key may hold the list
+        if not waiting:
             del self._watchers[key]
 
     def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
         """Take the operations of a key out, uncompleted and without a timeout."""
-        operations = self._watchers.pop(key, [])
+        watched = self._watchers.pop(key, [])
+        operations = watched[:]
+        watched.clear()
         for operation in operations:
             if not operation.is_completed:
                 operation._leave()

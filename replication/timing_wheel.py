@@ -13,14 +13,19 @@ from heapq import heappop, heappush
 from typing import Any, Protocol
 
 
+_WIDE_MS = 20
+_RECENT_MAX = 64
+
+
 class _Bucket(dict["TimerEntry", None]):
     """Entries whose expiration falls into one slot; in the order they came."""
 
-    __slots__ = ("key", "wheel")
+    __slots__ = ("end_ms", "start_ms")
 
-    def __init__(self, key: int, wheel: HierarchicalTimingWheel) -> None:
-        self.key = key
-        self.wheel = wheel
+    def __init__(self, start_ms: int, end_ms: int) -> None:
+        self.start_ms = start_ms
+        self.end_ms = end_ms
+        """End (exclusive) of the slot; 0 once the wheel has the bucket no more."""
 
 
 class TimerEntry:
@@ -43,7 +48,6 @@ class TimerEntry:
         if bucket is not None:
             self._bucket = None
             del bucket[self]
-            bucket.wheel.size -= 1
 
     @property
     def is_waiting(self) -> bool:
@@ -66,18 +70,21 @@ class TimerTask(TimerEntry):
 class HierarchicalTimingWheel:
     """Orders timer entries by time; moved by ``advance_clock`` only."""
 
-    __slots__ = ("_buckets", "_due", "_tick_ms", "_wheel_size", "current_ms", "size")
+    __slots__ = ("_buckets", "_due", "_tick_ms", "_wheel_size", "current_ms")
 
     def __init__(self, tick_ms: int = 1, wheel_size: int = 20, start_ms: int = 0) -> None:
         self._tick_ms = tick_ms
         self._wheel_size = wheel_size
         self.current_ms = start_ms - start_ms % tick_ms
         """Time of the wheel, a multiple of its tick; never later than the host's."""
-        self.size = 0
-        """Number of waiting entries."""
         self._buckets: dict[int, _Bucket] = {}
         self._due: list[tuple[int, int]] = []
         """Heap of (bucket start, bucket key) of all buckets, some of them emptied since."""
+
+    @property
+    def size(self) -> int:
+        """Number of waiting entries."""
+        return sum(map(len, self._buckets.values()))
 
     def add(self, entry: TimerEntry) -> bool:
         """Take an entry in; False if it is due already and the caller has to run it."""
@@ -101,11 +108,10 @@ class HierarchicalTimingWheel:
         key = start << 5 | level
         bucket = self._buckets.get(key)
         if bucket is None:
-            bucket = self._buckets[key] = _Bucket(key, self)
+            bucket = self._buckets[key] = _Bucket(start, start + tick)
             heappush(self._due, (start, key))
         bucket[entry] = None
         entry._bucket = bucket
-        self.size += 1
         return True
 
     def next_expiration_ms(self) -> int | None:
@@ -116,7 +122,7 @@ class HierarchicalTimingWheel:
             if self._buckets[key]:
                 return start
             heappop(due)
-            del self._buckets[key]
+            self._buckets.pop(key).end_ms = 0
         return None
 
     def advance_clock(self, now_ms: int) -> int:
@@ -126,12 +132,12 @@ class HierarchicalTimingWheel:
         while due and due[0][0] <= now_ms:
             start, key = heappop(due)
             bucket = self._buckets.pop(key)
+            bucket.end_ms = 0
             if start > self.current_ms:
                 self.current_ms = start
             while bucket:
                 entry, _ = bucket.popitem() if len(bucket) == 1 else _pop_first(bucket)
                 entry._bucket = None
-                self.size -= 1
                 if not self.add(entry):
                     count += 1
                     entry.run()
@@ -142,11 +148,11 @@ class HierarchicalTimingWheel:
     def clear(self) -> None:
         """Drop every entry unrun."""
         for bucket in self._buckets.values():
+            bucket.end_ms = 0
             for entry in bucket:
                 entry._bucket = None
         self._buckets.clear()
         self._due.clear()
-        self.size = 0
 
 
 def _pop_first(bucket: _Bucket) -> tuple[TimerEntry, None]:
@@ -169,7 +175,7 @@ class TimerHost(Protocol):
 class WheelTimer:
     """A wheel on the host's clock: however many entries wait, the host keeps one timer."""
 
-    __slots__ = ("_host", "_host_timer", "_wakes_at_ms", "wheel")
+    __slots__ = ("_host", "_host_timer", "_recent", "_wakes_at_ms", "wheel")
 
     def __init__(self, host: TimerHost, tick_ms: int = 1, wheel_size: int = 20) -> None:
         self._host = host
@@ -177,6 +183,13 @@ class WheelTimer:
         self._host_timer: _HostTimer | None = None
         self._wakes_at_ms = 0
         """When the host timer fires; meaningful while there is one."""
+        self._recent: dict[int, _Bucket] = {}
+        """The wide bucket the last entry of a delay went to. Timeouts are few and long, so the
+        next one belongs there too, and the host timer is set for it already."""
+
+    def now_ms(self) -> int:
+        """The host's time."""
+        return self._host.now_ms()
 
     def add(self, entry: TimerEntry, delay_ms: int) -> None:
         """Run ``entry`` after a delay; at once if there is none."""
@@ -184,17 +197,26 @@ class WheelTimer:
 
     def add_at(self, entry: TimerEntry, delay_ms: int, now_ms: int) -> None:
         """``add`` for a caller who knows the host's time."""
-        entry.expiration_ms = now_ms + delay_ms
+        expiration_ms = entry.expiration_ms = now_ms + delay_ms
+        bucket = self._recent.get(delay_ms)
+        if bucket is not None and bucket.start_ms <= expiration_ms < bucket.end_ms:
+            bucket[entry] = None
+            entry._bucket = bucket
+            return
         wheel = self.wheel
         if not wheel.size:
             wheel.advance_clock(now_ms)
         if not wheel.add(entry):
             entry.run()
             return
-        assert entry._bucket is not None
-        wakes_at_ms = entry._bucket.key >> 5
-        if self._host_timer is None or wakes_at_ms < self._wakes_at_ms:
-            self._wake_at(wakes_at_ms, now_ms)
+        bucket = entry._bucket
+        assert bucket is not None
+        if bucket.end_ms - bucket.start_ms >= _WIDE_MS:
+            if len(self._recent) >= _RECENT_MAX:
+                self._recent.clear()
+            self._recent[delay_ms] = bucket
+        if self._host_timer is None or bucket.start_ms < self._wakes_at_ms:
+            self._wake_at(bucket.start_ms, now_ms)
 
     def _wake_at(self, wakes_at_ms: int, now_ms: int) -> None:
         if self._host_timer is not None:

@@ -54,6 +54,8 @@ class ConfigValues:
         self._config = config
         self._of_broker = dynamic_of_broker
         self._default = dynamic_default
+        self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
+        """Entries of a topic that has none, by what is included: most topics of a request."""
 
     def synonyms(self, definition: ConfigDefinition) -> list[Synonym]:
         """Every value a broker configuration has, the one in force first."""
@@ -89,6 +91,21 @@ class ConfigValues:
         include_documentation: bool = False,
     ) -> tuple[ConfigEntry, ...]:
         """Entries of all topic configurations, or those named."""
+        if overrides or names:
+            return self._topic_entries(overrides, names, include_synonyms, include_documentation)
+        options = (include_synonyms, include_documentation)
+        entries = self._without_overrides.get(options)
+        if entries is None:
+            entries = self._without_overrides[options] = self._topic_entries({}, None, *options)
+        return entries
+
+    def _topic_entries(
+        self,
+        overrides: Mapping[str, str],
+        names: Collection[str] | None,
+        include_synonyms: bool,
+        include_documentation: bool,
+    ) -> tuple[ConfigEntry, ...]:
         return tuple(
             _entry(
                 DEFINITIONS[name],

@@ -60,8 +60,8 @@ class Inspection(ClusterParts):
             facts = self._in_process(process, lambda: _controller_facts(controller, key))
         else:
             facts = None
-        if facts is None:  # between two controllers, or the new one still loads
-            facts = _metadata_facts(self._newest_metadata(key))
+        if facts is None or facts[1] is None:  # between two controllers, or the new one still loads
+            facts = _metadata_facts(self._newest_metadata(key)) or facts
         if facts is None:
             raise UsageError(f"there is no partition {key}; topics are {self.topics()}")
         assignment, leadership, state, states = facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
+import sys
 from typing import Any
 
 import pytest
@@ -239,23 +239,37 @@ def test_closing_drops_everything(clock: Any) -> None:
 
 @pytest.mark.slow
 def test_hundred_thousand_pending_operations_stay_cheap(clock: Any) -> None:
-    """With 100,000 pending, inserting and completing cost microseconds each (issue 4)."""
+    """With 100,000 pending, inserting and completing take the steps they take with none.
+
+    How long they take is what ``make bench NAMES=storage`` measures (issue 4: at most 3 us).
+    """
     purgatory = Purgatory("Test", WheelTimer(clock), 1000)
-    count = 100_000
-    operations = [Operation(30_000) for _ in range(count)]
-    keys = [(("topic", number),) for number in range(count)]
-    start = time.perf_counter()
-    for operation, key in zip(operations, keys, strict=True):
-        purgatory.try_complete_else_watch(operation, key)
-    inserted = time.perf_counter()
-    for operation in operations:
-        operation.may_complete = True
-    begin = time.perf_counter()
-    completed = sum(purgatory.check_and_complete(key) for (key,) in keys)
-    end = time.perf_counter()
-    insert_us, complete_us = (inserted - start) / count * 1e6, (end - begin) / count * 1e6
-    print(f"insert {insert_us:.2f} us, complete {complete_us:.2f} us")
-    assert completed == count
-    # Five times the target: the machine may be busy.
-    assert insert_us < 15
-    assert complete_us < 15
+    wave = 1000
+
+    def steps_of_a_wave(first: int) -> int:
+        """Python calls of inserting and completing operations under keys of their own."""
+        operations = [Operation(30_000) for _ in range(wave)]
+        keys = [("topic", first + number) for number in range(wave)]
+        calls = 0
+
+        def count(_frame: Any, event: str, _argument: Any) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        sys.setprofile(count)
+        try:
+            for operation, key in zip(operations, keys, strict=True):
+                purgatory.try_complete_else_watch(operation, (key,))
+            for operation, key in zip(operations, keys, strict=True):
+                operation.may_complete = True
+                purgatory.check_and_complete(key)
+        finally:
+            sys.setprofile(None)
+        assert all(operation.is_completed for operation in operations)
+        return calls
+
+    alone = steps_of_a_wave(0)
+    for number in range(100_000):
+        purgatory.try_complete_else_watch(Operation(30_000), (("pending", number),))
+    assert purgatory.delayed_count == 100_000
+    assert steps_of_a_wave(wave) <= alone * 1.05
