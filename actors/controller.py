@@ -66,11 +66,9 @@ class ControllerActor(Node):
     def _work(self, kind: str, amount: int) -> None:
         self.runtime.network.work(self.machine, kind, amount)
 
-    def receive(self, delivery: Delivery) -> None:
-        if delivery.is_reply or not self.zk_client.on_message(
-            delivery.sender.name, delivery.message
-        ):
-            super().receive(delivery)
+    def handle(self, delivery: Delivery) -> None:
+        if not self.zk_client.on_message(delivery.sender.name, delivery.message):
+            super().handle(delivery)
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
         super().peer_lost(machine, names)

@@ -8,17 +8,14 @@ network: no delay, no loss. With no rule in force a message costs one look at ``
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..protocol.awaiting import Disconnected
+from .link_rules import Filter, LinkRules
 from .node import Delivery
 
 if TYPE_CHECKING:
-    import random
-
-    from .latency import LatencyModel
-    from .node import Node
+    from .node import Link, Node
     from .runtime import Runtime
 
 
@@ -35,39 +32,15 @@ class Port(Protocol):
     def receive(self, delivery: Delivery) -> None: ...
 
 
-Filter = Callable[[Delivery], bool]
-Interceptor = Callable[[Delivery], bool]
-"""Sees a request before it is handled; True takes it over (the interceptor answers or drops)."""
-
-
-def _no_delay(_rng: random.Random) -> int:
-    return 0
-
-
-class Network:
+class Network(LinkRules):
     """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+        super().__init__(runtime)
         self.nodes: dict[str, Node] = {}
-        self.latency_us = 0  # delay of every link while ``_plain``
-        self._plain = True  # constant latency and no rule
-        self._ruled = False  # some rule beside the model of all links
-        self._model: LatencyModel | None = None
-        self._draw_us: Callable[[random.Random], int] = _no_delay
-        self._link_models: dict[tuple[str, str], LatencyModel] = {}
-        self._cut: dict[tuple[str, str], None] = {}
         # What was sent over links now cut: TCP keeps it and sends it again.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
-        self._loss = 0.0
-        self._link_loss: dict[tuple[str, str], float] = {}
-        self._link_free_at: dict[tuple[str, str], int] = {}
-        # Nothing sent under a new rule may overtake what is under way under the old ones.
-        self._free_at_least = 0
-        self._hold_filters: list[Filter] = []
         self._held: list[tuple[Delivery, int]] = []
-        self.interceptors: list[Interceptor] = []
-        self.observers: list[Callable[[Delivery], object]] = []
         self.messages_sent = 0
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -83,8 +56,8 @@ class Network:
         self.nodes.clear()
         self._held.clear()
         self._stalled.clear()
-        self.interceptors.clear()
-        self.observers.clear()
+        self._interceptors.clear()
+        self._observers.clear()
 
     def process_died(self, machine: str, names: frozenset[str]) -> None:
         """A process was killed: its peers' connections break, after the usual delay."""
@@ -101,18 +74,38 @@ class Network:
         target = self.nodes.get(destination)
         if target is None:
             self.refuse(sender, destination, message, correlation)
-            return
-        self.transmit(Delivery(sender, target, message, correlation, False, context))
+        else:
+            self.transmit(self._deliver_to(target, sender, message, correlation, False, context))
 
     def reply(self, sender: Any, request: Delivery, response: Any) -> None:
-        self.transmit(Delivery(sender, request.sender, response, request.correlation, True))
+        self.transmit(self._deliver_to(request.sender, sender, response, request.correlation, True))
+
+    def post(
+        self, sender: Node, target: Any, message: Any, correlation: int, is_reply: bool
+    ) -> None:
+        """``send`` or ``reply`` of a node that knows its peer."""
+        self.transmit(self._deliver_to(target, sender, message, correlation, is_reply))
+
+    def _deliver_to(
+        self,
+        target: Any,
+        sender: Any,
+        message: Any,
+        correlation: int,
+        is_reply: bool,
+        context: Any = None,
+    ) -> Delivery:
+        self.messages_sent += 1
+        return Delivery(sender, target, message, correlation, is_reply, context, self.messages_sent)
+
+    def links_from(self, machine: str) -> dict[str, Link]:
+        """Links that messages may take without a look at any rule, by machine: here none."""
+        return {}
 
     def transmit(self, delivery: Delivery) -> None:
         """Put a delivery on its link."""
         runtime = self._runtime
-        self.messages_sent += 1
         if runtime.recorder is not None:
-            delivery.message_id = self.messages_sent
             self._trace(delivery, "send")
         source, target = delivery.sender.machine, delivery.target.machine
         if source == target:
@@ -121,10 +114,9 @@ class Network:
             runtime.enqueue(delivery, self.latency_us)
         elif not self._ruled:
             # One latency model for all links, no other rule.
-            link = (source, target)
-            free_at = self._link_free_at.get(link, self._free_at_least)
-            self._link_free_at[link] = runtime.enqueue_not_before(
-                delivery, self._draw_us(runtime.rng), free_at
+            link = self._link(source, target)
+            link.free_at_us = runtime.enqueue_not_before(
+                delivery, self._draw_us(runtime.rng), link.free_at_us
             )
         else:
             self._transmit_by_rules(delivery)
@@ -147,10 +139,8 @@ class Network:
             model = self._link_models.get(link, model)
         now = runtime.now_us()
         arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
-        free_at = self._link_free_at.get(link, self._free_at_least)
-        if arrival < free_at:
-            arrival = free_at
-        self._link_free_at[link] = arrival
+        used = self._link(source, target)
+        arrival = used.free_at_us = max(arrival, used.free_at_us)
         if self._hold_filters and any(wants(delivery) for wants in self._hold_filters):
             self._trace(delivery, "hold")
             self._held.append((delivery, arrival - now))
@@ -223,11 +213,11 @@ class Network:
                 delivery.message_id,
                 None,
             )
-        if self.observers:
-            for observer in self.observers:
+        if self._observers:
+            for observer in self._observers:
                 observer(delivery)
-        if self.interceptors and not delivery.is_reply:
-            for interceptor in list(self.interceptors):
+        if self._interceptors and not delivery.is_reply:
+            for interceptor in list(self._interceptors):
                 if interceptor(delivery):
                     runtime.cause = None
                     return
@@ -238,57 +228,6 @@ class Network:
         runtime.cause = None
 
     # -- rules ---------------------------------------------------------------------------------
-
-    def _update_plain(self) -> None:
-        was_plain = self._plain
-        has_rules = bool(
-            self._cut or self._loss or self._link_loss or self._hold_filters or self._link_models
-        )
-        varies = self._model is not None and self._model.constant_us is None
-        self._plain = not (has_rules or varies or self._still_under_way())
-        self._ruled = has_rules or self._model is None
-        if was_plain and not self._plain:
-            self._link_free_at.clear()
-
-    def _still_under_way(self) -> bool:
-        """Whether links of the rules before hold messages that plain ones would overtake."""
-        now = self._runtime.now_us()
-        soonest = now + self.latency_us
-        return self._free_at_least > soonest or any(
-            free_at > soonest for free_at in self._link_free_at.values()
-        )
-
-    def set_latency(
-        self, model: LatencyModel, source: str | None = None, target: str | None = None
-    ) -> None:
-        """Delay of all links, or of one link in one direction."""
-        self._free_at_least = max(self._free_at_least, self._runtime.now_us() + self.latency_us)
-        if source is None or target is None:
-            self._model = model
-            self.latency_us = model.constant_us if model.constant_us is not None else 0
-            self._draw_us = model.draw_us
-        else:
-            self._link_models[source, target] = model
-        self._update_plain()
-
-    def set_loss(
-        self, probability: float, source: str | None = None, target: str | None = None
-    ) -> None:
-        """Probability that a message is lost, on all links or on one."""
-        if source is None or target is None:
-            self._loss = probability
-        else:
-            self._link_loss[source, target] = probability
-        self._update_plain()
-
-    def cut(self, source: str, target: str) -> None:
-        """Let nothing through from one machine to another: one direction only.
-
-        What is sent meanwhile arrives when the link is mended, as with TCP, unless its asker has
-        given up by then and with that closed the connection.
-        """
-        self._cut[source, target] = None
-        self._update_plain()
 
     def mend(self, source: str, target: str) -> None:
         self._cut.pop((source, target), None)
@@ -319,9 +258,6 @@ class Network:
         for link in [link for link in self._stalled if link[0] == machine]:
             for delivery in self._stalled.pop(link):
                 self._drop(delivery, "lost")
-
-    def is_cut(self, source: str, target: str) -> bool:
-        return (source, target) in self._cut
 
     def hold(self, wants: Filter) -> None:
         """Keep matching messages back until ``release``."""

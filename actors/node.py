@@ -12,11 +12,12 @@ JVM do; on the threaded runtime a lock per process keeps their handlers apart.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pykka
 
@@ -36,27 +37,48 @@ def handler_name(message_type: type) -> str:
     return "on_" + _CAMEL.sub("_", message_type.__name__).lower()
 
 
-class Delivery:
-    """A message on its way: mutable only until it is handled, never shared."""
+class Delivery(NamedTuple):
+    """A message on its way."""
 
-    __slots__ = ("context", "correlation", "is_reply", "message", "message_id", "sender", "target")
+    sender: Any
+    target: Any
+    message: Any
+    correlation: int = 0
+    """0: nobody waits for an answer."""
+    is_reply: bool = False
+    context: Any = None
+    message_id: int = 0
 
-    def __init__(
-        self,
-        sender: Any,
-        target: Any,
-        message: Any,
-        correlation: int = 0,
-        is_reply: bool = False,
-        context: Any = None,
-    ) -> None:
-        self.sender = sender
-        self.target = target
-        self.message = message
-        self.correlation = correlation  # 0: nobody waits for an answer
-        self.is_reply = is_reply
-        self.context = context
-        self.message_id = 0
+
+class Link:
+    """One direction between two machines; what is sent over it keeps its order."""
+
+    __slots__ = ("free_at_us",)
+
+    def __init__(self, free_at_us: int) -> None:
+        self.free_at_us = free_at_us  # when the last message sent over it arrives
+
+
+Handler = Callable[[Any, Any, Delivery], Any]
+"""Called with node, message and delivery; gives the reply, or None if it comes later."""
+
+
+class _Handlers(dict[type, Handler]):
+    """The handlers of a class of nodes by type of message, looked for at the first of each."""
+
+    def __init__(self, node_class: type[Node]) -> None:
+        super().__init__()
+        self._node_class = node_class
+
+    def __missing__(self, message_type: type) -> Handler:
+        node_class = self._node_class
+        handler: Handler = getattr(
+            node_class, handler_name(message_type), node_class._has_no_handler
+        )
+        if inspect.iscoroutinefunction(handler):
+            handler = functools.partial(node_class._run_coroutine, handler)
+        self[message_type] = handler
+        return handler
 
 
 _NEVER_US = 1 << 62
@@ -68,17 +90,20 @@ class Node(pykka.Actor):
     handles_one_at_a_time = False
     """True: a parked coroutine holds further messages back; replies still arrive."""
 
-    _handler_table: dict[type, tuple[Callable[..., Any], bool] | None]
+    _handlers_of_class: _Handlers
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._handler_table = {}
+        cls._handlers_of_class = _Handlers(cls)
 
     def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         self.runtime = runtime
+        self.network = runtime.network
         self.name = name
         self.process = process
         self.machine = process.name
+        self.links: dict[str, Link] = runtime.network.links_from(process.name)
+        """By machine: the links that a message may take without a look at any rule."""
         self.rng: random.Random = runtime.rng
         # Bound here once: cores ask for the time more often than for anything else.
         self.now_ms: Callable[[], int] = runtime.now_ms
@@ -86,11 +111,14 @@ class Node(pykka.Actor):
         self.blocked = False  # True while stopped or paused: deliveries take the slow path
         self.stopped = False
         # By correlation: who takes the answer (a response or an exception), who was asked,
-        # until when (microseconds) and after how many milliseconds of patience.
-        self._requests: dict[int, tuple[Callable[[Any], object], str, int, float]] = {}
+        # when (microseconds) and how many milliseconds of patience there are.
+        self.requests: dict[int, tuple[Callable[[Any], object], str, int, float]] = {}
         self._correlation = 0
         self._next_expiry_us = _NEVER_US  # no open request ends before it
+        # Patience of a request that ends then: one sent now with as much ends no sooner.
+        self._next_expiry_patience_ms: float = _NEVER_US
         self._expiry_timer: RuntimeTimer | None = None  # fires then
+        self._handlers = self._handlers_of_class
         self._tasks: dict[Task[Any], None] = {}
         self._busy: Task[Any] | None = None
         self._backlog: deque[Delivery] = deque()
@@ -117,18 +145,21 @@ class Node(pykka.Actor):
 
     def send(self, destination: str, message: Any) -> None:
         """Send a message that expects no answer."""
-        self.runtime.network.send(self, destination, message)
+        network = self.network
+        target = network.nodes.get(destination)
+        if target is None:
+            network.refuse(self, destination, message, 0)
+        else:
+            network.post(self, target, message, 0, False)
 
-    def ask(
-        self, destination: str, message: Any, timeout_ms: float = 30000, context: Any = None
-    ) -> Pending[Any]:
+    def ask(self, destination: str, message: Any, timeout_ms: float = 30000) -> Pending[Any]:
         """Send a request; the outcome is the reply.
 
         It fails with ``RequestTimeout`` when none came in time, with ``Disconnected`` when the
         peer is not running or dies first, and with what the handler raised.
         """
         pending: Pending[Any] = Pending()
-        self.ask_then(destination, message, timeout_ms, pending.settle, context)
+        self.ask_then(destination, message, timeout_ms, pending.settle)
         return pending
 
     def ask_then(
@@ -137,37 +168,31 @@ class Node(pykka.Actor):
         message: Any,
         timeout_ms: float,
         answered: Callable[[Any], object],
-        context: Any = None,
     ) -> None:
         """Send a request; ``answered`` is called once with the reply or with the exception.
 
         The same as ``ask`` for those who send thousands of requests a second.
         """
-        runtime = self.runtime
         correlation = self._correlation = self._correlation + 1
-        now_us = self._now_us()
-        deadline_us = now_us + int(timeout_ms * 1000)
-        self._requests[correlation] = (answered, destination, deadline_us, timeout_ms)
-        if deadline_us < self._next_expiry_us:
-            self._expire_at(deadline_us, now_us)
-        network = runtime.network
+        self.requests[correlation] = (answered, destination, self._now_us(), timeout_ms)
+        if timeout_ms < self._next_expiry_patience_ms:
+            self._expire_within(timeout_ms)
+        network = self.network
         target = network.nodes.get(destination)
         if target is None:
             network.refuse(self, destination, message, correlation)
         else:
-            network.transmit(Delivery(self, target, message, correlation, False, context))
+            network.post(self, target, message, correlation, False)
 
     def is_waiting_for(self, correlation: int) -> bool:
         """Whether an answer to this request of mine would still be taken."""
-        return correlation in self._requests
+        return correlation in self.requests
 
     def reply(self, delivery: Delivery, response: Any) -> None:
         """Answer a request; an exception as response is raised at the asker."""
         correlation = delivery.correlation
         if correlation and not self.stopped:
-            self.runtime.network.transmit(
-                Delivery(self, delivery.sender, response, correlation, True)
-            )
+            self.network.post(self, delivery.sender, response, correlation, True)
 
     def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
         """Run a coroutine in the background of this node; failures are reported."""
@@ -185,10 +210,18 @@ class Node(pykka.Actor):
 
     # -- timeouts ------------------------------------------------------------------------------
 
-    def _expire_at(self, deadline_us: int, now_us: int) -> None:
+    def _expire_within(self, timeout_ms: float) -> None:
+        """See to it that a request sent now ends in time."""
+        now_us = self._now_us()
+        deadline_us = now_us + int(timeout_ms * 1000)
+        if deadline_us < self._next_expiry_us:
+            self._expire_at(deadline_us, now_us, timeout_ms)
+
+    def _expire_at(self, deadline_us: int, now_us: int, patience_ms: float) -> None:
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         self._next_expiry_us = deadline_us
+        self._next_expiry_patience_ms = patience_ms
         self._expiry_timer = self.runtime.call_later(
             self, max(1, deadline_us - now_us), self._expire
         )
@@ -196,15 +229,16 @@ class Node(pykka.Actor):
     def _expire(self) -> None:
         """Fail the requests whose time is up; look again when the next one's is."""
         self._expiry_timer = None
-        self._next_expiry_us = _NEVER_US
+        self._next_expiry_us = self._next_expiry_patience_ms = _NEVER_US
         now_us = self._now_us()
-        requests = self._requests
-        due = [
-            (deadline_us, correlation)
-            for correlation, (_, _, deadline_us, _) in requests.items()
-            if deadline_us <= now_us
+        requests = self.requests
+        deadlines = [
+            (asked_at_us + int(timeout_ms * 1000), correlation)
+            for correlation, (_, _, asked_at_us, timeout_ms) in requests.items()
         ]
-        for _, correlation in sorted(due):
+        for deadline_us, correlation in sorted(deadlines):
+            if deadline_us > now_us:
+                break
             waiting = requests.pop(correlation, None)
             if waiting is not None:
                 answered, destination, _, timeout_ms = waiting
@@ -212,9 +246,12 @@ class Node(pykka.Actor):
                     RequestTimeout(f"{destination} did not answer {self.name} in {timeout_ms} ms")
                 )
         if requests and not self.stopped:
-            next_us = min(deadline_us for _, _, deadline_us, _ in requests.values())
+            next_us, patience_ms = min(
+                (asked_at_us + int(timeout_ms * 1000), timeout_ms)
+                for _, _, asked_at_us, timeout_ms in requests.values()
+            )
             if next_us < self._next_expiry_us:
-                self._expire_at(next_us, now_us)
+                self._expire_at(next_us, now_us, patience_ms)
 
     # -- receiving -----------------------------------------------------------------------------
 
@@ -234,45 +271,43 @@ class Node(pykka.Actor):
             message.fire()
 
     def receive(self, delivery: Delivery) -> None:
-        """Handle one delivery: a reply resumes its asker, anything else finds its handler."""
+        """Take one delivery: a reply resumes its asker, anything else finds its handler."""
         if delivery.is_reply:
-            waiting = self._requests.pop(delivery.correlation, None)
+            waiting = self.requests.pop(delivery.correlation, None)
             if waiting is not None:
                 waiting[0](delivery.message)
-            return
+        else:
+            self.handle(delivery)
+
+    def handle(self, delivery: Delivery) -> None:
+        """Handle what is no reply; ``requests`` says who takes those."""
         if self._busy is not None:
             self._backlog.append(delivery)
             return
-        self._handle(delivery)
-
-    def _handle(self, delivery: Delivery) -> None:
         message = delivery.message
-        message_type = type(message)
         try:
-            entry = self._handler_table[message_type]
-        except KeyError:
-            entry = self._find_handler(message_type)
-        if entry is None:
-            self.on_unhandled(delivery)
-            return
-        handler, is_coroutine = entry
-        if is_coroutine:
-            task: Task[Any] = Task(handler(self, message, delivery))
-            if task.done:
-                self._handler_done(task, delivery)
-                return
-            self._tasks[task] = None
-            if self.handles_one_at_a_time:
-                self._busy = task
-            task.add_done_callback(lambda done: self._handler_done(done, delivery))
-            return
-        try:
-            response = handler(self, message, delivery)
+            response = self._handlers[type(message)](self, message, delivery)
         except Exception as error:
             self._handler_failed(error, delivery)
             return
         if response is not None:
             self.reply(delivery, response)
+
+    @staticmethod
+    def _run_coroutine(
+        handler: Callable[[Any, Any, Delivery], Coroutine[Any, Any, Any]],
+        node: Node,
+        message: Any,
+        delivery: Delivery,
+    ) -> None:
+        task: Task[Any] = Task(handler(node, message, delivery))
+        if task.done:
+            node._handler_done(task, delivery)
+            return
+        node._tasks[task] = None
+        if node.handles_one_at_a_time:
+            node._busy = task
+        task.add_done_callback(lambda done: node._handler_done(done, delivery))
 
     def _handler_done(self, task: Pending[Any], delivery: Delivery) -> None:
         self._tasks.pop(task, None)  # type: ignore[call-overload]
@@ -292,7 +327,7 @@ class Node(pykka.Actor):
     def _handle_backlog(self) -> None:
         """Handle what waited, until something parks again."""
         while self._backlog and self._busy is None and not self.stopped:
-            self._handle(self._backlog.popleft())
+            self.handle(self._backlog.popleft())
 
     def _handler_failed(self, error: BaseException, delivery: Delivery) -> None:
         if delivery.correlation:
@@ -300,14 +335,7 @@ class Node(pykka.Actor):
         if not isinstance(error, (KafkaError, UsageError, RequestTimeout, Disconnected)):
             self.runtime.report_failure(self, error)
 
-    @classmethod
-    def _find_handler(cls, message_type: type) -> tuple[Callable[..., Any], bool] | None:
-        function = getattr(cls, handler_name(message_type), None)
-        entry = None if function is None else (function, inspect.iscoroutinefunction(function))
-        cls._handler_table[message_type] = entry
-        return entry
-
-    def on_unhandled(self, delivery: Delivery) -> None:
+    def _has_no_handler(self, _message: Any, delivery: Delivery) -> None:
         """A message without a handler: a bug of the sender, reported, never ignored."""
         error = UsageError(
             f"{self.name} ({type(self).__name__}) has no handler "
@@ -320,9 +348,9 @@ class Node(pykka.Actor):
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
         """Connections to a dead process broke: requests waiting for it fail at once."""
-        lost = [c for c, waiting in self._requests.items() if waiting[1] in names]
+        lost = [c for c, waiting in self.requests.items() if waiting[1] in names]
         for correlation in lost:
-            waiting = self._requests.pop(correlation, None)
+            waiting = self.requests.pop(correlation, None)
             if waiting is not None:
                 waiting[0](Disconnected(f"{waiting[1]} closed the connection"))
 
@@ -332,7 +360,7 @@ class Node(pykka.Actor):
             return
         self.stopped = self.blocked = True
         self.on_halt()
-        self._requests.clear()
+        self.requests.clear()
         self._backlog.clear()
         tasks, self._tasks = self._tasks, {}
         for task in tasks:

@@ -35,7 +35,7 @@ class ZooKeeperActor(Node):
     def on_start(self) -> None:
         self.server.start()
 
-    def receive(self, delivery: Delivery) -> None:
+    def handle(self, delivery: Delivery) -> None:
         self.server.on_message(delivery.sender.name, delivery.message)
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:

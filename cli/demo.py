@@ -36,6 +36,7 @@ class _Producing:
                 "enable.idempotence": True,
                 "linger.ms": 5,
                 "message.timeout.ms": 60000,
+                "log_level": 0,  # a killed broker is part of the tour
             }
         )
         self._thread = threading.Thread(target=self._run, name="demo-producer")
@@ -73,6 +74,7 @@ def _read_back(bootstrap_servers: str, expected: int) -> list[bytes | None]:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
+            "log_level": 0,
         }
     )
     consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(3)])

@@ -195,10 +195,9 @@ class FetchReading(PartitionHost):
         if min_bytes <= 1 and self._is_plain_consumer(request):
             # One byte is enough, and one is there wherever the high watermark is beyond.
             for spec in operation.specs:
-                partition = hosted.get(spec.topic_partition)
-                if partition is not None and partition.is_leader:
-                    log = partition.log
-                    if log is not None and spec.fetch_offset < log.high_watermark:
+                led = hosted.get(spec.topic_partition)
+                if led is not None and led.is_leader and led.log is not None:
+                    if spec.fetch_offset < led.log.high_watermark:
                         return True
         require_leader = operation.require_leader
         accumulated = 0

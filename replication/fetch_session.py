@@ -48,6 +48,7 @@ class CachedPartition:
         "current_leader_epoch",
         "fetch_offset",
         "is_idle",
+        "is_in_step",
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
@@ -74,6 +75,9 @@ class CachedPartition:
         self.replica: Replica | None = None
         """The follower's replica in ``partition``."""
         self.is_idle = False
+        self.is_in_step = False
+        """Its follower's history, as the last fetch told it, is a prefix of the linked log, so
+        that whatever is read has news; not known until it was looked at."""
         self.sent_high_watermark = -1
         """High watermark the client took from the last response that had the partition; -1 if
         that was an error or told it to cut its log."""
@@ -81,6 +85,7 @@ class CachedPartition:
         self.take(wanted)
 
     def take(self, wanted: FetchPartition) -> None:
+        self.is_in_step = False
         self.fetch_offset = wanted.fetch_offset
         self.log_start_offset = wanted.log_start_offset
         self.max_bytes = wanted.max_bytes
@@ -101,6 +106,7 @@ class CachedPartition:
     def unlink(self) -> None:
         """Wake up and depend on no partition any more."""
         self.wake()
+        self.is_in_step = False
         partition = self.partition
         if partition is not None:
             self.partition = self.replica = None
@@ -181,10 +187,9 @@ class FetchSession:
         "cached_size",
         "created_ms",
         "epoch",
-        "evictable_by_all",
-        "evictable_by_privileged",
         "fetch",
         "is_privileged",
+        "last_use",
         "last_used_ms",
         "next_order",
         "parked",
@@ -198,6 +203,8 @@ class FetchSession:
         """Followers are; they may push consumers out of a full cache."""
         self.created_ms = now_ms
         self.last_used_ms = now_ms
+        self.last_use = 0
+        """Number of the last use among the uses of all sessions."""
         self.epoch = 1
         """The epoch the next request must carry."""
         self.partitions: dict[TopicPartition, CachedPartition] = {}
@@ -210,8 +217,12 @@ class FetchSession:
         self.parked: FollowerFetch | None = None
         """The same while it waits for an active partition to bring something."""
         self.cached_size = 0
-        self.evictable_by_all = False
-        self.evictable_by_privileged = not is_privileged
+
+    def is_evictable_by(self, is_privileged: bool) -> bool:
+        """Whether it may be pushed out: old at its last use, or a consumer's by a follower."""
+        if is_privileged and not self.is_privileged:
+            return True
+        return self.last_used_ms - self.created_ms > SESSION_EVICTION_MS
 
     def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[TopicPartition]) -> None:
         """Merge an incremental request; what is both wanted and forgotten is forgotten."""
@@ -221,7 +232,8 @@ class FetchSession:
             if cached is None:
                 self.add(CachedPartition(entry))
             else:
-                cached.wake()
+                if cached.is_idle:
+                    cached.wake()
                 cached.take(entry)
         for topic_partition in forgotten:
             cached = partitions.pop(topic_partition, None)
@@ -241,6 +253,10 @@ class FetchSession:
         """The partitions that may have something to say, in the order they are served."""
         if not self.is_privileged:
             return tuple(self.partitions.values())
+        return self.active_in_order()
+
+    def active_in_order(self) -> tuple[CachedPartition, ...]:
+        """``to_read`` of a follower's session."""
         active = tuple(self.active.values())
         return active if len(active) < 2 else tuple(sorted(active, key=_order))
 
@@ -273,9 +289,15 @@ class FetchSession:
     ) -> list[FetchPartitionResponse]:
         """``filter_response`` of a follower's session, for a caller who has its entries at hand."""
         included = []
+        order = self.next_order
         for cached, response in zip(named, responses, strict=True):
-            if cached.must_respond(response):
-                included.append(response)
-                cached.order = self.next_order
-                self.next_order += 1
+            if cached.is_in_step:
+                cached.sent_high_watermark = response.high_watermark
+                cached.sent_log_start_offset = response.log_start_offset
+            elif not cached.must_respond(response):
+                continue
+            included.append(response)
+            cached.order = order
+            order += 1
+        self.next_order = order
         return included

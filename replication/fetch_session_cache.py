@@ -28,7 +28,7 @@ class FetchSessionCache:
         self._slots = slots
         self._rng = rng
         self._sessions: dict[int, FetchSession] = {}
-        """In order of last use."""
+        self._uses = 0
         self.evictions = 0
 
     def __len__(self) -> int:
@@ -66,15 +66,17 @@ class FetchSessionCache:
         session = self._sessions.get(session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        if session.epoch != request.session_epoch:
+        epoch = session.epoch
+        if epoch != request.session_epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if request.partitions or request.forgotten:
             session.update(request.partitions, request.forgotten)
             if not session.partitions:
                 self.remove(session_id)
                 return None
-        self._touch(session, now_ms)
-        epoch = session.epoch
+            session.cached_size = len(session.partitions)
+        session.last_used_ms = now_ms
+        self._uses = session.last_use = self._uses + 1
         session.epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
         return session
 
@@ -98,7 +100,8 @@ class FetchSessionCache:
             if cached is not None:
                 cached.remember(response)
         self._sessions[session_id] = session
-        self._touch(session, now_ms)
+        session.cached_size = len(session.partitions)
+        self._uses = session.last_use = self._uses + 1
         return session_id
 
     def _new_id(self) -> int:
@@ -107,28 +110,19 @@ class FetchSessionCache:
             if session_id not in self._sessions:
                 return session_id
 
-    def _touch(self, session: FetchSession, now_ms: int) -> None:
-        if len(self._sessions) > 1:
-            del self._sessions[session.session_id]
-            self._sessions[session.session_id] = session
-        session.last_used_ms = now_ms
-        session.cached_size = len(session.partitions)
-        if now_ms - session.created_ms > SESSION_EVICTION_MS:
-            session.evictable_by_all = session.evictable_by_privileged = True
-
     def _admits(self, is_privileged: bool, size: int, now_ms: int) -> bool:
         if len(self._sessions) < self._slots:
             return True
         if not self._sessions:
             return False
-        oldest = next(iter(self._sessions.values()))
+        oldest = min(self._sessions.values(), key=_last_use)
         if now_ms - oldest.last_used_ms > SESSION_EVICTION_MS:
             victim = oldest
         else:
             candidates = [
                 session
                 for session in self._sessions.values()
-                if (session.evictable_by_privileged if is_privileged else session.evictable_by_all)
+                if session.is_evictable_by(is_privileged)
             ]
             if not candidates:
                 return False
@@ -138,3 +132,7 @@ class FetchSessionCache:
         self.remove(victim.session_id)
         self.evictions += 1
         return True
+
+
+def _last_use(session: FetchSession) -> int:
+    return session.last_use

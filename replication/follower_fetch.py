@@ -99,26 +99,24 @@ class FollowerFetching(FetchReading):
             fetch.request = request
             fetch.respond = respond
             fetch.unread = None
-        self._serve_follower(fetch, session, now_ms, True)
+        self._serve_follower(fetch, session, now_ms)
 
-    def _serve_follower(
-        self, operation: FollowerFetch, session: FetchSession, now_ms: int, is_first: bool
-    ) -> None:
-        """Read what the session may have news of; answer, or wait if this is the ``is_first`` try.
+    def _serve_follower(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
+        """Read what the session may have news of; answer, or wait if it is too little.
 
-        The first try accounts the follower's progress after each read, so that the answer tells
-        the high watermark from before this very fetch.
+        The follower's progress is accounted after each read, so that the answer tells the high
+        watermark from before this very fetch.
         """
-        request = operation.request
+        request = fetch.request
         limit = request.max_bytes
         if limit > self._fetch_bytes_max:
             limit = self._fetch_bytes_max
         size = 0
-        is_final = not is_first
+        is_final = request.max_wait_ms <= 0
         responses: list[FetchPartitionResponse] = []
         named: list[CachedPartition] = []  # the session's entries of ``responses``
         moved: list[Partition] | None = None
-        for spec in session.to_read():
+        for spec in session.active_in_order():
             partition: Partition | None = spec.partition  # type: ignore[assignment]
             replica = spec.replica
             if partition is None:
@@ -134,6 +132,7 @@ class FollowerFetching(FetchReading):
                 and not log.storage.directory.is_offline
             ):
                 # The follower's history is a prefix of this log: nothing to refuse or to cut.
+                spec.is_in_step = True
                 response = _read_in_step(spec, log, limit - size, not size)
                 if response is not None:
                     responses.append(response)
@@ -141,8 +140,9 @@ class FollowerFetching(FetchReading):
                     for batch in response.records:
                         size += len(batch.data)
             else:
+                spec.is_in_step = False
                 response, read_size = self._read_partition(
-                    operation, spec, partition, replica, max(0, limit - size), not size
+                    fetch, spec, partition, replica, max(0, limit - size), not size
                 )
                 responses.append(response)
                 named.append(spec)
@@ -150,7 +150,7 @@ class FollowerFetching(FetchReading):
                 if response.error is not _NONE or response.diverging_epoch is not None:
                     is_final = True
                     continue
-            if is_first and replica is not None and partition is not None:
+            if replica is not None and partition is not None:
                 if self._account(partition, replica, spec, now_ms):
                     if moved is None:
                         moved = []
@@ -158,21 +158,56 @@ class FollowerFetching(FetchReading):
                 if spec.replica is not replica:
                     spec.link(partition, replica)
                 spec.fall_idle_if_known()
-        for partition in moved or ():
-            self.complete_delayed(partition)
-        if is_final or request.max_wait_ms <= 0 or size >= request.min_bytes or size >= limit:
-            if responses:
-                responses = session.new_responses(named, responses)
-            operation.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
+        if moved is not None:
+            for partition in moved:
+                self.complete_delayed(partition)
+        if is_final or size >= request.min_bytes or size >= limit:
+            _answer(fetch, session, named, responses)
         else:
-            self._park(operation, now_ms)
+            self._park(fetch, session, now_ms)
 
-    def _park(self, fetch: FollowerFetch, now_ms: int) -> None:
+    def finish_parked(self, fetch: FollowerFetch) -> None:
+        """Read again and answer what is there: the waiting fetch completed or timed out."""
+        session = fetch.session
+        session.parked = None
+        limit = fetch.request.max_bytes
+        if limit > self._fetch_bytes_max:
+            limit = self._fetch_bytes_max
+        size = 0
+        responses: list[FetchPartitionResponse] = []
+        named: list[CachedPartition] = []
+        for spec in session.active_in_order():
+            partition: Partition | None = spec.partition  # type: ignore[assignment]
+            log = None if partition is None else partition.log
+            if (
+                spec.is_in_step  # as it came, and linked since: only the marks can have moved
+                and log is not None
+                and log.log_start_offset <= spec.fetch_offset
+                and not log.storage.directory.is_offline
+            ):
+                response = _read_in_step(spec, log, limit - size, not size)
+                if response is not None:
+                    responses.append(response)
+                    named.append(spec)
+                    for batch in response.records:
+                        size += len(batch.data)
+            else:
+                spec.is_in_step = False
+                partition, replica = self._parties(spec, fetch.request.replica_id)
+                response, read_size = self._read_partition(
+                    fetch, spec, partition, replica, max(0, limit - size), not size
+                )
+                responses.append(response)
+                named.append(spec)
+                size += read_size
+        _answer(fetch, session, named, responses)
+
+    def _park(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
         """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""
-        fetch.session.parked = fetch
+        session.parked = fetch
         wait_ms = fetch.request.max_wait_ms
         until_ms = fetch.until_ms = now_ms + wait_ms
-        if fetch.is_waiting:
+        if fetch._bucket is not None:
             if fetch.expiration_ms <= until_ms:
                 return
             fetch.cancel()
@@ -208,12 +243,6 @@ class FollowerFetching(FetchReading):
             and replica.log_start_offset != previous_log_start
         )
 
-    def finish_parked(self, fetch: FollowerFetch) -> None:
-        """Read again and answer what is there: the waiting fetch completed or timed out."""
-        session = fetch.session
-        session.parked = None
-        self._serve_follower(fetch, session, 0, False)
-
     def complete_fetches(self, partition: Partition) -> None:
         """Try the fetches that wait on a partition whose log grew."""
         if self.growth_purgatory.delayed_count:
@@ -230,6 +259,18 @@ class FollowerFetching(FetchReading):
                 self.finish_parked(parked)  # one byte is enough, and there it is
             else:
                 parked.try_complete()
+
+
+def _answer(
+    fetch: FollowerFetch,
+    session: FetchSession,
+    named: list[CachedPartition],
+    responses: list[FetchPartitionResponse],
+) -> None:
+    """Answer with what is new to the follower; ``named`` are the entries of ``responses``."""
+    if responses:
+        responses = session.new_responses(named, responses)
+    fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
 
 
 def _read_in_step(

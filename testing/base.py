@@ -204,11 +204,11 @@ class ClusterBase(AdminOperations, Inspection):
 
     def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
         """Call a function with every message that arrives; gives a function that ends it."""
-        observers = self.runtime.network.observers
-        self.runtime.run_in(None, lambda: observers.append(function))
+        network = self.runtime.network
+        self.runtime.run_in(None, lambda: network.observe(function))
 
         def end() -> None:
-            self.runtime.run_in(None, lambda: observers.remove(function))
+            self.runtime.run_in(None, lambda: network.stop_observing(function))
 
         return end
 

@@ -250,7 +250,7 @@ class Cluster(ClusterBase):
 
     def reset(self) -> None:
         """Empty the cluster: no topics, no faults, every broker up; faster than a new one."""
-        self.runtime.run_in(None, self.runtime.network.interceptors.clear)
+        self.runtime.run_in(None, self.runtime.network.stop_intercepting)
         self.network.heal()
         self.network.release()
         self.network.latency(0)

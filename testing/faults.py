@@ -86,13 +86,12 @@ class Injection:
         self.remaining = times
         self.applied = 0
         self._passed: dict[int, None] = {}
-        runtime.network.interceptors.append(self)
+        runtime.network.intercept(self)
 
     def cancel(self) -> None:
         """Stop injecting; idempotent."""
         self.remaining = 0
-        if self in self._runtime.network.interceptors:
-            self._runtime.network.interceptors.remove(self)
+        self._runtime.network.stop_intercepting(self)
 
     def __call__(self, delivery: Delivery) -> bool:
         if type(delivery.message) is not self._wanted or delivery.is_reply:

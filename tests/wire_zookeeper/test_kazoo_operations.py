@@ -233,7 +233,7 @@ def test_heartbeats_keep_an_idle_session_alive(server):
         if name == "Ping" and delivery.target.name == "zk-1":
             pings.append(name)
 
-    server.runtime.network.observers.append(observe)
+    server.runtime.network.observe(observe)
     server.until(lambda: len(pings) >= 4)
     assert client.exists("/e") is not None
     assert client.state == KazooState.CONNECTED

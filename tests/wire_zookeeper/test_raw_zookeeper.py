@@ -238,7 +238,7 @@ def test_connections_are_members_of_the_network(server):
     def observe(delivery: object) -> None:
         seen.append((delivery.sender.name, delivery.target.name, type(delivery.message).__name__))
 
-    network.observers.append(observe)
+    network.observe(observe)
     raw = server.raw()
     raw.connect()
     raw.ask(kz.Exists("/", None))
