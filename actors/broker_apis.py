@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..protocol.admin import CreateTopicsRequest
@@ -41,15 +41,15 @@ class DataHandlers(BrokerBase):
         self.replica_manager.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            functools.partial(self.reply, delivery),
+            partial(self.reply, delivery),
         )
 
     def on_fetch_request(self, request: FetchRequest, delivery: Delivery) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        respond: Callable[[FetchResponse], object] = functools.partial(self.reply, delivery)
-        if 0 <= context.api_version <= NEWEST_OLD_FETCH:
-            respond = functools.partial(self._answer_old_fetch, request, delivery)
-        self.replica_manager.fetch_messages(request, context, respond)
+        reply: Callable[[FetchResponse], object] = partial(self.reply, delivery)
+        if context is not INTERNAL_CONTEXT and 0 <= context.api_version <= NEWEST_OLD_FETCH:
+            reply = partial(self._answer_old_fetch, request, delivery)
+        self.replica_manager.fetch_messages(request, context, reply)
 
     def _answer_old_fetch(
         self, request: FetchRequest, delivery: Delivery, response: FetchResponse
@@ -74,7 +74,7 @@ class DataHandlers(BrokerBase):
         self.replica_manager.delete_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            functools.partial(self.reply, delivery),
+            partial(self.reply, delivery),
         )
 
     async def on_init_producer_id_request(

@@ -6,6 +6,7 @@ the broker is registered, a retry every 100 ms, and a removed broker's queue is 
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 RETRY_BACKOFF_MS = 100
 
 
+@functools.cache
 def broker_name(broker_id: int) -> str:
     """Name of a broker's node and machine."""
     return f"broker-{broker_id}"

@@ -137,8 +137,10 @@ class CostedNetwork(Network):
 
         def leave() -> None:
             sender.waiting -= 1
-            Network.transmit(self, delivery)
+            self._numbered += 1
+            Network.transmit(self, delivery._replace(message_id=self._numbered))
 
+        self._numbered -= 1  # counted and numbered when it leaves
         # Behind all that waits already, also behind what leaves at this very moment.
         sender.waiting += 1
         self._runtime.call_later(None, max(1, wait_us), leave)

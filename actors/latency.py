@@ -16,6 +16,8 @@ class LatencyModel(Protocol):
 
     constant_us: int | None
     """The delay if it is always the same, else None."""
+    uniform_us: tuple[int, int] | None
+    """Least delay and number of values from it on if all are equally likely, else None."""
 
     def draw_us(self, rng: random.Random) -> int: ...
 
@@ -31,6 +33,7 @@ class Constant:
 
     def __init__(self, delay_ms: float) -> None:
         self.constant_us: int | None = _microseconds("delay_ms", delay_ms)
+        self.uniform_us: tuple[int, int] | None = None
 
     def draw_us(self, rng: random.Random) -> int:
         assert self.constant_us is not None
@@ -47,6 +50,7 @@ class Uniform:
         self._values = _microseconds("high_ms", high_ms) - self._low + 1
         if self._values < 1:
             raise UsageError(f"high_ms {high_ms} is below low_ms {low_ms}")
+        self.uniform_us: tuple[int, int] | None = (self._low, self._values)
 
     def draw_us(self, rng: random.Random) -> int:
         return self._low + int(rng.random() * self._values)
@@ -56,6 +60,7 @@ class Lognormal:
     """Delays with a long tail: ``median_ms``, and ``sigma`` of the logarithm."""
 
     constant_us: int | None = None
+    uniform_us: tuple[int, int] | None = None
 
     def __init__(self, median_ms: float, sigma: float = 0.5) -> None:
         self._mu = math.log(max(_microseconds("median_ms", median_ms), 1))

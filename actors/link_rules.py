@@ -64,6 +64,10 @@ class LinkRules:
         self._ruled = has_rules or self._model is None
         if was_plain and not self._plain:
             self._links.clear()
+        self._rules_changed()
+
+    def _rules_changed(self) -> None:
+        """Some rule is another now."""
 
     def _still_under_way(self) -> bool:
         """Whether links of the rules before hold messages that plain ones would overtake."""
@@ -113,16 +117,16 @@ class LinkRules:
     def observe(self, observer: Callable[[Delivery], object]) -> None:
         """Call a function with every message that arrives, before its target gets it."""
         self._observers.append(observer)
-        self._watchers_changed()
+        self.watchers_changed()
 
     def stop_observing(self, observer: Callable[[Delivery], object]) -> None:
         self._observers.remove(observer)
-        self._watchers_changed()
+        self.watchers_changed()
 
     def intercept(self, interceptor: Interceptor) -> None:
         """Ask a function about every request that arrives, whether it takes it over."""
         self._interceptors.append(interceptor)
-        self._watchers_changed()
+        self.watchers_changed()
 
     def stop_intercepting(self, interceptor: Interceptor | None = None) -> None:
         """Ask this one no more (no matter whether it is asked), or nobody."""
@@ -130,12 +134,12 @@ class LinkRules:
             self._interceptors.clear()
         elif interceptor in self._interceptors:
             self._interceptors.remove(interceptor)
-        self._watchers_changed()
+        self.watchers_changed()
 
     @property
     def is_watched(self) -> bool:
         """Whether somebody wants to see what arrives."""
         return bool(self._observers or self._interceptors or self._runtime.recorder is not None)
 
-    def _watchers_changed(self) -> None:
+    def watchers_changed(self) -> None:
         """``is_watched`` may be another."""

@@ -41,7 +41,11 @@ class Network(LinkRules):
         # What was sent over links now cut: TCP keeps it and sends it again.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         self._held: list[tuple[Delivery, int]] = []
-        self.messages_sent = 0
+        self._numbered = 0  # messages that have a number, the last one's
+
+    @property
+    def messages_sent(self) -> int:
+        return self._numbered
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -95,8 +99,8 @@ class Network(LinkRules):
         is_reply: bool,
         context: Any = None,
     ) -> Delivery:
-        self.messages_sent += 1
-        return Delivery(sender, target, message, correlation, is_reply, context, self.messages_sent)
+        self._numbered += 1
+        return Delivery(sender, target, message, correlation, is_reply, context, self._numbered)
 
     def links_from(self, machine: str) -> dict[str, Link]:
         """Links that messages may take without a look at any rule, by machine: here none."""

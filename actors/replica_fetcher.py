@@ -61,8 +61,7 @@ class ReplicaFetcherActor(Node):
             self._fetcher.on_failure(request)
         else:
             self._fetcher.on_response(request, outcome)
-        if not self.stopped:
-            self.wake()
+        self.wake()
 
     def _wake_in(self, delay_ms: int) -> None:
         at_ms = self.now_ms() + max(delay_ms, 1)

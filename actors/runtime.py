@@ -80,13 +80,16 @@ class Runtime(abc.ABC):
     def __init__(self, seed: int | None = None) -> None:
         self.id = next(Runtime._ids)
         self.rng = random.Random(seed)
-        self.recorder: TraceSink | None = None
         self.cause: int | None = None  # seq of the event being handled
         self.failures: list[tuple[str, BaseException]] = []
         self.processes: dict[str, Process] = {}
         self._correlation = 0
         self._incarnation = 0
-        self.network = Network(self)
+        self.network = self._create_network()
+        self.recorder: TraceSink | None = None
+
+    def _create_network(self) -> Network:
+        return Network(self)
 
     # -- time ----------------------------------------------------------------------------------
 

@@ -62,6 +62,9 @@ class SimulatedConsumer(SimulatedClient):
         self.on_batch: Callable[[TopicPartition, RecordBatch, int], object] | None = None
         """Called with (partition, batch, position before it)."""
         self.records_read = 0
+        # By leader: its partitions and their epochs; None unless all have leader and position.
+        # While it is known, every leader in it is asked or left alone.
+        self._plan: dict[int, list[tuple[TopicPartition, int]]] | None = None
         self._resetting: dict[TopicPartition, None] = {}
         self._fetching: dict[int, None] = {}  # leaders with a fetch in flight
         self._not_before_ms: dict[int, int] = {}  # leaders left alone until then
@@ -78,29 +81,44 @@ class SimulatedConsumer(SimulatedClient):
 
     def _poll(self) -> None:
         """Send one fetch to every leader that has none in flight."""
-        by_leader: dict[int, list[FetchPartition]] = {}
+        plan: dict[int, list[tuple[TopicPartition, int]]] = {}
+        is_whole = True
         for topic_partition, position in self.positions.items():
             leader = self.leaders.get(topic_partition)
             if leader is None:
                 self.refresh_metadata()
+                is_whole = False
             elif position < 0:
                 self._reset(topic_partition, leader[0])
-            elif leader[0] not in self._fetching and leader[0] not in self._not_before_ms:
-                by_leader.setdefault(leader[0], []).append(
-                    FetchPartition(
-                        topic_partition,
-                        position,
-                        -1,
-                        self.settings.max_partition_fetch_bytes,
-                        leader[1] if self.settings.sends_leader_epoch else -1,
-                    )
-                )
-        for leader_id, partitions in by_leader.items():
-            self._fetch(leader_id, tuple(partitions))
+                is_whole = False
+            else:
+                epoch = leader[1] if self.settings.sends_leader_epoch else -1
+                plan.setdefault(leader[0], []).append((topic_partition, epoch))
+        self._plan = plan if is_whole else None
+        for leader_id, partitions in plan.items():
+            if leader_id not in self._fetching and leader_id not in self._not_before_ms:
+                self._fetch(leader_id, partitions)
 
-    def _fetch(self, leader_id: int, partitions: tuple[FetchPartition, ...]) -> None:
+    def _poll_again(self, leader_id: int) -> None:
+        """``_poll`` after an answer of this leader: if all is well, nobody else is to be asked."""
+        if self._plan is None:
+            self._poll()
+        else:
+            partitions = self._plan.get(leader_id)
+            if partitions is not None and leader_id not in self._not_before_ms:
+                self._fetch(leader_id, partitions)
+
+    def _fetch(self, leader_id: int, wanted: list[tuple[TopicPartition, int]]) -> None:
         self._fetching[leader_id] = None
         settings = self.settings
+        positions = self.positions
+        max_bytes = settings.max_partition_fetch_bytes
+        partitions = tuple(
+            [
+                FetchPartition(topic_partition, positions[topic_partition], -1, max_bytes, epoch)
+                for topic_partition, epoch in wanted
+            ]
+        )
         request = FetchRequest(
             CONSUMER_REPLICA_ID,
             settings.fetch_max_wait_ms,
@@ -129,24 +147,26 @@ class SimulatedConsumer(SimulatedClient):
         if trouble:
             self._back_off(leader_id)
         else:
-            self._poll()
+            self._poll_again(leader_id)
 
     def _take(self, partition: FetchPartitionResponse) -> bool:
         """Advance over what was read; True when the leader has to be looked up again."""
         topic_partition = partition.topic_partition
-        position = self.positions.get(topic_partition, -1)
-        if partition.error == ErrorCode.OFFSET_OUT_OF_RANGE:
+        if partition.error:
+            if partition.error != ErrorCode.OFFSET_OUT_OF_RANGE:
+                return True
             self.positions[topic_partition] = -1
+            self._plan = None
             return False
-        if partition.error != ErrorCode.NONE:
-            return True
+        position = self.positions.get(topic_partition, -1)
         for batch in partition.records:
-            if batch.last_offset < position:
+            next_offset = batch.last_offset + 1
+            if next_offset <= position:
                 continue
             if self.on_batch is not None:
                 self.on_batch(topic_partition, batch, position)
-            self.records_read += min(batch.record_count, batch.last_offset + 1 - position)
-            position = batch.last_offset + 1
+            self.records_read += min(batch.record_count, next_offset - position)
+            position = next_offset
         if position >= 0:
             self.positions[topic_partition] = position
         return False

@@ -23,6 +23,7 @@ from ..protocol.data import (
 )
 from ..protocol.errors import ErrorCode
 from ..protocol.record_batch import Record, build_batch
+from ..protocol.small_batch import build_batch_of_one
 from ..protocol.values import TopicPartition
 from .channels import broker_name
 from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient
@@ -116,17 +117,21 @@ class SimulatedProducer(SimulatedClient):
         if queue is None:
             queue = self._queues[topic_partition] = _Queue()
             self.use_topic(topic_partition.topic)
+        settings = self.settings
+        now = self.now_ms()
         batch = queue.open_batch
         if batch is None:
-            batch = queue.open_batch = _Batch(self.now_ms())
+            batch = queue.open_batch = _Batch(now)
             queue.batches.append(batch)
-            if self.settings.linger_ms:
-                self.call_later_ms(self.settings.linger_ms, lambda: self._drain(topic_partition))
-        batch.records.append((key, value, self.now_ms(), callback))
-        if len(batch.records) >= self.settings.batch_records:
+            if settings.linger_ms:
+                self.call_later_ms(settings.linger_ms, lambda: self._drain(topic_partition, queue))
+        records = batch.records
+        records.append((key, value, now, callback))
+        if len(records) >= settings.batch_records:
             queue.open_batch = None
-        if not self.settings.linger_ms or queue.open_batch is None:
-            self._drain(topic_partition)
+            self._drain(topic_partition, queue)
+        elif not settings.linger_ms:
+            self._drain(topic_partition, queue)
 
     @property
     def unfinished(self) -> int:
@@ -136,17 +141,17 @@ class SimulatedProducer(SimulatedClient):
     # -- sending -------------------------------------------------------------------------------
 
     def on_metadata(self) -> None:
-        for topic_partition in self._queues:
-            self._drain(topic_partition)
+        for topic_partition, queue in self._queues.items():
+            self._drain(topic_partition, queue)
 
-    def _drain(self, topic_partition: TopicPartition) -> None:
-        queue = self._queues[topic_partition]
+    def _drain(self, topic_partition: TopicPartition, queue: _Queue) -> None:
+        batches = queue.batches
         settings = self.settings
-        while queue.batches and queue.in_flight < settings.max_in_flight:
+        while batches and queue.in_flight < settings.max_in_flight:
             now = self.now_ms()
-            batch = queue.batches[0]
+            batch = batches[0]
             if now - batch.created_at_ms >= settings.delivery_timeout_ms:
-                queue.batches.popleft()
+                batches.popleft()
                 if queue.open_batch is batch:
                     queue.open_batch = None
                 self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
@@ -162,17 +167,17 @@ class SimulatedProducer(SimulatedClient):
             if leader is None:
                 self.refresh_metadata()
                 return
-            if settings.enable_idempotence and self._producer_id < 0:
+            if self._producer_id < 0 and settings.enable_idempotence:
                 self._ask_producer_id()
                 return
-            queue.batches.popleft()
+            batches.popleft()
             if queue.open_batch is batch:
                 queue.open_batch = None
             self._send(topic_partition, queue, batch, leader[0])
 
     def _wake(self, topic_partition: TopicPartition, queue: _Queue) -> None:
         queue.is_waking = False
-        self._drain(topic_partition)
+        self._drain(topic_partition, queue)
 
     def _ask_producer_id(self) -> None:
         if self._asking_id:
@@ -201,26 +206,18 @@ class SimulatedProducer(SimulatedClient):
     def _send(
         self, topic_partition: TopicPartition, queue: _Queue, batch: _Batch, leader: int
     ) -> None:
+        records = batch.records
         if batch.base_sequence < 0:
             batch.base_sequence = queue.next_sequence
-            queue.next_sequence += len(batch.records)
-        idempotent = self.settings.enable_idempotence
-        data = build_batch(
-            [
-                Record(index, timestamp, key, value, ())
-                for index, (key, value, timestamp, _) in enumerate(batch.records)
-            ],
-            producer_id=self._producer_id if idempotent else -1,
-            producer_epoch=self._producer_epoch if idempotent else -1,
-            base_sequence=batch.base_sequence if idempotent else -1,
-        )
+            queue.next_sequence += len(records)
+        settings = self.settings
         request = ProduceRequest(
-            self.settings.acks,
-            self.settings.request_timeout_ms,
-            (ProducePartition(topic_partition, data),),
+            settings.acks,
+            settings.request_timeout_ms,
+            (ProducePartition(topic_partition, self._encode(batch)),),
         )
-        batch.sent_at_us = self.runtime.now_us()
-        if self.settings.acks == 0:
+        batch.sent_at_us = self._now_us()
+        if settings.acks == 0:
             self.send(broker_name(leader), request)
             self._finish(batch, ErrorCode.NONE, -1)
             return
@@ -228,9 +225,26 @@ class SimulatedProducer(SimulatedClient):
         self.ask_then(
             broker_name(leader),
             request,
-            self.settings.request_timeout_ms,
+            settings.request_timeout_ms,
             functools.partial(self._answered, topic_partition, queue, batch),
         )
+
+    def _encode(self, batch: _Batch) -> bytes:
+        records = batch.records
+        # Without idempotence these were never asked for and are -1.
+        producer_id, producer_epoch = self._producer_id, self._producer_epoch
+        base_sequence = batch.base_sequence if producer_id >= 0 else -1
+        if len(records) == 1:
+            key, value, timestamp, _ = records[0]
+            if key is None and value is not None:
+                return build_batch_of_one(
+                    value, timestamp, producer_id, producer_epoch, base_sequence
+                )
+        encoded = [
+            Record(index, timestamp, key, value, ())
+            for index, (key, value, timestamp, _) in enumerate(records)
+        ]
+        return build_batch(encoded, 0, -1, producer_id, producer_epoch, base_sequence)
 
     def _answered(
         self,
@@ -249,9 +263,9 @@ class SimulatedProducer(SimulatedClient):
         else:
             answer = outcome.partitions[0]
             error, offset = answer.error, answer.base_offset
-        if error == ErrorCode.NONE or error == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+        if not error or error == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             if self.on_service_time is not None:
-                elapsed_us = self.runtime.now_us() - batch.sent_at_us
+                elapsed_us = self._now_us() - batch.sent_at_us
                 self.on_service_time(topic_partition, len(batch.records), elapsed_us)
             self._finish(batch, ErrorCode.NONE, offset)
         elif self._should_retry(error, batch):
@@ -260,7 +274,8 @@ class SimulatedProducer(SimulatedClient):
             self.refresh_metadata()
         else:
             self._finish(batch, error, -1)
-        self._drain(topic_partition)
+        if queue.batches:
+            self._drain(topic_partition, queue)
 
     def _should_retry(self, error: ErrorCode, batch: _Batch) -> bool:
         if self.now_ms() - batch.created_at_ms >= self.settings.delivery_timeout_ms:
@@ -279,10 +294,14 @@ class SimulatedProducer(SimulatedClient):
         queue.batches.insert(position, batch)
 
     def _finish(self, batch: _Batch, error: ErrorCode, base_offset: int) -> None:
-        if error == ErrorCode.NONE:
-            self.acknowledged += len(batch.records)
+        records = batch.records
+        if error:
+            self.failed += len(records)
         else:
-            self.failed += len(batch.records)
-        for index, (_, _, _, callback) in enumerate(batch.records):
+            self.acknowledged += len(records)
+        offset = base_offset
+        for _, _, _, callback in records:
             if callback is not None:
-                callback(error, base_offset + index if base_offset >= 0 else -1)
+                callback(error, offset)
+            if offset >= 0:
+                offset += 1

@@ -7,22 +7,34 @@ is (time, sequence) without a heap operation for messages without delay.
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
+from .node import Delivery
+from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime, TraceSink
+from .virtual_network import VirtualNetwork
 
 if TYPE_CHECKING:
-    from .node import Delivery, Node
+    from .node import Node
 
 _GC_THRESHOLD = 50_000
 """Allocations between two collections while events run."""
 
 
-_ANY_NUMBER = 1 << 62
+_NEVER_US = 1 << 62
+
+_deliver = functools.partial(tuple.__new__, Delivery)
+"""Makes a ``Delivery`` of a tuple of its fields; its own constructor is Python and slow."""
+
+Entry = tuple[int, int, Any, Any, Any, int, bool]
+"""Of the heap, by (time, sequence). Either a message on its way: target, sender, message,
+correlation, is_reply. Or no target, and in the sender's place what is due: a ``VirtualTimer``, a
+``Delivery``, or None where the loop ends."""
 
 
 class VirtualTimer:
@@ -45,19 +57,30 @@ class VirtualRuntime(LoopRuntime):
     name = "virtual"
 
     def __init__(self, seed: int = 0) -> None:
-        self._now = 0
-        self._sequence = 0
-        self._heap: list[tuple[int, int, Any]] = []
-        self._ready: deque[Any] = deque()
+        self.now = 0  # microseconds
+        self.sequence = 0  # of the last entry of the heap
+        self.other_entries = 0  # of the heap so far beside messages that went the short way
+        self.heap: list[Entry] = []
+        self._ready: deque[VirtualTimer | Delivery] = deque()
+        self._is_running = False
         self.events_run = 0
-        self.stopping = False
+        self.condition_held = False  # of the last run
         super().__init__(seed)
 
+    def _create_network(self) -> VirtualNetwork:
+        return VirtualNetwork(self)
+
+    def _record(self, recorder: TraceSink | None) -> None:
+        self._recorder = recorder
+        self.network.watchers_changed()
+
+    recorder = property(attrgetter("_recorder"), _record)
+
     def now_us(self) -> int:
-        return self._now
+        return self.now
 
     def now_ms(self) -> int:
-        return VIRTUAL_EPOCH_MS + self._now // 1000
+        return VIRTUAL_EPOCH_MS + self.now // 1000
 
     def call_later(
         self, node: Node | None, delay_us: int, callback: Callable[[], object]
@@ -66,119 +89,162 @@ class VirtualRuntime(LoopRuntime):
         if delay_us <= 0:
             self._ready.append(timer)
         else:
-            self._sequence += 1
-            heappush(self._heap, (self._now + delay_us, self._sequence, timer))
+            self.other_entries += 1
+            self.sequence = sequence = self.sequence + 1
+            heappush(self.heap, (self.now + delay_us, sequence, None, timer, None, 0, False))
         return timer
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
         if delay_us <= 0:
             self._ready.append(delivery)
         else:
-            self._sequence += 1
-            heappush(self._heap, (self._now + delay_us, self._sequence, delivery))
-
-    def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
-        arrival_us = self._now + delay_us
-        if arrival_us < earliest_us:
-            arrival_us = earliest_us
-        if arrival_us <= self._now:
-            self._ready.append(delivery)
-        else:
-            self._sequence += 1
-            heappush(self._heap, (arrival_us, self._sequence, delivery))
-        return arrival_us
+            self.other_entries += 1
+            self.sequence = sequence = self.sequence + 1
+            heappush(self.heap, (self.now + delay_us, sequence, None, delivery, None, 0, False))
 
     def next_time_us(self) -> int | None:
         """Time of the next event, None when nothing is left to happen."""
         if self._ready:
-            return self._now
-        heap = self._heap
+            return self.now
+        heap = self.heap
         while heap:
-            item = heap[0][2]
-            if type(item) is VirtualTimer and item.callback is None:
+            time, _, target, item, _, _, _ = heap[0]
+            if target is None and type(item) is VirtualTimer and item.callback is None:
                 heappop(heap)
                 continue
-            return heap[0][0]
+            return time
         return None
 
     def step(self) -> bool:
         """Run one event; False when nothing is left."""
-        return self.run(limit_us=None, max_events=1) == 1
+        if self.next_time_us() is None:
+            return False
+        self.events_run += 1
+        if self._ready and not (self.heap and self.heap[0][0] <= self.now):
+            self._take(self._ready.popleft())
+            return True
+        self.now, _, target, item, message, correlation, is_reply = heappop(self.heap)
+        if target is not None:
+            item = Delivery(item, target, message, correlation, is_reply)
+        self._take(item)
+        return True
 
-    def run(
-        self,
-        limit_us: int | None,
-        max_events: int | None = None,
-        until: Callable[[], object] | None = None,
-    ) -> int:
-        """Run events up to a time (inclusive), a number, or until a condition holds after one.
+    def _take(self, item: VirtualTimer | Delivery) -> None:
+        if type(item) is VirtualTimer:
+            self._fire(item)
+        else:
+            self.network.arrive(item)  # type: ignore[arg-type]
+
+    def run(self, limit_us: int | None, until: Callable[[], object] | None = None) -> int:
+        """Run events up to a time (inclusive), or until a condition holds after one.
 
         Gives the number of events run. Without events left before ``limit_us`` the clock moves
-        to the limit.
+        to the limit. ``condition_held`` tells whether the condition ended it. Raises
+        ``RuntimeError`` when called from within an event.
         """
+        if self._is_running:
+            raise RuntimeError("an event cannot run events; it has to end first")
+        # The limit is an entry of the heap: after all that is due by then, before the rest.
+        end: Entry = (
+            _NEVER_US if limit_us is None else limit_us + 1,
+            0,
+            None,
+            None,
+            None,
+            0,
+            False,
+        )
+        heappush(self.heap, end)
         # A large cluster is millions of small objects that live long: with Python's default
         # thresholds the collector walks them again and again.
         thresholds = gc.get_threshold()
         gc.set_threshold(max(thresholds[0], _GC_THRESHOLD), *thresholds[1:])
+        self._is_running = True
+        self.condition_held = False
+        events_before = self.events_run
+        has_reached_end = False
         try:
-            return self._run(limit_us, max_events, until)
+            has_reached_end = self._run(until)
         finally:
+            self._is_running = False
             gc.set_threshold(*thresholds)
+            if not has_reached_end and end in self.heap:
+                self.heap.remove(end)
+                heapify(self.heap)
+        if has_reached_end and limit_us is not None and self.now < limit_us:
+            self.now = limit_us
+        return self.events_run - events_before
 
-    def _run(
-        self, limit_us: int | None, max_events: int | None, until: Callable[[], object] | None
-    ) -> int:
-        heap, ready = self._heap, self._ready
+    def _run(self, until: Callable[[], object] | None) -> bool:
+        """Take entry after entry; True at the limit, False when the condition holds before."""
+        heap, ready = self.heap, self._ready
         arrive = self.network.arrive
         count = 0
-        self.stopping = False
-        if max_events is None:
-            max_events = _ANY_NUMBER
-        if limit_us is None:
-            limit_us = _ANY_NUMBER
-        while count < max_events:
-            if ready and not (heap and heap[0][0] <= self._now):
-                item = ready.popleft()
-            elif heap:
-                time, _, item = heap[0]
-                if time > limit_us:
-                    break
-                heappop(heap)
-                if type(item) is not VirtualTimer or item.callback is not None:
-                    self._now = time
-            else:
-                break
-            if type(item) is not VirtualTimer:
-                arrive(item)
-            elif item.callback is not None:
-                self._fire(item)
-            else:
-                continue
-            count += 1
-            if self.stopping or (until is not None and until()):
-                self.events_run += count
-                return count
-        else:
+        try:
+            while True:
+                if ready and heap[0][0] > self.now:
+                    due = ready.popleft()
+                    if type(due) is VirtualTimer and due.callback is None:
+                        continue
+                    self._take(due)
+                else:
+                    time, _, target, item, message, correlation, is_reply = heappop(heap)
+                    if target is None:
+                        if item is None:
+                            return True
+                        if type(item) is VirtualTimer:
+                            if item.callback is None:
+                                continue
+                            self.now = time
+                            self._fire(item)
+                        else:
+                            self.now = time
+                            arrive(item)
+                    else:
+                        self.now = time
+                        if target.blocked:
+                            arrive(Delivery(item, target, message, correlation, is_reply))
+                        else:
+                            # What ``arrive`` does when nobody looks, without its steps.
+                            try:
+                                if is_reply:
+                                    waiting = target.requests.pop(correlation, None)
+                                    if waiting is not None:
+                                        waiting[0](message)
+                                else:
+                                    target.handle(
+                                        _deliver(
+                                            (item, target, message, correlation, False, None, 0)
+                                        )
+                                    )
+                            except Exception as error:
+                                self.report_failure(target, error)
+                count += 1
+                if until is not None and until():
+                    self.condition_held = True
+                    return False
+        finally:
             self.events_run += count
-            return count
-        if self._now < limit_us < _ANY_NUMBER:
-            self._now = limit_us
-        self.events_run += count
-        return count
 
     def _fire(self, timer: VirtualTimer) -> None:
         callback, node = timer.callback, timer.node
         assert callback is not None
         if node is not None and node.blocked:
             if not node.stopped:
-                node.process.held.append(lambda: self._fire(timer))
+                self._hold(timer, node)
             return
         timer.callback = None
-        if self.recorder is not None and node is not None:
+        if self._recorder is None:
+            try:
+                callback()
+            except Exception as error:
+                self.report_failure(node, error)
+            return
+        if node is not None:
             name = getattr(callback, "__qualname__", "timer").rpartition(".<locals>")[0]
             name = name or getattr(callback, "__qualname__", "timer")
-            self.cause = self.recorder.event(
-                self._now, "timer_fire", node.name, None, name, None, None
+            self.cause = self._recorder.event(
+                self.now, "timer_fire", node.name, None, name, None, None
             )
         try:
             callback()
@@ -186,8 +252,13 @@ class VirtualRuntime(LoopRuntime):
             self.report_failure(node, error)
         self.cause = None
 
+    def _hold(self, timer: VirtualTimer, node: Node) -> None:
+        node.process.held.append(lambda: self._fire(timer))
+
     def stop(self) -> None:
         self.halt_all()
-        self._heap.clear()
+        self.heap.clear()
         self._ready.clear()
+        if self._is_running:
+            heappush(self.heap, (0, 0, None, None, None, 0, False))
         self.network.clear()

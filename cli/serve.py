@@ -63,7 +63,7 @@ def command(
     config: list[str] = typer.Option([], help="name=value, Kafka's names, repeatable"),
     kafka_version: str = typer.Option("3.9", help="0.10, 1.1, 2.8 or 3.9"),
     zookeepers: int = typer.Option(1, help="number of ZooKeeper servers"),
-    data_dir: Path | None = typer.Option(None, help="keep the logs there"),
+    data_dir: Path | None = typer.Option(None, help="keep everything there"),
     ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
 ) -> None:

@@ -30,7 +30,7 @@ from ..protocol.data import (
 from ..protocol.errors import ErrorCode
 from ..protocol.record_batch import Record, build_batch
 from ..protocol.values import TopicPartition
-from ..replication.fetcher_manager import java_string_hash
+from ..replication.fetcher_manager import bucket_of, java_string_hash
 from .offset_records import (
     OFFSETS_TOPIC,
     OffsetKey,
@@ -71,8 +71,7 @@ class OffsetManager:
         """Partition of ``__consumer_offsets`` whose leader coordinates the group."""
         known = self._replicas.metadata_cache.partition_count(OFFSETS_TOPIC)
         count = known or self._config["offsets.topic.num.partitions"]
-        value = java_string_hash(group_id)
-        return (0 if value == -(1 << 31) else abs(value)) % count
+        return bucket_of(java_string_hash(group_id), count)
 
     # -- leadership ----------------------------------------------------------------------------
 

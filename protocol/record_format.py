@@ -23,6 +23,8 @@ PREFIX = struct.Struct(">qii")
 """baseOffset, length, leaderEpoch: what a leader rewrites; not under the checksum."""
 LENGTH = struct.Struct(">qi")
 BODY_HEADER = struct.Struct(">hiqqqhii")
+LARGEST_SMALL_VALUE = 55
+"""Bytes of a value with which all numbers of its record fit into one byte each."""
 EPOCH = struct.Struct(">i")
 SHORT = struct.Struct(">h")
 LONG = struct.Struct(">q")
@@ -214,9 +216,19 @@ def write_record(out: bytearray, record: Record, offset_delta: int, time_delta: 
     key, value = record.key, record.value
     if key is None and value is not None and not record.headers:
         size = len(value)
-        if size < 56 and 0 <= time_delta < 64 and 0 <= offset_delta < 64:
-            # Every number fits into one byte, as in most records of a simulation.
-            out += bytes((size + 6 << 1, 0, time_delta << 1, offset_delta << 1, 1, size << 1))
+        if size <= LARGEST_SMALL_VALUE and 0 <= time_delta < 8192 and 0 <= offset_delta < 8192:
+            # Most records of a simulation: time and offset take a byte or two, the rest one.
+            time, offset = time_delta << 1, offset_delta << 1
+            if offset < 128:
+                if time < 128:
+                    out += bytes((size + 6 << 1, 0, time, offset, 1, size << 1))
+                else:
+                    low, high = time & 127 | 128, time >> 7
+                    out += bytes((size + 7 << 1, 0, low, high, offset, 1, size << 1))
+            else:
+                out += bytes((size + (7 if time < 128 else 8) << 1, 0))
+                write_varint(out, time_delta)
+                out += bytes((offset & 127 | 128, offset >> 7, 1, size << 1))
             out += value
             out.append(0)
             return

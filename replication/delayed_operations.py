@@ -83,7 +83,14 @@ class DelayedProduce(DelayedOperation):
 class DelayedProduceToOne(DelayedOperation):
     """``DelayedProduce`` of a single partition, as almost all are: nothing to look up."""
 
-    __slots__ = ("_handler", "_is_decided", "_partition", "_required_offset", "_respond", "_response")
+    __slots__ = (
+        "_handler",
+        "_is_decided",
+        "_partition",
+        "_required_offset",
+        "_respond",
+        "_response",
+    )
 
     def __init__(
         self,
@@ -111,15 +118,18 @@ class DelayedProduceToOne(DelayedOperation):
     def try_complete(self) -> bool:
         partition = self._partition
         log = partition.log
-        if log is not None and partition.is_leader and log.high_watermark < self._required_offset:
-            return False
-        # Decided, or the partition was given away: then the one hosted now is asked.
-        topic_partition = self._response.topic_partition
-        error = self._handler.acknowledged(topic_partition, self._required_offset)
-        if error is None:
-            return False
+        if log is not None and partition.is_leader:
+            if log.high_watermark < self._required_offset:
+                return False
+            error = self._handler.outcome(partition)
+        else:  # given away: the one hosted now is asked
+            topic_partition = self._response.topic_partition
+            undecided = self._handler.acknowledged(topic_partition, self._required_offset)
+            if undecided is None:
+                return False
+            error = undecided
         if error is not _NONE:
-            self._response = self._handler.failed_produce(topic_partition, error)
+            self._response = self._handler.failed_produce(self._response.topic_partition, error)
         self._is_decided = True
         return self.force_complete()
 

@@ -40,7 +40,6 @@ class FetchHandling(FollowerFetching):
     ) -> None:
         """Answer a follower's or consumer's fetch; ``respond`` is called once, now or later."""
         now_ms = self.host.now_ms()
-        specs: Sequence[FetchPartition | CachedPartition] = request.partitions
         session = None
         if request.session_epoch > INITIAL_EPOCH or request.session_id:
             resolved = self.fetch_sessions.resolve(request, now_ms)
@@ -48,13 +47,14 @@ class FetchHandling(FollowerFetching):
                 respond(FetchResponse(resolved, 0, ()))
                 return
             session = resolved
-            if session is not None:
-                if session.is_privileged:
-                    self.fetch_of_follower(request, session, context.api_version, respond, now_ms)
-                    return
-                specs = session.to_read()
-            elif request.session_epoch > INITIAL_EPOCH:
-                specs = ()
+            if session is not None and session.is_privileged:
+                self.fetch_of_follower(request, session, context.api_version, respond, now_ms)
+                return
+        specs: Sequence[FetchPartition | CachedPartition] = request.partitions
+        if session is not None:
+            specs = session.to_read()
+        elif request.session_epoch > INITIAL_EPOCH:
+            specs = ()
         operation = DelayedFetch(self, request, specs, session, context.api_version, respond)
         if request.max_wait_ms > 0 and session is None and self._is_plainly_at_end(request, specs):
             names = [spec.topic_partition for spec in specs]
@@ -117,8 +117,23 @@ class FetchHandling(FollowerFetching):
     def finish_fetch(self, operation: DelayedFetch) -> None:
         """Read again and answer what is there (a parked fetch completed or timed out)."""
         session = operation.session
+        request = operation.request
         if session is not None:
             operation.specs = session.to_read()
+        elif len(operation.specs) == 1 and request.session_epoch != INITIAL_EPOCH:
+            spec = operation.specs[0]
+            partition = self._partitions.get(spec.topic_partition)
+            if (
+                partition is not None
+                and partition.is_leader
+                and self._is_plain_consumer(request)
+                and (operation.api_version > 2 or operation.api_version < 0)
+            ):
+                limit = min(request.max_bytes, self._fetch_bytes_max)
+                plain = self._read_plainly(spec, partition, limit, True)
+                if plain is not None:
+                    operation.respond(FetchResponse(_NONE, 0, (plain,)))
+                    return
         responses, _, _ = self._read(operation, 0, account=False)
         self._respond(operation, responses)
 
@@ -148,7 +163,10 @@ class FetchHandling(FollowerFetching):
         hosted = self._partitions
         responses: list[FetchPartitionResponse] = []
         moved: list[Partition] = []
-        remaining = limit = min(request.max_bytes, self._fetch_bytes_max)
+        limit = request.max_bytes
+        if limit > self._fetch_bytes_max:
+            limit = self._fetch_bytes_max
+        remaining = limit
         size = 0
         is_final = False
         # Fetch v0 to v2 return no batch beyond the limits, not even the first.
@@ -161,7 +179,7 @@ class FetchHandling(FollowerFetching):
                     responses.append(plain)
                     for batch in plain.records:
                         size += len(batch.data)
-                    remaining = max(0, limit - size)
+                    remaining = limit - size if limit > size else 0
                     continue
             replica: Replica | None = None
             if replica_id >= 0 and partition is not None and partition.is_leader:
@@ -181,7 +199,8 @@ class FetchHandling(FollowerFetching):
                 account
                 and replica is not None
                 and partition is not None
-                and self._account(partition, replica, spec, now_ms)
+                and partition.log is not None
+                and self._account(partition, replica, spec, partition.log, now_ms)
             ):
                 moved.append(partition)
         for partition in moved:

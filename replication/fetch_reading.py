@@ -19,6 +19,7 @@ from ..protocol.data import (
     FetchRequest,
 )
 from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.record_batch import RecordBatch
 from ..protocol.values import TopicPartition
 from .delayed_operations import DelayedFetch
 from .fetch_responses import (
@@ -64,8 +65,7 @@ class FetchReading(PartitionHost):
         epoch = spec.current_leader_epoch
         if (
             log is None
-            or not is_first
-            or not log.log_start_offset <= fetch_offset < log.high_watermark
+            or not log.log_start_offset <= fetch_offset <= log.high_watermark
             or (epoch != -1 and epoch != partition.leader_epoch)
             or spec.last_fetched_epoch >= 0
             or partition.settings.compression_is_zstd
@@ -73,15 +73,28 @@ class FetchReading(PartitionHost):
         ):
             return None
         high_watermark = log.high_watermark
-        if bytes_max > spec.max_bytes:
-            bytes_max = spec.max_bytes
+        records: tuple[RecordBatch, ...] = ()
+        last = log.active.last_batch
+        if fetch_offset == high_watermark:
+            pass
+        elif (
+            is_first
+            and last is not None
+            and last.base_offset == fetch_offset
+            and high_watermark == log.log_end_offset
+        ):
+            records = (last,)  # mostly it is the one that was just appended
+        else:
+            if bytes_max > spec.max_bytes:
+                bytes_max = spec.max_bytes
+            records = log.read(fetch_offset, bytes_max, high_watermark, is_first).batches
         return FetchPartitionResponse(
             spec.topic_partition,
             _NONE,
             high_watermark,
             log.last_stable_offset,
             log.log_start_offset,
-            log.read(fetch_offset, bytes_max, high_watermark).batches,
+            records,
         )
 
     def _read_partition(
@@ -196,9 +209,9 @@ class FetchReading(PartitionHost):
             # One byte is enough, and one is there wherever the high watermark is beyond.
             for spec in operation.specs:
                 led = hosted.get(spec.topic_partition)
-                if led is not None and led.is_leader and led.log is not None:
-                    if spec.fetch_offset < led.log.high_watermark:
-                        return True
+                log = None if led is None or not led.is_leader else led.log
+                if log is not None and spec.fetch_offset < log.high_watermark:
+                    return True
         require_leader = operation.require_leader
         accumulated = 0
         session = operation.session

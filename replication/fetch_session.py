@@ -189,7 +189,6 @@ class FetchSession:
         "epoch",
         "fetch",
         "is_privileged",
-        "last_use",
         "last_used_ms",
         "next_order",
         "parked",
@@ -203,8 +202,6 @@ class FetchSession:
         """Followers are; they may push consumers out of a full cache."""
         self.created_ms = now_ms
         self.last_used_ms = now_ms
-        self.last_use = 0
-        """Number of the last use among the uses of all sessions."""
         self.epoch = 1
         """The epoch the next request must carry."""
         self.partitions: dict[TopicPartition, CachedPartition] = {}
@@ -217,6 +214,7 @@ class FetchSession:
         self.parked: FollowerFetch | None = None
         """The same while it waits for an active partition to bring something."""
         self.cached_size = 0
+        """Number of ``partitions``."""
 
     def is_evictable_by(self, is_privileged: bool) -> bool:
         """Whether it may be pushed out: old at its last use, or a consumer's by a follower."""
@@ -231,21 +229,29 @@ class FetchSession:
             cached = partitions.get(entry.topic_partition)
             if cached is None:
                 self.add(CachedPartition(entry))
-            else:
-                if cached.is_idle:
-                    cached.wake()
-                cached.take(entry)
+                continue
+            if cached.is_idle:
+                cached.wake()
+            # As ``take`` does, without the call.
+            cached.is_in_step = False
+            cached.fetch_offset = entry.fetch_offset
+            cached.log_start_offset = entry.log_start_offset
+            cached.max_bytes = entry.max_bytes
+            cached.current_leader_epoch = entry.current_leader_epoch
+            cached.last_fetched_epoch = entry.last_fetched_epoch
         for topic_partition in forgotten:
             cached = partitions.pop(topic_partition, None)
             if cached is not None:
                 cached.unlink()
                 self.active.pop(cached.number, None)
+                self.cached_size -= 1
 
     def add(self, cached: CachedPartition) -> None:
         cached.session = self
         cached.number = cached.order = self.next_order
         self.next_order += 1
         self.partitions[cached.topic_partition] = cached
+        self.cached_size = len(self.partitions)
         if self.is_privileged:
             self.active[cached.number] = cached
 
@@ -257,8 +263,10 @@ class FetchSession:
 
     def active_in_order(self) -> tuple[CachedPartition, ...]:
         """``to_read`` of a follower's session."""
-        active = tuple(self.active.values())
-        return active if len(active) < 2 else tuple(sorted(active, key=_order))
+        active = self.active
+        if len(active) < 2:
+            return tuple(active.values())
+        return tuple(sorted(active.values(), key=_order))
 
     def dissolve(self) -> None:
         """The session is over: let go of the partitions."""

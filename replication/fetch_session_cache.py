@@ -28,7 +28,6 @@ class FetchSessionCache:
         self._slots = slots
         self._rng = rng
         self._sessions: dict[int, FetchSession] = {}
-        self._uses = 0
         self.evictions = 0
 
     def __len__(self) -> int:
@@ -74,9 +73,7 @@ class FetchSessionCache:
             if not session.partitions:
                 self.remove(session_id)
                 return None
-            session.cached_size = len(session.partitions)
         session.last_used_ms = now_ms
-        self._uses = session.last_use = self._uses + 1
         session.epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
         return session
 
@@ -100,8 +97,6 @@ class FetchSessionCache:
             if cached is not None:
                 cached.remember(response)
         self._sessions[session_id] = session
-        session.cached_size = len(session.partitions)
-        self._uses = session.last_use = self._uses + 1
         return session_id
 
     def _new_id(self) -> int:
@@ -134,5 +129,5 @@ class FetchSessionCache:
         return True
 
 
-def _last_use(session: FetchSession) -> int:
-    return session.last_use
+def _last_use(session: FetchSession) -> tuple[int, int]:
+    return session.last_used_ms, session.session_id

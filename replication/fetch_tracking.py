@@ -52,9 +52,9 @@ class PartitionFetchState:
     __slots__ = (
         "delayed_until_ms",
         "fetch_offset",
-        "lag",
         "last_fetched_epoch",
         "leader_epoch",
+        "leader_high_watermark",
         "partition",
         "sent_log_start_offset",
         "sent_offset",
@@ -72,11 +72,17 @@ class PartitionFetchState:
         self.stage = stage
         self.last_fetched_epoch = -1
         self.delayed_until_ms = 0
-        self.lag = 0
+        self.leader_high_watermark = 0
+        """As of the last answer with data or marks."""
         self.sent_offset = -1
         """``fetch_offset`` as the leader was last asked with it; -1 if never. An answer counts
         only while the two are equal."""
         self.sent_log_start_offset = -1
+
+    @property
+    def lag(self) -> int:
+        """Records below the leader's high watermark that are not copied yet."""
+        return max(0, self.leader_high_watermark - self.fetch_offset)
 
 
 class FetcherCallbacks:
@@ -138,9 +144,9 @@ class FetchTracking:
         self._states: dict[TopicPartition, PartitionFetchState] = {}
         self._busy: dict[TopicPartition, None] = {}
         """Partitions in another stage than FETCHING, or delayed; a subset of ``_states``."""
-        self._dirty: dict[TopicPartition, None] = {}
+        self._dirty: dict[TopicPartition, PartitionFetchState] = {}
         """Partitions the next fetch has to name; disjoint from ``_busy``."""
-        self._session: dict[TopicPartition, None] = {}
+        self._session: dict[TopicPartition, object] = {}
         """Partitions in the leader's session once the request under way arrived."""
         self._forgotten: dict[TopicPartition, None] = {}
         """Partitions of the session that it must not answer any more."""
@@ -212,7 +218,7 @@ class FetchTracking:
         """The follower's own retention raised its log start: the leader is to be told."""
         state = self._states.get(topic_partition)
         if state is not None and topic_partition not in self._busy:
-            self._dirty[topic_partition] = None
+            self._dirty[topic_partition] = state
 
     def _wake(self) -> None:
         if self.on_wake is not None:
@@ -223,7 +229,7 @@ class FetchTracking:
         if state.stage is FetchStage.FETCHING and not state.delayed_until_ms:
             self._busy.pop(name, None)
             self._forgotten.pop(name, None)
-            self._dirty[name] = None
+            self._dirty[name] = state
         else:
             self._busy[name] = None
             self._dirty.pop(name, None)
@@ -319,22 +325,22 @@ class FetchTracking:
     def _fetch_request(self) -> FetchRequest:
         session_epoch = self._session_epoch
         forgotten: tuple[TopicPartition, ...] = ()
-        names: Iterable[TopicPartition]
+        named = self._dirty
         if session_epoch > INITIAL_EPOCH:
-            names = self._dirty
             if self._forgotten:
                 forgotten = tuple(self._forgotten)
                 for name in forgotten:
                     del self._session[name]
         else:
-            names = tuple(name for name in self._states if name not in self._busy)
+            busy = self._busy
+            named = {name: state for name, state in self._states.items() if name not in busy}
             self._session.clear()
-        wanted = tuple([self._wanted(name) for name in names]) if names else ()
-        if self._uses_sessions:
-            session = self._session
-            for name in names:
-                session[name] = None
-        self._dirty.clear()
+        wanted: tuple[FetchPartition, ...] = ()
+        if named:
+            wanted = tuple(map(self._wanted, named, named.values()))
+            if self._uses_sessions:
+                self._session.update(named)
+            self._dirty.clear()
         if self._forgotten:
             self._forgotten.clear()
         return FetchRequest(
@@ -351,14 +357,16 @@ class FetchTracking:
             self._broker_epoch(),
         )
 
-    def _wanted(self, name: TopicPartition) -> FetchPartition:
-        state = self._states[name]
-        log_start_offset = log_of(state.partition).log_start_offset
-        state.sent_offset = state.fetch_offset
+    def _wanted(self, name: TopicPartition, state: PartitionFetchState) -> FetchPartition:
+        log = state.partition.log
+        if log is None:
+            log = log_of(state.partition)  # raises
+        log_start_offset = log.log_start_offset
+        fetch_offset = state.sent_offset = state.fetch_offset
         state.sent_log_start_offset = log_start_offset
         return FetchPartition(
             name,
-            state.fetch_offset,
+            fetch_offset,
             log_start_offset,
             self._partition_max_bytes,
             state.leader_epoch if self._sends_epochs else -1,

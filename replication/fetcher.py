@@ -29,7 +29,7 @@ from ..protocol.data import (
 )
 from ..protocol.errors import ErrorCode, FakeKafkaError, InvariantError, KafkaError, invariant
 from ..protocol.values import TopicPartition
-from .fetch_session import INITIAL_EPOCH, next_epoch
+from .fetch_session import EPOCH_MAX, INITIAL_EPOCH, next_epoch
 from .fetch_tracking import (
     FetcherCallbacks,
     FetcherRequest,
@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 _NONE = ErrorCode.NONE
+_FETCHING = FetchStage.FETCHING
 _SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
@@ -64,8 +65,7 @@ class ReplicaFetcher(FetchTracking):
         if not self.is_running:
             return
         if isinstance(request, FetchRequest):
-            assert isinstance(response, FetchResponse)
-            self._on_fetch_response(request, response)
+            self._on_fetch_response(request, response)  # type: ignore[arg-type]
         elif isinstance(request, OffsetForLeaderEpochRequest):
             assert isinstance(response, OffsetForLeaderEpochResponse)
             self._on_epoch_response(request, response)
@@ -95,15 +95,18 @@ class ReplicaFetcher(FetchTracking):
                 self._delayed_until_ms = self._host.now_ms() + self._backoff_ms
             return
         if self._uses_sessions:
-            self._continue_session(request, response)
-        states = self._states
+            if request.session_epoch > INITIAL_EPOCH and response.session_id:
+                epoch = self._session_epoch
+                self._session_epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
+            else:
+                self._begin_session(request, response)
         for answer in response.partitions:
             name = answer.topic_partition
-            state = states.get(name)
+            state = self._states.get(name)
             if (
                 state is None
                 or state.sent_offset != state.fetch_offset
-                or state.stage is not FetchStage.FETCHING
+                or state.stage is not _FETCHING
                 or state.delayed_until_ms
             ):
                 continue  # removed or restarted meanwhile
@@ -114,16 +117,14 @@ class ReplicaFetcher(FetchTracking):
             if not self.is_running:
                 return
 
-    def _continue_session(self, request: FetchRequest, response: FetchResponse) -> None:
+    def _begin_session(self, request: FetchRequest, response: FetchResponse) -> None:
         if response.session_id == 0:
             # Not admitted, or closed by the leader: full fetches until it admits one.
             self._reset_session()
             self._session_id = 0
-        elif request.session_epoch <= INITIAL_EPOCH:
+        else:
             self._session_id = response.session_id
             self._session_epoch = 1
-        else:
-            self._session_epoch = next_epoch(self._session_epoch)
 
     def _on_fetched(
         self, name: TopicPartition, state: PartitionFetchState, answer: FetchPartitionResponse
@@ -131,32 +132,30 @@ class ReplicaFetcher(FetchTracking):
         partition = state.partition
         log = partition.log
         batches = answer.records
+        callbacks = self._callbacks
         try:
             if log is None or state.fetch_offset != log.log_end_offset:
                 end = None if log is None else log.log_end_offset
                 raise InvariantError(f"fetched at {state.fetch_offset}, the log ends at {end}")
             advanced = partition.append_as_follower(
-                batches,
-                answer.high_watermark,
-                answer.log_start_offset,
-                self._callbacks.verify_checksums,
+                batches, answer.high_watermark, answer.log_start_offset, callbacks.verify_checksums
             )
         except (FakeKafkaError, OSError) as error:
             self._on_append_error(name, state, error)
             return
         if batches:
             state.fetch_offset = log.log_end_offset
-            epoch = batches[-1].partition_leader_epoch
-            if epoch >= 0:
-                state.last_fetched_epoch = epoch
-            self._dirty[name] = None
+            if self._truncates_on_fetch:  # else the leader is not told
+                epoch = batches[-1].partition_leader_epoch
+                if epoch >= 0:
+                    state.last_fetched_epoch = epoch
+            self._dirty[name] = state
         elif log.log_start_offset != state.sent_log_start_offset:
             state.fetch_offset = log.log_end_offset
-            self._dirty[name] = None
-        lag = answer.high_watermark - state.fetch_offset
-        state.lag = lag if lag > 0 else 0
+            self._dirty[name] = state
+        state.leader_high_watermark = answer.high_watermark
         if advanced:
-            self._callbacks.on_appended(name)
+            callbacks.on_appended(name)
 
     def _on_append_error(
         self, name: TopicPartition, state: PartitionFetchState, error: Exception

@@ -26,12 +26,17 @@ def java_string_hash(text: str) -> int:
     return value - (1 << 32) if value & 0x80000000 else value
 
 
+def bucket_of(hash_value: int, count: int) -> int:
+    """Kafka's ``Utils.abs(hash) % count``: Java's smallest integer has no positive twin."""
+    return 0 if hash_value == _INT_MIN else abs(hash_value) % count
+
+
 def fetcher_id_for(topic_partition: TopicPartition, fetchers: int) -> int:
     """The fetcher, of ``fetchers`` per leader, that copies a partition."""
     value = (31 * java_string_hash(topic_partition.topic) + topic_partition.partition) & 0xFFFFFFFF
     if value & 0x80000000:
         value -= 1 << 32
-    return 0 if value == _INT_MIN else abs(value) % fetchers
+    return bucket_of(value, fetchers)
 
 
 class InitialFetchState(NamedTuple):

@@ -47,6 +47,7 @@ class FollowerFetch(TimerEntry):
         super().__init__()
         self.serving = serving
         self.session = session
+        session.fetch = self
         self.api_version = api_version
         self.request = request
         self.respond = respond
@@ -92,16 +93,51 @@ class FollowerFetching(FetchReading):
         """Answer the next fetch of a session, now or later."""
         if session.parked is not None:
             self.finish_parked(session.parked)  # a client that does not wait for its answers
-        fetch = session.fetch
-        if fetch is None:
-            fetch = session.fetch = FollowerFetch(self, session, api_version, request, respond)
-        else:
-            fetch.request = request
-            fetch.respond = respond
-            fetch.unread = None
-        self._serve_follower(fetch, session, now_ms)
+        fetch = session.fetch or FollowerFetch(self, session, api_version, request, respond)
+        fetch.request = request
+        fetch.respond = respond
+        fetch.unread = None
+        wait_ms = request.max_wait_ms
+        if len(session.active) == 1 and wait_ms > 0 and request.min_bytes > 0:
+            (spec,) = session.active.values()
+            if self._finds_nothing(spec, now_ms):
+                session.parked = fetch
+                self._park(fetch, wait_ms, now_ms)
+                return
+        self._serve(fetch, session, now_ms)
 
-    def _serve_follower(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
+    def _finds_nothing(self, spec: CachedPartition, now_ms: int) -> bool:
+        """What ``_serve`` does for the fetch that comes most often, True if it is that one.
+
+        The follower is in step and stands at the log's end, and there is nothing to tell it: the
+        fetch acknowledges what the one before brought, and waits.
+        """
+        partition: Partition | None = spec.partition  # type: ignore[assignment]
+        replica = spec.replica
+        if partition is None or replica is None or (log := partition.log) is None:
+            return False
+        fetch_offset = spec.fetch_offset
+        if (
+            fetch_offset != log.log_end_offset
+            or log.high_watermark != spec.sent_high_watermark
+            or log.log_start_offset != spec.sent_log_start_offset
+            or ((epoch := spec.current_leader_epoch) != partition.leader_epoch and epoch != -1)
+            or ((epoch := spec.last_fetched_epoch) != log.latest_epoch and epoch != -1)
+        ):
+            return False
+        spec.is_in_step = True
+        if (
+            partition.update_follower(
+                replica, fetch_offset, spec.log_start_offset, now_ms, fetch_offset
+            )
+            or self.delete_purgatory.delayed_count
+        ):
+            self.complete_delayed(partition)
+        elif log.high_watermark == spec.sent_high_watermark and replica.broker_id in partition.isr:
+            spec.fall_idle()
+        return True
+
+    def _serve(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
         """Read what the session may have news of; answer, or wait if it is too little.
 
         The follower's progress is accounted after each read, so that the answer tells the high
@@ -115,56 +151,61 @@ class FollowerFetching(FetchReading):
         is_final = request.max_wait_ms <= 0
         responses: list[FetchPartitionResponse] = []
         named: list[CachedPartition] = []  # the session's entries of ``responses``
-        moved: list[Partition] | None = None
+        moved: list[Partition] = []
         for spec in session.active_in_order():
             partition: Partition | None = spec.partition  # type: ignore[assignment]
             replica = spec.replica
             if partition is None:
                 partition, replica = self._parties(spec, request.replica_id)
             log = None if partition is None else partition.log
+            may_idle = False
             if (
                 replica is not None
                 and log is not None
                 and partition is not None
                 and ((epoch := spec.current_leader_epoch) == partition.leader_epoch or epoch == -1)
                 and ((epoch := spec.last_fetched_epoch) == log.latest_epoch or epoch == -1)
-                and log.log_start_offset <= spec.fetch_offset <= log.log_end_offset
+                and log.log_start_offset <= (fetch_offset := spec.fetch_offset)
+                and fetch_offset <= (end_offset := log.log_end_offset)
                 and not log.storage.directory.is_offline
             ):
                 # The follower's history is a prefix of this log: nothing to refuse or to cut.
                 spec.is_in_step = True
-                response = _read_in_step(spec, log, limit - size, not size)
-                if response is not None:
-                    responses.append(response)
+                may_idle = (
+                    fetch_offset == end_offset
+                    and log.high_watermark == spec.sent_high_watermark
+                    and log.log_start_offset == spec.sent_log_start_offset
+                )
+                if not may_idle:
                     named.append(spec)
-                    for batch in response.records:
+                    responses.append(_read_in_step(spec, log, limit - size, not size))
+                    for batch in responses[-1].records:
                         size += len(batch.data)
             else:
-                spec.is_in_step = False
-                response, read_size = self._read_partition(
-                    fetch, spec, partition, replica, max(0, limit - size), not size
-                )
-                responses.append(response)
+                response, read_size = self._read_closely(fetch, spec, limit - size, not size)
                 named.append(spec)
+                responses.append(response)
                 size += read_size
                 if response.error is not _NONE or response.diverging_epoch is not None:
                     is_final = True
                     continue
-            if replica is not None and partition is not None:
-                if self._account(partition, replica, spec, now_ms):
-                    if moved is None:
-                        moved = []
+                may_idle = True
+            if replica is not None and partition is not None and log is not None:
+                if self._account(partition, replica, spec, log, now_ms):
                     moved.append(partition)
                 if spec.replica is not replica:
                     spec.link(partition, replica)
-                spec.fall_idle_if_known()
-        if moved is not None:
-            for partition in moved:
-                self.complete_delayed(partition)
+                if may_idle and log.high_watermark == spec.sent_high_watermark:
+                    spec.fall_idle_if_known()
+        for partition in moved:
+            self.complete_delayed(partition)
         if is_final or size >= request.min_bytes or size >= limit:
-            _answer(fetch, session, named, responses)
+            if responses:
+                responses = session.new_responses(named, responses)
+            fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
         else:
-            self._park(fetch, session, now_ms)
+            session.parked = fetch
+            self._park(fetch, request.max_wait_ms, now_ms)
 
     def finish_parked(self, fetch: FollowerFetch) -> None:
         """Read again and answer what is there: the waiting fetch completed or timed out."""
@@ -175,37 +216,46 @@ class FollowerFetching(FetchReading):
             limit = self._fetch_bytes_max
         size = 0
         responses: list[FetchPartitionResponse] = []
-        named: list[CachedPartition] = []
         for spec in session.active_in_order():
-            partition: Partition | None = spec.partition  # type: ignore[assignment]
-            log = None if partition is None else partition.log
+            partition = spec.partition
             if (
                 spec.is_in_step  # as it came, and linked since: only the marks can have moved
-                and log is not None
-                and log.log_start_offset <= spec.fetch_offset
+                and partition is not None
+                and (log := partition.log) is not None
+                and log.log_start_offset <= (fetch_offset := spec.fetch_offset)
                 and not log.storage.directory.is_offline
             ):
+                if (
+                    fetch_offset == log.log_end_offset
+                    and log.high_watermark == spec.sent_high_watermark
+                    and log.log_start_offset == spec.sent_log_start_offset
+                ):
+                    continue
                 response = _read_in_step(spec, log, limit - size, not size)
-                if response is not None:
-                    responses.append(response)
-                    named.append(spec)
-                    for batch in response.records:
-                        size += len(batch.data)
+                for batch in response.records:
+                    size += len(batch.data)
+                spec.sent_high_watermark = response.high_watermark
+                spec.sent_log_start_offset = response.log_start_offset
             else:
-                spec.is_in_step = False
-                partition, replica = self._parties(spec, fetch.request.replica_id)
-                response, read_size = self._read_partition(
-                    fetch, spec, partition, replica, max(0, limit - size), not size
-                )
-                responses.append(response)
-                named.append(spec)
+                response, read_size = self._read_closely(fetch, spec, limit - size, not size)
                 size += read_size
-        _answer(fetch, session, named, responses)
+                if not spec.must_respond(response):
+                    continue
+            responses.append(response)
+            spec.order = session.next_order
+            session.next_order += 1
+        fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
 
-    def _park(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
+    def _read_closely(
+        self, fetch: FollowerFetch, spec: CachedPartition, bytes_max: int, is_first: bool
+    ) -> tuple[FetchPartitionResponse, int]:
+        """Read with every check: the response and the bytes it brought."""
+        spec.is_in_step = False
+        partition, replica = self._parties(spec, fetch.request.replica_id)
+        return self._read_partition(fetch, spec, partition, replica, max(0, bytes_max), is_first)
+
+    def _park(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
         """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""
-        session.parked = fetch
-        wait_ms = fetch.request.max_wait_ms
         until_ms = fetch.until_ms = now_ms + wait_ms
         if fetch._bucket is not None:
             if fetch.expiration_ms <= until_ms:
@@ -229,78 +279,77 @@ class FollowerFetching(FetchReading):
         partition: Partition,
         replica: Replica,
         spec: FetchPartition | CachedPartition,
+        log: Log,
         now_ms: int,
     ) -> bool:
         """Note a follower's progress; True if operations that wait on the partition may go on."""
         previous_log_start = replica.log_start_offset
-        log = partition.log
-        assert log is not None
-        high_watermark_moved = partition.update_follower(
-            replica, spec.fetch_offset, spec.log_start_offset, now_ms, log.log_end_offset
-        )
-        return high_watermark_moved or (
-            self.delete_purgatory.delayed_count > 0
-            and replica.log_start_offset != previous_log_start
-        )
+        log_start_offset = spec.log_start_offset
+        if partition.update_follower(
+            replica, spec.fetch_offset, log_start_offset, now_ms, log.log_end_offset
+        ):
+            return True
+        return log_start_offset != previous_log_start and self.delete_purgatory.delayed_count > 0
 
     def complete_fetches(self, partition: Partition) -> None:
-        """Try the fetches that wait on a partition whose log grew."""
+        """Wake and try the fetches that wait on a partition whose log grew."""
         if self.growth_purgatory.delayed_count:
             self.growth_purgatory.check_and_complete(partition.topic_partition)
         entries, log = partition.fetch_entries, partition.log
         if not entries or log is None:
             return
+        end_offset = log.log_end_offset
+        last = None if log.storage.directory.is_offline else log.active.last_batch
         for entry in tuple(entries):
+            if entry.is_idle:
+                entry.wake()
             session = entry.session
-            parked = None if session is None else session.parked
-            if parked is None or session is None:
+            if session is None or (parked := session.parked) is None:
                 continue
-            if parked.request.min_bytes <= 1 and entry.fetch_offset < log.log_end_offset:
-                self.finish_parked(parked)  # one byte is enough, and there it is
-            else:
+            if parked.request.min_bytes > 1 or entry.fetch_offset >= end_offset:
                 parked.try_complete()
-
-
-def _answer(
-    fetch: FollowerFetch,
-    session: FetchSession,
-    named: list[CachedPartition],
-    responses: list[FetchPartitionResponse],
-) -> None:
-    """Answer with what is new to the follower; ``named`` are the entries of ``responses``."""
-    if responses:
-        responses = session.new_responses(named, responses)
-    fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
+            elif (  # one byte is enough, and there it is
+                entry.is_in_step
+                and len(session.active) == 1
+                and last is not None
+                and last.base_offset == entry.fetch_offset
+            ):
+                session.parked = None
+                response = _in_step(entry, log, (last,))
+                entry.sent_high_watermark = response.high_watermark
+                entry.sent_log_start_offset = response.log_start_offset
+                entry.order = session.next_order
+                session.next_order += 1
+                parked.respond(FetchResponse(_NONE, session.session_id, (response,)))
+            else:
+                self.finish_parked(parked)
 
 
 def _read_in_step(
     spec: CachedPartition, log: Log, bytes_max: int, is_first: bool
-) -> FetchPartitionResponse | None:
-    """Batches, or news about the marks; None without either."""
+) -> FetchPartitionResponse:
+    """What a follower in step lacks: batches, or at least the marks."""
     fetch_offset = spec.fetch_offset
     end_offset = log.log_end_offset
-    high_watermark = log.high_watermark
-    log_start_offset = log.log_start_offset
+    records: tuple[RecordBatch, ...] = ()
     if fetch_offset < end_offset:
         last = log.active.last_batch
         if is_first and last is not None and last.base_offset == fetch_offset:
-            # What a follower in step mostly lacks is the one batch that was just appended.
-            records: tuple[RecordBatch, ...] = (last,)
+            records = (last,)  # mostly it is the one that was just appended
         else:
             bytes_max = max(0, min(bytes_max, spec.max_bytes))
             records = log.read(fetch_offset, bytes_max, end_offset, is_first).batches
-    elif (
-        high_watermark == spec.sent_high_watermark
-        and log_start_offset == spec.sent_log_start_offset
-    ):
-        return None
-    else:
-        records = ()
+    return _in_step(spec, log, records)
+
+
+def _in_step(
+    spec: CachedPartition, log: Log, records: tuple[RecordBatch, ...]
+) -> FetchPartitionResponse:
     return FetchPartitionResponse(
         spec.topic_partition,
         _NONE,
-        high_watermark,
+        log.high_watermark,
         log.last_stable_offset,
-        log_start_offset,
+        log.log_start_offset,
         records,
     )

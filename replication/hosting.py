@@ -181,13 +181,17 @@ class PartitionHost:
 
     def complete_delayed(self, partition: Partition) -> None:
         """Try whatever waits on a partition whose high watermark moved."""
-        self.complete_delayed_of(partition.topic_partition)
+        partition.wake_fetchers()
+        self._complete_under(partition.topic_partition)
 
     def complete_delayed_of(self, topic_partition: TopicPartition) -> None:
         """Try whatever waits on a partition: its high watermark moved, or its role changed."""
         partition = self._partitions.get(topic_partition)
         if partition is not None:
             partition.wake_fetchers()
+        self._complete_under(topic_partition)
+
+    def _complete_under(self, topic_partition: TopicPartition) -> None:
         if self.produce_purgatory.delayed_count:
             self.produce_purgatory.check_and_complete(topic_partition)
         if self.fetch_purgatory.delayed_count:

@@ -6,6 +6,7 @@ replicas keep the same bytes, readers get them whole (data_plane 3.5, 6.2, 12.3;
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 from crc32c import crc32c
@@ -45,8 +46,12 @@ from .log_validator import (
     is_record_count_plausible,
     validate,
 )
-from .segment import Segment
+from .segment import RELATIVE_OFFSET_MAX, Segment
 
+_REPLICATED = struct.Struct(">12xi5xh12xqqhi")
+"""Of a batch header: leader epoch, attributes, maximum timestamp, producer id, producer epoch,
+base sequence."""
+_ZSTD = codecs.ZSTD
 _PLAIN_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL_BIT
 
 
@@ -129,8 +134,21 @@ class Log(LogReads):
         api_version: int | None,
     ) -> bool:
         """Whether one plain batch passes every check; whatever fails is left to the validator."""
-        base_offset, length, _, magic, crc, attributes, last_delta = fields[:7]
-        producer_id, _, base_sequence, count = fields[9:]
+        (
+            base_offset,
+            length,
+            _,
+            magic,
+            crc,
+            attributes,
+            last_delta,
+            _,
+            _,
+            producer_id,
+            _,
+            base_sequence,
+            count,
+        ) = fields
         size = length + LENGTH_OVERHEAD
         codec = attributes & CODEC_MASK
         if (
@@ -142,7 +160,7 @@ class Log(LogReads):
             or last_delta != count - 1
             or attributes & ~_PLAIN_ATTRIBUTES
             or (producer_id >= 0 and base_sequence < 0 and origin == ORIGIN_CLIENT)
-            or codec >= codecs.ZSTD
+            or codec >= _ZSTD
             or crc32c(memoryview(records)[CRC_START:]) != crc
         ):
             return False
@@ -168,16 +186,22 @@ class Log(LogReads):
                 ErrorCode.RECORD_LIST_TOO_LARGE,
                 f"{size} bytes exceed segment.bytes, which is {self.settings.segment_bytes}",
             )
+        attributes = fields[5]
+        is_transactional = attributes & TRANSACTIONAL_BIT != 0
         producer_id = fields[9]
-        if producer_id >= 0:
+        producers = self.producers
+        if producer_id >= 0 and (
+            producers is None
+            or attributes & CONTROL_BIT
+            or origin != ORIGIN_CLIENT
+            or not producers.is_next(producer_id, fields[10], fields[11], is_transactional)
+        ):
             known = self._check_producer(records, fields, origin)
             if known is not None:
                 return known
         offset = self.log_end_offset
         last_offset = offset + fields[6]
         max_timestamp = fields[8]
-        if self._needs_roll(size, max_timestamp, last_offset, now_ms):
-            self.roll(now_ms)
         if self.latest_epoch != leader_epoch and leader_epoch >= 0:
             self.assign_epoch_start_offset(leader_epoch, offset)
         batch = RecordBatch(
@@ -185,31 +209,46 @@ class Log(LogReads):
             offset,
             last_offset,
         )
-        segment = self.active
-        self._store(segment, batch, max_timestamp, now_ms)
+        segment = self._store(batch, max_timestamp, now_ms)
         if producer_id >= 0:
-            if fields[5] & CONTROL_BIT:
+            if attributes & CONTROL_BIT:
                 self._note_producer(batch, segment)
             else:
-                self._producer_state().append_data_batch(
+                if producers is None:
+                    producers = self._producer_state()
+                producers.append_data_batch(
                     producer_id,
                     fields[10],
                     fields[11],
                     offset,
                     last_offset,
                     max_timestamp,
-                    bool(fields[5] & TRANSACTIONAL_BIT),
+                    is_transactional,
                 )
         if self.settings.flush_messages != LONG_MAX:
             self._flush_if_due()
         return AppendInfo(offset, last_offset, max_timestamp, log_append_time_ms, (batch,))
 
-    def _store(self, segment: Segment, batch: RecordBatch, max_timestamp: int, now_ms: int) -> None:
+    def _store(self, batch: RecordBatch, max_timestamp: int, now_ms: int) -> Segment:
+        """Put a batch behind the last, in a new segment if one is due; gives its segment."""
+        segment = self.active
+        settings = self.settings
+        size = len(batch.data)
+        last_offset = batch.last_offset
+        if (
+            segment.size + size > settings.segment_bytes
+            or (first_timestamp := segment.first_timestamp) < 0
+            or max_timestamp - first_timestamp > settings.segment_ms_least
+            or segment.index_entries >= settings.index_entries_max
+            or last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+        ) and self._needs_roll(size, max_timestamp, last_offset, now_ms):
+            segment = self.roll(now_ms)
+        indexed = segment.append(batch, max_timestamp, now_ms, settings.index_interval_bytes)
+        self.log_end_offset = last_offset + 1
         storage = self.storage
-        indexed = segment.append(batch, max_timestamp, now_ms, self.settings.index_interval_bytes)
-        self.log_end_offset = batch.last_offset + 1
         if storage.is_real:
             storage.on_append(segment, batch, indexed)
+        return segment
 
     def _flush_if_due(self) -> None:
         if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
@@ -275,14 +314,6 @@ class Log(LogReads):
         if not batches:
             return NOTHING_APPENDED
         expected = self.log_end_offset
-        if len(batches) == 1 and batches[0].base_offset == expected and not verify:
-            batch = batches[0]
-            if batch.last_offset < expected:
-                raise OffsetsOutOfOrder(self.topic_partition, batches)
-            largest = self._append_replicated(batch, now_ms)
-            if self.settings.flush_messages != LONG_MAX:
-                self._flush_if_due()
-            return AppendInfo(expected, batch.last_offset, largest, -1, tuple(batches))
         if batches[0].base_offset < expected:
             raise UnexpectedAppendOffset(self.topic_partition, batches[0], expected)
         for batch in batches:
@@ -303,24 +334,35 @@ class Log(LogReads):
             batches[0].base_offset, batches[-1].last_offset, largest, -1, tuple(batches)
         )
 
+    def append_next(self, batch: RecordBatch, now_ms: int) -> bool:
+        """``append_as_follower`` of the one batch that begins at the log's end.
+
+        False, and nothing done, if it is another one.
+        """
+        offset = self.log_end_offset
+        if (
+            batch.base_offset != offset
+            or batch.last_offset < offset
+            or self.storage.directory.is_offline
+        ):
+            return False
+        self._append_replicated(batch, now_ms)
+        if self.settings.flush_messages != LONG_MAX:
+            self._flush_if_due()
+        return True
+
     def _append_replicated(self, batch: RecordBatch, now_ms: int) -> int:
         """Append a batch as it is; gives its largest timestamp."""
-        data = batch.data
-        fields = HEADER.unpack_from(data)
-        epoch: int = fields[2]
-        max_timestamp: int = fields[8]
-        producer_id: int = fields[9]
-        if epoch >= 0 and epoch != self.latest_epoch:
+        epoch, attributes, max_timestamp, producer_id, producer_epoch, base_sequence = (
+            _REPLICATED.unpack_from(batch.data)
+        )
+        epochs = self._epochs
+        if epoch >= 0 and (epochs is None or not epochs.epochs or epochs.epochs[-1] != epoch):
             self.assign_epoch_start_offset(epoch, batch.base_offset)
         if now_ms < 0:
             now_ms = max_timestamp
-        last_offset = batch.last_offset
-        if self._needs_roll(len(data), max_timestamp, last_offset, now_ms):
-            self.roll(now_ms)
-        segment = self.active
-        self._store(segment, batch, max_timestamp, now_ms)
+        segment = self._store(batch, max_timestamp, now_ms)
         if producer_id >= 0:
-            attributes = fields[5]
             if attributes & CONTROL_BIT:
                 self._note_producer(batch, segment)
             else:
@@ -329,11 +371,11 @@ class Log(LogReads):
                     producers = self._producer_state()
                 producers.append_data_batch(
                     producer_id,
-                    fields[10],
-                    fields[11],
+                    producer_epoch,
+                    base_sequence,
                     batch.base_offset,
-                    last_offset,
+                    batch.last_offset,
                     max_timestamp,
                     attributes & TRANSACTIONAL_BIT != 0,
                 )
-        return max_timestamp
+        return max_timestamp  # type: ignore[no-any-return]

@@ -173,11 +173,12 @@ class LogState:
         """Set the high watermark, clamped to what the log holds; gives the value set."""
         if offset > self.log_end_offset:
             offset = self.log_end_offset
-        if offset < self.log_start_offset:
+        elif offset < self.log_start_offset:
             offset = self.log_start_offset
         self.high_watermark = offset
-        if self.producers is not None:
-            self.producers.on_high_watermark(offset)
+        producers = self.producers
+        if producers is not None and producers.unreplicated:
+            producers.on_high_watermark(offset)
         return offset
 
     @property

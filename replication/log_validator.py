@@ -155,6 +155,9 @@ def is_record_count_plausible(records: Readable, count: int, codec: int) -> bool
     A compressed body is decompressed, which proves it intact. A record takes at least seven
     bytes; a single one must fill the body exactly.
     """
+    if not codec and count == 1 and len(records) > HEADER_SIZE and records[HEADER_SIZE] < 0x80:
+        size = records[HEADER_SIZE]  # one byte says it all: zigzag, never negative
+        return not size & 1 and HEADER_SIZE + 1 + (size >> 1) == len(records)
     if codec:
         body: Readable = codecs.decompress(codec, memoryview(records)[HEADER_SIZE:])
         position = 0

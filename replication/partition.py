@@ -175,6 +175,15 @@ class Partition(PartitionState):
         high_watermark = log.high_watermark
         if new <= high_watermark:
             return False
+        maximal_isr = self.maximal_isr
+        for replica in self.remote_replicas:
+            end_offset = replica.log_end_offset
+            if end_offset < new and (
+                replica.broker_id in maximal_isr or self._may_join_soon(replica, now_ms)
+            ):
+                if end_offset <= high_watermark:
+                    return False
+                new = end_offset
         in_sync = len(self.isr)
         if (
             in_sync < self.settings.min_insync_replicas
@@ -182,14 +191,6 @@ class Partition(PartitionState):
             and in_sync < len(self.replicas)
         ):
             return False
-        for replica in self.remote_replicas:
-            end_offset = replica.log_end_offset
-            if end_offset < new and (
-                replica.broker_id in self.maximal_isr or self._may_join_soon(replica, now_ms)
-            ):
-                if end_offset <= high_watermark:
-                    return False
-                new = end_offset
         log.update_high_watermark(new)
         return True
 
@@ -381,16 +382,18 @@ class Partition(PartitionState):
             )
         if batches:
             first = batches[0]
-            start = log.log_start_offset
-            if first.base_offset < start and log.log_end_offset == start <= first.last_offset:
-                # An empty log whose start lies inside the batch begins with the whole batch.
-                log.truncate_fully_and_start_at(first.base_offset)
-            log.append_as_follower(batches, self.context.host.now_ms(), verify)
+            now_ms = self.context.host.now_ms()
+            if verify or len(batches) != 1 or not log.append_next(first, now_ms):
+                start = log.log_start_offset
+                if first.base_offset < start and log.log_end_offset == start <= first.last_offset:
+                    # An empty log whose start lies inside the batch begins with the whole batch.
+                    log.truncate_fully_and_start_at(first.base_offset)
+                log.append_as_follower(batches, now_ms, verify)
         previous = log.high_watermark
         if leader_log_start > log.log_start_offset:
             log.update_high_watermark(leader_high_watermark)
             log.maybe_increment_log_start_offset(leader_log_start, "leader")
             return log.high_watermark > previous
-        return leader_high_watermark != previous and (
-            log.update_high_watermark(leader_high_watermark) > previous
-        )
+        if leader_high_watermark == previous:
+            return False
+        return log.update_high_watermark(leader_high_watermark) > previous

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 from ..protocol.data import (
@@ -20,7 +21,6 @@ from .hosting import PartitionHost
 from .log_validator import ORIGIN_CLIENT
 from .metadata_cache import INTERNAL_TOPICS
 from .partition import Partition
-from .purgatory import DelayedOperation
 
 ADMIN_CLIENT_ID = "__admin_client"
 
@@ -40,8 +40,13 @@ _ERRORS_WITHOUT_LOG_START = frozenset(
 """Failures whose response carries -1 instead of the log start; tells nothing of the log."""
 
 _BATCH_OVERHEAD = 61
+_SIZE = struct.Struct(">i")
 _MAGIC_AT = 16
 _ZSTD = 4
+
+_Appended = tuple[Partition, bool, int, int]
+"""The partition, whether its high watermark moved, the index of its response, and the offset
+that acknowledges the append."""
 
 
 class ProduceHandling(PartitionHost):
@@ -64,7 +69,7 @@ class ProduceHandling(PartitionHost):
         """
         acks = request.acks
         partitions = request.partitions
-        if acks not in (ACKS_ALL, 0, 1):
+        if acks != ACKS_ALL and acks not in (0, 1):
             respond(
                 ProduceResponse(
                     tuple(
@@ -79,40 +84,44 @@ class ProduceHandling(PartitionHost):
         now_ms = self.host.now_ms()
         api_version = context.api_version
         responses: list[ProducePartitionResponse] = []
-        pending: list[tuple[int, int]] = []
-        appended: list[tuple[Partition, bool]] = []
+        appended: list[_Appended] = []
         for entry in partitions:
             error = self._refusal(entry, context, origin)
             if error is not _NONE:
                 responses.append(self.failed_produce(entry.topic_partition, error))
                 continue
             responses.append(
-                self._append_one(
-                    entry, acks, now_ms, origin, api_version, len(responses), pending, appended
-                )
+                self._append_one(entry, acks, now_ms, origin, api_version, len(responses), appended)
             )
         # Poked after all appends: completions must not run in the middle of a request.
-        for partition, high_watermark_moved in appended:
+        if len(appended) > 1:
+            for partition, _, _, _ in appended:
+                partition.wake_fetchers()
+        for partition, high_watermark_moved, _, _ in appended:
             if high_watermark_moved:
                 self.complete_delayed(partition)
             self.complete_fetches(partition)
         if 0 <= api_version <= 3:
             responses = [_for_old_client(response) for response in responses]
-        if acks != ACKS_ALL or not pending:
+        if acks != ACKS_ALL or not appended:
             respond(ProduceResponse(tuple(responses)))
             return
-        timeout_ms = request.timeout_ms
-        keys = [entry.topic_partition for entry in partitions]
-        operation: DelayedOperation
         if len(partitions) == 1:
-            required_offset = pending[0][1]
-            partition = appended[0][0]
-            operation = DelayedProduceToOne(
-                self, timeout_ms, responses[0], partition, required_offset, respond
+            partition, _, _, required_offset = appended[0]
+            self.produce_purgatory.try_complete_else_watch(
+                DelayedProduceToOne(
+                    self, request.timeout_ms, responses[0], partition, required_offset, respond
+                ),
+                (partition.topic_partition,),
+                now_ms,
             )
-        else:
-            operation = DelayedProduce(self, timeout_ms, responses, pending, respond)
-        self.produce_purgatory.try_complete_else_watch(operation, keys, now_ms)
+            return
+        pending = [(index, required_offset) for _, _, index, required_offset in appended]
+        self.produce_purgatory.try_complete_else_watch(
+            DelayedProduce(self, request.timeout_ms, responses, pending, respond),
+            [entry.topic_partition for entry in partitions],
+            now_ms,
+        )
 
     def _refusal(self, entry: ProducePartition, context: RequestContext, origin: str) -> ErrorCode:
         """Checks before the partition is looked at (data_plane 5.1, rows 4 to 8)."""
@@ -126,7 +135,15 @@ class ProduceHandling(PartitionHost):
         if records is None:
             return ErrorCode.INVALID_RECORD
         if api_version >= 3 or api_version < 0:
-            if len(records) < _BATCH_OVERHEAD or records[16] != 2 or not _is_alone(records):
+            size = len(records)
+            if (
+                size < _BATCH_OVERHEAD
+                or records[16] != 2
+                or (
+                    (_SIZE.unpack_from(records, 8)[0] != size - LENGTH_OVERHEAD)
+                    and not _is_alone(records)
+                )
+            ):
                 return ErrorCode.INVALID_RECORD
             if 0 <= api_version < 7 and records[22] & 7 == _ZSTD:
                 return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -142,10 +159,9 @@ class ProduceHandling(PartitionHost):
         origin: str,
         api_version: int,
         index: int,
-        pending: list[tuple[int, int]],
-        appended: list[tuple[Partition, bool]],
+        appended: list[_Appended],
     ) -> ProducePartitionResponse:
-        """Append one partition's batches; notes what waits and what is to be poked."""
+        """Append one partition's batches; notes what is to be poked and waited for."""
         topic_partition = entry.topic_partition
         partition = self._partitions.get(topic_partition)
         if partition is None:
@@ -168,10 +184,8 @@ class ProduceHandling(PartitionHost):
         except OSError as error:
             self.on_storage_failure(topic_partition, error)
             return self.failed_produce(topic_partition, ErrorCode.KAFKA_STORAGE_ERROR)
-        partition.wake_fetchers()
-        appended.append((partition, partition.maybe_increment_high_watermark(now_ms)))
-        if acks == ACKS_ALL:
-            pending.append((index, info.last_offset + 1))
+        moved = partition.maybe_increment_high_watermark(now_ms)
+        appended.append((partition, moved, index, info.last_offset + 1))
         return ProducePartitionResponse(
             topic_partition,
             _NONE,
@@ -222,6 +236,10 @@ class ProduceHandling(PartitionHost):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if log.high_watermark < required_offset:
             return None
+        return self.outcome(partition)
+
+    def outcome(self, partition: Partition) -> ErrorCode:
+        """The outcome of an append with acks=all below the high watermark."""
         if len(partition.maximal_isr) < partition.settings.min_insync_replicas:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return _NONE

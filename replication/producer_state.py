@@ -18,6 +18,7 @@ from ..protocol.record_batch import SEQUENCE_MAX, ControlMarker, add_sequence
 BATCHES_KEPT = 5
 NO_EPOCH = -1
 _SNAPSHOT_VERSION = 1
+_new_tuple = tuple.__new__
 _SNAPSHOT_HEADER = struct.Struct(">hI")
 _SNAPSHOT_COUNT = struct.Struct(">i")
 _SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
@@ -111,6 +112,19 @@ class ProducerStateManager:
 
     # -- checks of a leader -----------------------------------------------------------------
 
+    def is_next(
+        self, producer_id: int, epoch: int, first_sequence: int, is_transactional: bool
+    ) -> bool:
+        """Whether a client's batch plainly follows the producer's last; False: look closer."""
+        entry = self.entries.get(producer_id)
+        return (
+            entry is not None
+            and entry.epoch == epoch
+            and len(entry.batches) > 0
+            and entry.batches[-1].last_sequence + 1 == first_sequence
+            and (is_transactional or entry.transaction_first_offset < 0)
+        )
+
     def check_data_batch(
         self,
         producer_id: int,
@@ -185,11 +199,14 @@ class ProducerStateManager:
         elif epoch != entry.epoch:
             entry.take_epoch(epoch)
         last_sequence = base_sequence
-        if base_sequence >= 0 and last_offset != first_offset:
+        if last_offset != first_offset and base_sequence >= 0:
             last_sequence = add_sequence(base_sequence, last_offset - first_offset)
         batches = entry.batches
         batches.append(
-            BatchMetadata(base_sequence, last_sequence, first_offset, last_offset, timestamp)
+            _new_tuple(  # without the call of ``BatchMetadata``: made for every batch
+                BatchMetadata,
+                (base_sequence, last_sequence, first_offset, last_offset, timestamp),
+            )
         )
         if len(batches) > BATCHES_KEPT:
             del batches[0]

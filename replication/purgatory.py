@@ -48,8 +48,7 @@ class DelayedOperation(TimerEntry):
         if self.is_completed:
             return False
         self.is_completed = True
-        if self._purgatory is not None:
-            self._leave()
+        self._leave()
         self.on_complete()
         return True
 
@@ -65,6 +64,7 @@ class DelayedOperation(TimerEntry):
             purgatory.delayed_count -= 1
             keys = self._keys
             if len(keys) != 1 or keys[0] is not purgatory._poked_key:
+                purgatory._lingering += 1
                 stale_keys = purgatory._stale_keys
                 for key in keys:
                     stale_keys[key] = None
@@ -79,11 +79,11 @@ class Purgatory:
     """The operations that wait, by key.
 
     A completed operation stays in the lists of its other keys until somebody touches them or
-    until more than ``purge_interval`` operations have completed since the last purge.
+    until more than ``purge_interval`` such operations have completed since the last purge.
     """
 
     __slots__ = (
-        "_estimated_total",
+        "_lingering",
         "_poked_key",
         "_stale_keys",
         "_watchers",
@@ -99,7 +99,8 @@ class Purgatory:
         self.purge_interval = purge_interval
         self.delayed_count = 0
         """Operations watched and not completed (Kafka: ``numDelayed``)."""
-        self._estimated_total = 0
+        self._lingering = 0
+        """Operations that completed since the last purge and may still be listed somewhere."""
         self._watchers: dict[Hashable, list[DelayedOperation]] = {}
         self._stale_keys: dict[Hashable, None] = {}
         """Keys under which completed operations may still be listed."""
@@ -136,9 +137,8 @@ class Purgatory:
                 watched.append(operation)
         operation._keys = keys
         operation._purgatory = self
-        delayed_count = self.delayed_count = self.delayed_count + 1
-        total = self._estimated_total = self._estimated_total + 1
-        if total - delayed_count > self.purge_interval:
+        self.delayed_count += 1
+        if self._lingering > self.purge_interval:
             self.purge()
         self.timer.add_at(operation, operation.delay_ms, now_ms)
 
@@ -192,6 +192,6 @@ class Purgatory:
 
     def purge(self) -> None:
         """Drop completed operations from the lists in which they linger."""
-        self._estimated_total = self.delayed_count
+        self._lingering = 0
         for key in tuple(self._stale_keys):
             self._drop_completed(key)

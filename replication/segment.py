@@ -38,10 +38,10 @@ class Segment:
     """Batches from ``base_offset`` on, up to the base of the next segment."""
 
     __slots__ = (
+        "_indexed_bytes",
         "_noted_timestamp",
         "_time_batches",
         "_time_index",
-        "_unindexed_bytes",
         "aborted",
         "base_offset",
         "created_ms",
@@ -73,7 +73,8 @@ class Segment:
         """Position of the first batch that holds ``max_timestamp``."""
         self.index_entries = 0
         """Entries an offset index would hold by now."""
-        self._unindexed_bytes = 0
+        self._indexed_bytes = 0
+        """``size`` at the last index entry."""
         self.time_index_grew = False
         """Whether the last index entry came with a new largest timestamp."""
         self._noted_timestamp = NO_TIMESTAMP
@@ -88,7 +89,7 @@ class Segment:
         """Add a batch behind the last; True if an index entry is due before it."""
         stored = self.stored
         data = batch.data
-        size = len(data)
+        size = self.size
         indexed = False
         self.last_batch = batch
         if not stored:
@@ -101,13 +102,12 @@ class Segment:
                 self.max_timestamp = max_timestamp
                 self.max_timestamp_batch = len(stored)
             stored.append(data)  # type: ignore[union-attr]
-            if self._unindexed_bytes > index_interval_bytes:
-                self._unindexed_bytes = 0
+            if size - self._indexed_bytes > index_interval_bytes:
+                self._indexed_bytes = size
                 self.index_entries += 1
                 self._note_time()
                 indexed = True
-        self._unindexed_bytes += size
-        self.size += size
+        self.size = size + len(data)
         self.last_modified_ms = now_ms
         return indexed
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
-
 _WIDE_MS = 20
 _RECENT_MAX = 64
 

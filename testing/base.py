@@ -16,11 +16,13 @@ from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..replication.disk import Disk, MemoryDisk
+from ..zkfake.storage import ZooKeeperStorage
 from .admin import AdminOperations
 from .defaults import cluster_config
 from .faults import Injection, error_code, request_type
 from .handles import BrokerHandle, ControllerHandle, NetworkHandle, ZooKeeperHandle
 from .inspection import Inspection
+from .restart import is_restored, topics_are_back
 from .zookeeper_process import ZooKeeperProcess
 
 if TYPE_CHECKING:
@@ -80,6 +82,9 @@ class ClusterBase(AdminOperations, Inspection):
     def _make_disk(self, broker_id: int) -> Disk:
         return MemoryDisk()
 
+    def _make_zookeeper_storage(self, server_id: int) -> ZooKeeperStorage:
+        return ZooKeeperStorage()
+
     # -- assembling ----------------------------------------------------------------------------
 
     def _assemble(self) -> None:
@@ -89,7 +94,8 @@ class ClusterBase(AdminOperations, Inspection):
         names = {server_id: zookeeper_name(server_id) for server_id in ids}
         for server_id in ids:
             peers = names if self._zookeeper_count > 1 else {}
-            self.zookeepers[server_id] = ZooKeeperProcess(runtime, server_id, peers)
+            storage = self._make_zookeeper_storage(server_id)
+            self.zookeepers[server_id] = ZooKeeperProcess(runtime, server_id, peers, storage)
         cluster_id = base64.urlsafe_b64encode(runtime.rng.randbytes(16)).decode().rstrip("=")
         for broker_id, rack in zip(self.broker_ids, self._racks, strict=True):
             spec = BrokerSpec(
@@ -119,7 +125,7 @@ class ClusterBase(AdminOperations, Inspection):
         for running in self._starts:
             if running.done:
                 running.result()
-        return self._is_settled()
+        return self._is_settled() and (not is_restored(self) or topics_are_back(self))
 
     def _is_settled(self) -> bool:
         """Every living broker serves and knows the controller and all living brokers."""
@@ -139,8 +145,10 @@ class ClusterBase(AdminOperations, Inspection):
         )
 
     def _create_initial_topics(self) -> None:
+        there = self.topics()
         for name, shape in self._topics.items():
-            self._create_shaped(name, shape)
+            if name not in there:  # a data directory has it
+                self._create_shaped(name, shape)
 
     def _create_shaped(self, name: str, shape: Any) -> None:
         """Create a topic from a partition count or from arguments of ``create_topic``."""

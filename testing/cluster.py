@@ -16,6 +16,7 @@ from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import FakeKafkaError, UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from ..replication.disk import Disk, MemoryDisk
+from ..zkfake.storage import ZooKeeperStorage
 from .base import ClusterBase
 from .tcp import TcpGateway, TcpListener
 from .zookeeper_tcp import ZooKeeperTcp
@@ -37,7 +38,8 @@ class Cluster(ClusterBase):
     ``config`` takes Kafka's own names, over test-friendly defaults (``testing.defaults``);
     ``topics`` maps names to partition counts or to keyword arguments of ``create_topic``;
     ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers;
-    ``data_dir`` keeps the logs on the real disk;
+    ``data_dir`` keeps logs and ZooKeeper's state on the real disk: a cluster started there again
+    has its topics; ``topics`` that are there already stay as they are;
     ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to.
 
     Raises ``UsageError`` for arguments that make no sense and ``OSError`` for a port in use.
@@ -133,6 +135,7 @@ class Cluster(ClusterBase):
             process.spec.disk.close()
         for zookeeper in self.zookeepers.values():
             zookeeper.node = None
+            zookeeper.storage.close()
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None
@@ -214,6 +217,13 @@ class Cluster(ClusterBase):
         from ..replication.disk_file import FileDisk
 
         return FileDisk(self._data_dir / f"broker-{broker_id}")
+
+    def _make_zookeeper_storage(self, server_id: int) -> ZooKeeperStorage:
+        if self._data_dir is None:
+            return ZooKeeperStorage()
+        from .zookeeper_journal import open_storage
+
+        return open_storage(self._data_dir / f"zookeeper-{server_id}", server_id)
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
         done: concurrent.futures.Future[T] = concurrent.futures.Future()

@@ -89,7 +89,9 @@ class Inspection(ClusterParts):
         )
 
     def _replica_view(self, key: TopicPartition, broker_id: int, state: str) -> ReplicaView:
-        process = self.processes[broker_id]
+        process = self.processes.get(broker_id)
+        if process is None:  # of a former cluster, which had more brokers
+            return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, ())
         broker = process.broker
 
         def look() -> ReplicaView:

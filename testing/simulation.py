@@ -155,17 +155,10 @@ class Simulation(ClusterBase):
         if condition():
             return
         limit_us = self.runtime.now_us() + int(timeout_ms * 1000)
-        held = False
-
-        def check() -> bool:
-            nonlocal held
-            held = bool(condition())
-            return held
-
-        while not held:
-            self.runtime.run(limit_us, until=check)
+        while True:
+            self.runtime.run(limit_us, until=condition)
             self._raise_failure()
-            if held:
+            if self.runtime.condition_held:
                 return
             if self.runtime.now_us() >= limit_us or self.runtime.next_time_us() is None:
                 name = getattr(condition, "__qualname__", repr(condition))

@@ -15,11 +15,19 @@ if TYPE_CHECKING:
 class ZooKeeperProcess:
     """One server's life; the storage survives it."""
 
-    def __init__(self, runtime: Runtime, server_id: int, peers: dict[int, str]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        server_id: int,
+        peers: dict[int, str],
+        storage: ZooKeeperStorage | None = None,
+    ) -> None:
         self.runtime = runtime
         self.server_id = server_id
         self.name = zookeeper_name(server_id)
-        self.storage = ZooKeeperStorage()
+        self.storage = ZooKeeperStorage() if storage is None else storage
+        self.is_restored = self.storage.last_logged_zxid > 0
+        """Whether the storage comes from a former process."""
         self._peers = peers
         self.node: ZooKeeperActor | None = None
         self.process = runtime.process(self.name)

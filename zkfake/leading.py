@@ -215,6 +215,10 @@ class Leading:
                 follower.link.send(UpToDate)
         self._quorum_seen_ms = server.host.now_ms()
         self._ping()
+        # Their clients ended with a former process and cannot come back.
+        for session_id in server.storage.former_sessions:
+            if session_id in server.storage.tree.sessions:
+                self._expire(session_id)
 
     # --- heartbeats
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .connections import ClientConnection
 from .messages import CloseSession, CreateSession, SessionRequest, SyncRequest
+from .quorum_messages import Txn
 from .sessions import SessionTracker
 
 if TYPE_CHECKING:
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class Standalone:
-    """Numbers and applies writes itself; nothing is kept in the storage's log."""
+    """Numbers and applies writes itself; nothing is kept in the storage's log.
+
+    What is written to the storage's journal, if it has one, is written first.
+    """
 
     is_serving = True
 
@@ -22,10 +26,15 @@ class Standalone:
         self._tracker = SessionTracker(server.host, server.config.tick_time_ms, self._expire)
 
     def start(self) -> None:
-        self._server.storage.settle()
-        # After a restart every session gets its full time again.
-        for session_id, timeout_ms in sorted(self._server.storage.tree.sessions.items()):
-            self._tracker.add(session_id, timeout_ms)
+        storage = self._server.storage
+        storage.settle()
+        # After a restart every session gets its full time again, but for those whose clients
+        # have ended with a former process.
+        for session_id, timeout_ms in sorted(storage.tree.sessions.items()):
+            if session_id in storage.former_sessions:
+                self._expire(session_id)
+            else:
+                self._tracker.add(session_id, timeout_ms)
 
     def stop(self) -> None:
         self._tracker.stop()
@@ -38,13 +47,17 @@ class Standalone:
         request: SessionRequest,
     ) -> None:
         server = self._server
-        tree = server.storage.tree
+        storage = server.storage
+        tree = storage.tree
         if isinstance(request, SyncRequest):
             if connection is not None:
                 server.answer_sync(connection, xid)
             return
         zxid = tree.last_zxid + 1
-        response = tree.apply(zxid, server.host.now_ms(), session_id, request)
+        now_ms = server.host.now_ms()
+        if storage.journal is not None:
+            storage.write_down(Txn(zxid, now_ms, session_id, request))
+        response = tree.apply(zxid, now_ms, session_id, request)
         if type(request) is CreateSession:
             self._tracker.add(session_id, request.session_timeout_ms)
         elif type(request) is CloseSession:

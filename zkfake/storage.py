@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 from ..protocol.errors import invariant
-from .messages import ZkResponse
+from .journal import Entry, Epochs, Journal, Saved, Truncation
+from .messages import CreateSession, ZkResponse
 from .quorum_messages import Txn
 from .tree import ZnodeTree
 from .znode import TreeSnapshot
@@ -18,21 +22,48 @@ class ZooKeeperStorage:
     Instead of replaying a log on every start, the tree itself is kept as of the last applied
     transaction, which is always a committed one. ``log`` ends with what is logged but not known
     to be committed; only that part can be truncated.
+
+    With a ``journal`` everything is written down before it is done, and ``restored`` makes an
+    equal storage in another process.
     """
 
-    __slots__ = ("_applied_count", "_base_zxid", "accepted_epoch", "current_epoch", "log",
-                 "next_session_id", "tree")  # fmt: skip
+    __slots__ = ("_accepted_epoch", "_applied_count", "_base_zxid", "_current_epoch",
+                 "former_sessions", "journal", "log", "next_session_id", "tree")  # fmt: skip
 
     def __init__(self) -> None:
         self.tree = ZnodeTree()
         self.log: list[Txn] = []
-        self.accepted_epoch = 0
-        """Highest epoch this server has promised to take part in; >= ``current_epoch``."""
-        self.current_epoch = 0
-        """Epoch of the leader whose history this server holds."""
+        self._accepted_epoch = 0
+        self._current_epoch = 0
         self.next_session_id = 0
+        self.journal: Journal | None = None
+        self.former_sessions: dict[int, None] = {}
+        """Sessions of a former process, which no client comes back for: whoever decides about
+        sessions ends them as soon as it serves."""
         self._applied_count = 0  # log[:_applied_count] is in the tree
         self._base_zxid = 0  # the transaction before log[0]
+
+    @property
+    def accepted_epoch(self) -> int:
+        """Highest epoch this server has promised to take part in; >= ``current_epoch``."""
+        return self._accepted_epoch
+
+    @accepted_epoch.setter
+    def accepted_epoch(self, epoch: int) -> None:
+        if self.journal is not None:
+            self.journal.append(Epochs(epoch, self._current_epoch))
+        self._accepted_epoch = epoch
+
+    @property
+    def current_epoch(self) -> int:
+        """Epoch of the leader whose history this server holds."""
+        return self._current_epoch
+
+    @current_epoch.setter
+    def current_epoch(self, epoch: int) -> None:
+        if self.journal is not None:
+            self.journal.append(Epochs(self._accepted_epoch, epoch))
+        self._current_epoch = epoch
 
     @property
     def last_logged_zxid(self) -> int:
@@ -47,6 +78,8 @@ class ZooKeeperStorage:
     def append(self, txn: Txn) -> None:
         """Log a transaction; zxids only grow."""
         invariant(txn.zxid > self.last_logged_zxid, "a logged zxid did not grow")
+        if self.journal is not None:
+            self.write_down(txn)
         if not self.log:
             self._base_zxid = self.tree.last_zxid
         self.log.append(txn)
@@ -95,6 +128,8 @@ class ZooKeeperStorage:
         position = self.position_of(zxid)
         if position is None or position < self._applied_count:
             return False
+        if self.journal is not None:
+            self.journal.append(Truncation(zxid))
         del self.log[position:]
         return True
 
@@ -111,6 +146,7 @@ class ZooKeeperStorage:
         self.tree = ZnodeTree.restored(snapshot)
         self.log.clear()
         self._applied_count = 0
+        self.save()
 
     def log_between(self, start: int, end: int) -> tuple[Txn, ...]:
         """Transactions of ``log`` by position."""
@@ -119,3 +155,59 @@ class ZooKeeperStorage:
     def applied_position(self) -> int:
         """How many transactions of ``log`` are in the tree."""
         return self._applied_count
+
+    # --- outliving the process
+
+    def write_down(self, txn: Txn) -> None:
+        """Write a transaction to the journal, behind a snapshot if one is due."""
+        journal = self.journal
+        if journal is not None:
+            if journal.is_due:
+                self.save()
+            journal.append(txn)
+
+    def save(self) -> None:
+        """Have a snapshot of what is applied replace what the journal holds."""
+        if self.journal is not None:
+            epochs = Epochs(self._accepted_epoch, self._current_epoch)
+            rest: list[Entry] = [epochs, *self.log[self._applied_count :]]
+            self.journal.save(Saved(self.next_session_id, self.tree.snapshot()), rest)
+
+    def close(self) -> None:
+        """Leave a snapshot behind, so that the next start has nothing to replay."""
+        journal = self.journal
+        if journal is not None:
+            with suppress(OSError):  # the log is enough
+                self.save()
+            self.journal = None
+            journal.close()
+
+    @classmethod
+    def restored(
+        cls, server_id: int, saved: Saved | None, entries: Iterable[Entry]
+    ) -> ZooKeeperStorage:
+        """The storage that a journal describes, still without a journal.
+
+        The tree is that of the snapshot; what was logged after it is committed (or truncated) by
+        whoever serves next, as ZooKeeper does with its own log.
+        """
+        storage = cls()
+        if saved is not None:
+            storage.tree = ZnodeTree.restored(saved.tree)
+            storage.next_session_id = saved.next_session_id
+        sessions = dict.fromkeys(storage.tree.sessions)
+        for entry in entries:
+            if isinstance(entry, Epochs):
+                storage._accepted_epoch = entry.accepted
+                storage._current_epoch = entry.current
+            elif isinstance(entry, Truncation):
+                storage.truncate_after(entry.zxid)
+            else:
+                storage.append(entry)
+                if isinstance(entry.request, CreateSession):
+                    sessions[entry.session_id] = None
+                    if entry.session_id >> 56 == server_id:
+                        following = entry.session_id + 1
+                        storage.next_session_id = max(storage.next_session_id, following)
+        storage.former_sessions = sessions
+        return storage

@@ -34,9 +34,8 @@ def settle(runtime: Runtime) -> Callable[[Callable[[], object]], None]:
     def until(condition: Callable[[], object], timeout_s: float = 5) -> None:
         if isinstance(runtime, VirtualRuntime):
             limit = runtime.now_us() + int(timeout_s * 1e6)
-            while not condition():
-                if not runtime.run(limit, max_events=1):
-                    break
+            if not condition():
+                runtime.run(limit, until=condition)
             assert condition(), "the condition did not come true in virtual time"
             return
         deadline = time.monotonic() + timeout_s

@@ -172,6 +172,17 @@ def test_stale_session_makes_room() -> None:
     assert sessions.evictions == 1
 
 
+def test_least_recently_used_session_goes_first() -> None:
+    """What counts is the last request, not the age."""
+    sessions = cache(2)
+    first = opened(sessions, A)
+    second = opened(sessions, B, now=NOW + 1)
+    sessions.resolve(request(first, 1), NOW + 2)
+    assert opened(sessions, C, now=NOW + 120002) != 0
+    assert sessions.get(second) is None
+    assert sessions.get(first) is not None
+
+
 def test_follower_pushes_a_consumer_out() -> None:
     """A privileged newcomer takes the slot of a consumer, but not the one of a young follower."""
     sessions = cache(1)

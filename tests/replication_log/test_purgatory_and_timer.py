@@ -141,6 +141,25 @@ def test_pokes_within_a_completion_are_not_lost(purgatory: Purgatory) -> None:
     assert (first.completions, second.completions, purgatory.watched_count) == (1, 1, 0)
 
 
+def test_completion_may_cancel_its_key(purgatory: Purgatory) -> None:
+    """Completing may take everything out of the key that is being poked."""
+    first = Operation(then=lambda: purgatory.cancel_for_key("a"))
+    purgatory.try_complete_else_watch(first, ("a",))
+    first.may_complete = True
+    assert purgatory.check_and_complete("a") == 1
+    assert (purgatory.delayed_count, purgatory.watched_count) == (0, 0)
+
+
+def test_completion_may_poke_its_own_key(purgatory: Purgatory) -> None:
+    """The only operation of a key is out of it once it completed, however often it is poked."""
+    counts: list[int] = []
+    first = Operation(then=lambda: counts.append(purgatory.check_and_complete("a")))
+    purgatory.try_complete_else_watch(first, ("a",))
+    first.may_complete = True
+    assert purgatory.check_and_complete("a") == 1
+    assert (counts, first.completions, purgatory.watched_count) == ([0], 1, 0)
+
+
 def test_completion_may_watch_anew(purgatory: Purgatory) -> None:
     """DP-104: an operation watched while its key is walked stays watched."""
     first = Operation(then=lambda: watch(purgatory, "a"))
@@ -216,6 +235,27 @@ def test_cancelled_entry_never_runs(clock: Any) -> None:
     task.cancel()
     clock.advance(100)
     assert (ran, timer.wheel.size, task.is_waiting) == ([], 0, False)
+
+
+@pytest.mark.parametrize("delay_ms", [19, 20, 450, 30_000])
+def test_entries_of_one_delay_keep_the_time(clock: Any, delay_ms: int) -> None:
+    """An entry that follows another of its delay into the same bucket is not late."""
+    timer = WheelTimer(clock)
+    start = clock.now_ms()
+    ran: list[tuple[int, int]] = []
+    added: list[TimerTask] = []
+    for at_ms in range(0, 3000, 7):
+        clock.advance(at_ms - (clock.now_ms() - start))
+        task = TimerTask(0, lambda a=at_ms: ran.append((a, clock.now_ms() - start)))
+        timer.add(task, delay_ms)
+        added.append(task)
+        if at_ms % 3 == 0:
+            added.pop(0).cancel()  # empties buckets while others still go there
+    clock.advance(delay_ms + 3000)
+    assert ran
+    assert all(when == at_ms + delay_ms for at_ms, when in ran)
+    assert sorted(ran) == ran
+    assert timer.wheel.size == 0
 
 
 def test_one_host_timer_serves_all(clock: Any) -> None:

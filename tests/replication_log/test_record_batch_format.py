@@ -21,6 +21,8 @@ from fakekafka.protocol.record_batch import (
     with_base_offset,
     with_timestamps,
 )
+from fakekafka.protocol.record_format import write_record, write_varint
+from fakekafka.protocol.small_batch import build_batch_of_one
 
 RECORDS = [
     Record(0, 1700000000000, b"key", b"value", (("h", b"1"), ("none", None))),
@@ -74,6 +76,32 @@ def test_other_implementations_read_our_compression(codec: str) -> None:
     """aiokafka's reader understands header and checksum of compressed batches."""
     batch = DefaultRecordBatch(build_batch(RECORDS, compression=codec))
     assert batch.validate_crc()
+
+
+@pytest.mark.parametrize("offset_delta", [0, 63, 64, 8191, 8192])
+@pytest.mark.parametrize("time_delta", [-1, 0, 63, 64, 127, 128, 8191, 8192])
+def test_small_records_are_written_as_any_others(time_delta: int, offset_delta: int) -> None:
+    for size in (0, 1, 55, 56, 57, 64):
+        value = b"v" * size
+        body = bytearray(1)
+        for number in (time_delta, offset_delta, -1, size):
+            write_varint(body, number)
+        body += value + b"\x00"
+        expected = bytearray()
+        write_varint(expected, len(body))
+        written = bytearray()
+        write_record(written, Record(0, 0, None, value), offset_delta, time_delta)
+        assert written == expected + body
+
+
+@pytest.mark.parametrize("timestamp", [-2, -1, 0, 1, 1767225600123])
+@pytest.mark.parametrize("size", [0, 1, 8, 55, 56, 57, 63, 64, 200])
+def test_a_batch_of_one_has_the_same_bytes_as_any_other_batch(size: int, timestamp: int) -> None:
+    value = bytes(range(size))
+    expected = build_batch([Record(0, timestamp, None, value, ())], 0, -1, 4711, 3, 99)
+    assert build_batch_of_one(value, timestamp, 4711, 3, 99) == expected
+    plain = build_batch([Record(0, timestamp, None, value, ())])
+    assert build_batch_of_one(value, timestamp) == plain
 
 
 def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:

@@ -98,13 +98,19 @@ def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_logs_stay_in_the_data_directory(tmp_path: Path) -> None:
+def test_everything_stays_in_the_data_directory(tmp_path: Path) -> None:
+    """The same command line works again, and finds what was there."""
     path, data = tmp_path / "ready.json", tmp_path / "data"
     options = ["--ready-file", str(path), "--brokers", "1", "--data-dir", str(data)]
-    with serving(*options, "--topic", "orders") as process:
-        ready(path, process)
-        process.terminate()
-        assert process.wait(WAIT_S) == 0
+    for topics in (["orders:2"], ["orders:9", "audit"], []):
+        arguments = [argument for topic in topics for argument in ("--topic", topic)]
+        with serving(*options, *arguments, "--control-port", "0") as process:
+            facts = ready(path, process)
+            expected = ["orders"] if topics == ["orders:2"] else ["audit", "orders"]
+            assert control(facts, "/topics") == expected
+            assert control(facts, "/topics/orders/1")["leader"] == 1
+            process.terminate()
+            assert process.wait(WAIT_S) == 0
     assert [found.name for found in data.rglob("orders-0")] == ["orders-0"]
 
 

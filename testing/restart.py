@@ -1,0 +1,57 @@
+"""Whether a cluster that was started on the data of a former one serves what that had."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.values import TopicPartition
+from ..statemachines.transitions import PartitionState
+
+if TYPE_CHECKING:
+    from .base import ClusterBase
+
+
+def is_restored(cluster: ClusterBase) -> bool:
+    """Whether ZooKeeper's state comes from a former process."""
+    return any(zookeeper.is_restored for zookeeper in cluster.zookeepers.values())
+
+
+def topics_are_back(cluster: ClusterBase) -> bool:
+    """Whether every partition that can have a leader has one, and all brokers know it."""
+    controller = cluster.controller._active()
+    if controller is None:
+        return False
+    topics = cluster.zookeeper.children("/brokers/topics")
+    process = cluster.processes[controller.broker_id].process
+    leaders = cluster._in_process(process, lambda: _leaders(controller.context, topics))
+    if leaders is None:
+        return False
+    for broker_process in cluster.processes.values():
+        broker = broker_process.broker
+        if broker is None:
+            continue
+        cache = broker.metadata_cache
+        for key, leader in leaders.items():
+            known = cache.partition_state(key)
+            if known is None or known.leader != leader:
+                return False
+    return True
+
+
+def _leaders(context: Any, topics: list[str]) -> dict[TopicPartition, int] | None:
+    """The leader of every partition that has one; None when some are still to be elected."""
+    if list(context.all_topics) != topics:
+        return None
+    leaders: dict[TopicPartition, int] = {}
+    for key in context.all_partitions():
+        if key.topic in context.topics_to_be_deleted:
+            continue
+        info = context.partition_leadership_info(key)
+        if context.partition_state(key) is PartitionState.ONLINE:
+            leaders[key] = info.leader_and_isr.leader
+            continue
+        assigned = context.partition_replica_assignment(key)
+        able = assigned if info is None else info.leader_and_isr.isr
+        if any(context.is_replica_online(broker_id, key) for broker_id in able):
+            return None
+    return leaders

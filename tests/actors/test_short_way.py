@@ -1,0 +1,136 @@
+"""The virtual network's short way: the same events as by the rules, at fewer steps."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.actors.latency import Constant, Uniform
+from fakekafka.actors.node import Node
+from fakekafka.actors.virtual import VirtualRuntime
+from fakekafka.protocol.values import message
+
+
+@message
+class Question:
+    number: int
+
+
+class Peer(Node):
+    """Answers twice the number; keeps what it was asked and answered, with the time."""
+
+    def __init__(self, runtime, name, process):
+        super().__init__(runtime, name, process)
+        self.seen = []
+
+    def on_question(self, question, delivery):
+        self.seen.append((self.runtime.now_us(), delivery.sender.name, question.number))
+        return question.number * 2
+
+    def put(self, destination, number):
+        self.ask_then(
+            destination,
+            Question(number),
+            1000,
+            lambda answer: self.seen.append((self.runtime.now_us(), destination, answer)),
+        )
+
+
+def _world(model, seed=1):
+    runtime = VirtualRuntime(seed)
+    runtime.network.set_latency(model)
+    return runtime, [runtime.spawn(Peer, name, runtime.process(name)) for name in "abc"]
+
+
+def _talk(runtime, peers):
+    for number in range(60):
+        asker, asked = peers[number % 3], peers[(number + 1) % 3]
+        runtime.call_later(asker, number * 40, lambda a=asker, b=asked, n=number: a.put(b.name, n))
+    runtime.run(None)
+    return [peer.seen for peer in peers], runtime.network.messages_sent, runtime.now_us()
+
+
+@pytest.mark.parametrize("model", [Constant(0.5), Uniform(0.1, 1)], ids=["constant", "uniform"])
+def test_watched_or_not_every_message_arrives_at_the_same_time(model):
+    runtime, peers = _world(model)
+    watched, others = _world(model)
+    arrived = []
+    watched.network.observe(arrived.append)
+    outcome = _talk(runtime, peers)
+    assert _talk(watched, others) == outcome
+    assert len(arrived) == outcome[1] == 120
+
+
+def test_who_watches_from_now_on_sees_what_is_under_way_already():
+    runtime, (a, b, _) = _world(Uniform(1, 1))
+    a.put("b", 1)
+    a.put("b", 2)
+    arrived = []
+    runtime.call_later(None, 500, lambda: runtime.network.observe(arrived.append))
+    runtime.run(None)
+    assert [d.message for d in arrived if not d.is_reply] == [Question(1), Question(2)]
+    assert len({delivery.message_id for delivery in arrived}) == 4
+    assert [number for _, _, number in b.seen] == [1, 2]
+
+
+def test_a_rule_about_one_link_leaves_the_others_as_they_are():
+    runtime, (a, b, c) = _world(Uniform(1, 1))
+    for destination in "bc":
+        a.put(destination, 0)
+    runtime.run(5_000)
+    runtime.network.cut("a", "b")
+    for destination in "bc":
+        a.put(destination, 1)
+    runtime.run(10_000)
+    assert (len(b.seen), len(c.seen)) == (1, 2)
+    runtime.network.mend("a", "b")
+    runtime.run(20_000)
+    assert [number for _, _, number in b.seen] == [0, 1]
+
+
+def test_a_paused_process_gets_its_messages_when_it_goes_on():
+    runtime, (a, b, _) = _world(Constant(1))
+    a.put("b", 1)
+    runtime.run(5_000)
+    runtime.pause(b.process)
+    a.put("b", 2)
+    runtime.run(10_000)
+    assert [number for _, _, number in b.seen] == [1]
+    runtime.resume(b.process)
+    runtime.run(20_000)
+    assert [number for _, _, number in b.seen] == [1, 2]
+
+
+def test_an_event_cannot_run_events():
+    runtime, (a, _, _) = _world(Constant(1))
+    runtime.call_later(a, 1, lambda: runtime.run(None))
+    runtime.run(None)
+    [(name, error)] = runtime.failures
+    assert (name, type(error)) == ("a", RuntimeError)
+
+
+def test_events_due_at_the_limit_run_and_later_ones_do_not():
+    runtime, (a, _, _) = _world(Constant(1))
+    fired = []
+    for delay_us in (5, 5, 6):
+        runtime.call_later(a, delay_us, lambda: runtime.call_later(a, 0, lambda: fired.append(1)))
+    assert runtime.run(5) == 4
+    assert (len(fired), runtime.now_us(), runtime.next_time_us()) == (2, 5, 6)
+
+
+def test_a_condition_ends_a_run_and_leaves_the_rest_for_the_next():
+    runtime, (a, _, _) = _world(Constant(1))
+    fired = []
+    for delay_us in range(1, 5):
+        runtime.call_later(a, delay_us, lambda: fired.append(1))
+    assert runtime.run(None, until=lambda: len(fired) == 2) == 2
+    assert runtime.condition_held
+    assert runtime.run(1000) == 2
+    assert not runtime.condition_held
+    assert (runtime.now_us(), runtime.next_time_us(), runtime.step()) == (1000, None, False)
+
+
+def test_stopping_from_within_an_event_ends_the_run():
+    runtime, (a, _, _) = _world(Constant(1))
+    runtime.call_later(a, 1, runtime.stop)
+    runtime.call_later(a, 2, runtime.stop)
+    assert runtime.run(None) == 1
+    assert runtime.next_time_us() is None

@@ -1,0 +1,343 @@
+"""A journal describes the storage of a server: replayed elsewhere, it gives an equal one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.zkfake.journal import (
+    Entry,
+    Epochs,
+    Saved,
+    Truncation,
+    decode_entry,
+    decode_saved,
+    encode_entry,
+    encode_saved,
+)
+from fakekafka.zkfake.messages import (
+    CheckRequest,
+    CloseSession,
+    CreateRequest,
+    CreateSession,
+    DeleteRequest,
+    ExistsRequest,
+    MultiRequest,
+    SetDataRequest,
+    ZkCode,
+)
+from fakekafka.zkfake.quorum_messages import Ack, Txn
+from fakekafka.zkfake.storage import ZooKeeperStorage
+from fakekafka.zkfake.tree import ZnodeTree
+
+REQUESTS = [
+    CreateSession(6000),
+    CloseSession(),
+    CreateRequest("/ä", b"\0data", ephemeral=True),
+    CreateRequest("/q-", None, sequential=True),
+    CreateRequest("/\ud800 no path", b"", ephemeral=True, sequential=True),
+    DeleteRequest("/a"),
+    DeleteRequest("/a", 3),
+    SetDataRequest("/a", b"x" * 70_000, 2),
+    SetDataRequest("/a", None),
+    CheckRequest("/a", 7),
+    MultiRequest(()),
+    MultiRequest((CheckRequest("/a", 1), CreateRequest("/b", b""), DeleteRequest("/c"))),
+]
+
+
+class MemoryJournal:
+    """Keeps the bytes that a file would hold; a snapshot is due every ``limit`` entries."""
+
+    def __init__(self, limit: int = 1 << 30) -> None:
+        self.limit = limit
+        self.saved: bytes | None = None
+        self.entries: list[bytes] = []
+        self.saves = 0
+        self.fails = False
+
+    @property
+    def is_due(self) -> bool:
+        return len(self.entries) >= self.limit
+
+    def append(self, entry: Entry) -> None:
+        if self.fails:
+            raise OSError("the disk is full")
+        self.entries.append(encode_entry(entry))
+
+    def save(self, saved: Saved, entries: list[Entry]) -> None:
+        self.saves += 1
+        self.saved = encode_saved(saved)
+        self.entries = [encode_entry(entry) for entry in entries]
+
+    def close(self) -> None:
+        pass
+
+    def restored(self, server_id: int) -> ZooKeeperStorage:
+        saved = None if self.saved is None else decode_saved(self.saved)
+        storage = ZooKeeperStorage.restored(server_id, saved, map(decode_entry, self.entries))
+        storage.journal = self
+        return storage
+
+
+def journalled(network: Any, size: int, limit: int = 1 << 30) -> dict[int, MemoryJournal]:
+    """Start an ensemble with journals."""
+    journals = {}
+    for server_id in range(1, size + 1):
+        storage = network.storages[server_id] = ZooKeeperStorage()
+        journal = storage.journal = journals[server_id] = MemoryJournal(limit)
+        assert journal is not None
+    network.ensemble(size)
+    network.settle()
+    return journals
+
+
+def in_another_process(make_network: Any, network: Any, journals: Any, start: bool = True) -> Any:
+    """A network of the same ensemble, later, with nothing but what the journals say."""
+    other = make_network(seed=1)
+    other.now_us = network.now_us + 1_000_000
+    for server_id, journal in journals.items():
+        other.storages[server_id] = journal.restored(server_id)
+    other.ensemble(len(journals), start)
+    return other
+
+
+# --- bytes
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
+def test_a_transaction_is_read_as_it_was_written(request_: Any) -> None:
+    """All but who waits for its answer: that connection ended with the process."""
+    txn = Txn((3 << 32) + 9, 1_767_225_600_000, (127 << 56) + 5, request_, 2, 99, 4)
+    plain = Txn(txn.zxid, txn.time_ms, txn.session_id, request_)
+    assert decode_entry(encode_entry(txn)) == plain
+
+
+@pytest.mark.parametrize("entry", [Truncation((1 << 32) + 5), Epochs(4, 3)])
+def test_what_is_no_transaction_is_read_as_it_was_written(entry: Any) -> None:
+    assert decode_entry(encode_entry(entry)) == entry
+
+
+def test_a_request_that_is_no_write_fails_again_when_replayed() -> None:
+    """A client may put a read into a multi: it uses up a zxid and changes nothing."""
+    multi = MultiRequest((CreateRequest("/a"), ExistsRequest("/b")))  # type: ignore[arg-type]
+    txn = decode_entry(encode_entry(Txn(2, 0, 1, multi)))
+    assert isinstance(txn, Txn)
+    tree = ZnodeTree()
+    tree.apply(1, 0, 1, CreateSession(6000))
+    assert tree.apply(2, 0, 1, txn.request).code is ZkCode.UNIMPLEMENTED
+    assert list(tree.walk()) == ["/"]
+
+
+@pytest.mark.parametrize("data", [b"\x09", bytes((3,)) + bytes(24) + b"\x63"])
+def test_an_entry_of_an_unknown_kind_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="unknown kind"):
+        decode_entry(data)
+
+
+def test_a_snapshot_is_read_as_it_was_written() -> None:
+    tree = ZnodeTree()
+    tree.apply(1, 5, 77, CreateSession(6000))
+    for zxid, request in enumerate(
+        [
+            CreateRequest("/a", b"1"),
+            CreateRequest("/a/ü", None, ephemeral=True),
+            CreateRequest("/a/n-", b"", sequential=True),
+            SetDataRequest("/a", b"2"),
+            DeleteRequest("/a/n-0000000001"),
+        ],
+        2,
+    ):
+        assert tree.apply(zxid, zxid * 10, 77, request).code is ZkCode.OK
+    saved = Saved(1234, tree.snapshot())
+    assert decode_saved(encode_saved(saved)) == saved
+
+
+# --- one server
+
+
+def test_a_standalone_server_comes_back_with_its_tree(network: Any, make_network: Any) -> None:
+    journals = journalled(network, 1)
+    client = network.connected()
+    network.write(client, "/a", "/a/b")
+    assert network.run(client.handle_request(CreateRequest("/a"))).code is ZkCode.NODEEXISTS
+    network.run(client.handle_request(SetDataRequest("/a", b"data")))
+    before = network.storages[1].tree.snapshot()
+    other = in_another_process(make_network, network, journals, start=False)
+    other.storages[1].settle()
+    assert other.storages[1].tree.snapshot() == before
+    assert journals[1].saves == 0
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_sessions_of_a_former_process_end_at_once(
+    network: Any, make_network: Any, size: int
+) -> None:
+    """Their ephemeral nodes are gone before the first client has a session."""
+    journals = journalled(network, size)
+    client = network.connected(session_timeout_ms=30_000)
+    network.run(client.handle_request(CreateRequest("/here", None, ephemeral=True)))
+    network.write(client, "/stays")
+    old = client.session_id
+    other = in_another_process(make_network, network, journals)
+    other.settle()
+    newcomer = other.connected("newcomer")
+    assert next(s.children("/") for s in other.servers.values()) == ["stays"]
+    assert list(other.storages[1].tree.sessions) == [newcomer.session_id]
+    assert newcomer.session_id != old
+    # A restart within the process leaves living sessions alone.
+    for server_id in other.ids:
+        other.kill(server_id)
+    for server_id in other.ids:
+        other.start(server_id)
+    other.settle()
+    assert newcomer.session_id in other.servers[other.leaders()[0]].storage.tree.sessions
+
+
+def test_session_ids_are_not_given_out_twice(network: Any, make_network: Any) -> None:
+    """Even when the clock has been set back between two processes."""
+    journals = journalled(network, 1)
+    network.run_for(5000)
+    ids = {network.connected(f"client-{i}").session_id for i in range(3)}
+    for save in (False, True):
+        if save:
+            network.storages[1].save()
+        other = in_another_process(make_network, network, journals)
+        other.now_us = 0
+        assert other.connected().session_id > max(ids)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_a_snapshot_and_the_log_behind_it_give_the_same(
+    network: Any, make_network: Any, limit: int
+) -> None:
+    journals = journalled(network, 1, limit)
+    client = network.connected()
+    for number in range(10):
+        network.write(client, f"/n{number}")
+    assert journals[1].saves >= 10 // (limit + 1)
+    assert len(journals[1].entries) <= limit + 1
+    before = network.storages[1].tree.snapshot()
+    other = in_another_process(make_network, network, journals, start=False)
+    other.storages[1].settle()
+    assert other.storages[1].tree.snapshot() == before
+
+
+def test_a_closed_storage_leaves_nothing_to_replay(network: Any) -> None:
+    journals = journalled(network, 1)
+    network.write(network.connected(), "/a")
+    network.storages[1].close()
+    assert network.storages[1].journal is None
+    assert [decode_entry(entry) for entry in journals[1].entries] == [Epochs(0, 0)]
+    assert journals[1].restored(1).tree.find("/a") is not None
+
+
+def test_what_cannot_be_written_down_is_not_done(network: Any) -> None:
+    journals = journalled(network, 1)
+    client = network.connected()
+    network.write(client, "/a")
+    zxid = network.servers[1].last_zxid
+    journals[1].fails = True
+    with pytest.raises(OSError, match="full"):
+        network.run(client.handle_request(CreateRequest("/b")))
+    assert network.servers[1].children("/") == ["a"]
+    assert network.servers[1].last_zxid == zxid
+
+
+# --- an ensemble
+
+
+def test_an_ensemble_comes_back_with_what_a_quorum_had(network: Any, make_network: Any) -> None:
+    """The server with the most history leads, whatever its id."""
+    journals = journalled(network, 3)
+    client = network.client_at(3)
+    network.write(client, "/a")
+    network.run_for(10)
+    network.kill(2)
+    network.write(client, "/b")
+    network.run_for(10)
+    journal = journals[3]
+    other = in_another_process(make_network, network, {1: journals[1], 2: journals[2], 3: journal})
+    leader = other.settle()
+    assert leader == 3
+    epoch = network.storages[3].current_epoch
+    assert other.storages[3].current_epoch > epoch
+    other.run_for(100)
+    assert [s.children("/") for s in other.servers.values()] == [["a", "b"]] * 3
+    other.write(other.connected(), "/c")
+
+
+def test_a_minority_with_less_does_not_lead(network: Any, make_network: Any) -> None:
+    """Election compares what is in the logs of the former process."""
+    journals = journalled(network, 3)
+    client = network.client_at(3)
+    network.run_for(10)
+    network.kill(2)
+    network.write(client, "/a")
+    network.run_for(10)
+    other = in_another_process(make_network, network, journals, start=False)
+    other.start(1)
+    other.start(2)
+    assert other.settle(2) == 1
+    other.run_for(100)
+    assert other.servers[2].children("/") == ["a"]
+
+
+def test_what_only_one_server_logged_is_taken_back_from_it(network: Any, make_network: Any) -> None:
+    """It truncates its log, and its journal says so."""
+    journals = journalled(network, 3)
+    client = network.client_at(3)
+    network.write(client, "/a")
+    network.run_for(10)
+    network.lose = lambda source, to, m: source == "zk-3" and to in ("zk-1", "zk-2")
+    network.servers[3].role.submit(None, client.session_id, 0, CreateRequest("/lonely"))
+    assert network.storages[3].log[-1].request.path == "/lonely"
+    other = in_another_process(make_network, network, journals, start=False)
+    other.start(1)
+    other.start(2)
+    other.settle(2)
+    other.write(other.client_at(1), "/b")
+    other.start(3)
+    other.settle(3)
+    other.run_for(100)
+    assert other.servers[3].children("/") == ["a", "b"]
+    kinds = [type(decode_entry(entry)) for entry in journals[3].entries]
+    assert Truncation in kinds
+    third = in_another_process(make_network, other, journals)
+    third.settle()
+    third.run_for(100)
+    assert [s.children("/") for s in third.servers.values()] == [["a", "b"]] * 3
+
+
+def test_a_snapshot_from_the_leader_replaces_the_journal(network: Any) -> None:
+    """A server whose directory is gone gets the tree, and keeps it."""
+    journals = journalled(network, 3)
+    network.write(network.client_at(3), "/a")
+    network.run_for(10)
+    network.kill(1)
+    storage = network.storages[1] = ZooKeeperStorage()
+    journal = storage.journal = MemoryJournal()
+    network.storages[3].log.clear()
+    network.storages[3]._applied_count = 0
+    network.start(1)
+    network.settle(3)
+    network.run_for(10)
+    assert journal.saves == 1
+    restored = journal.restored(1)
+    restored.settle()
+    assert restored.tree.snapshot() == network.storages[3].tree.snapshot()
+    assert restored.current_epoch == network.storages[3].current_epoch == 1
+    assert journals[1] is not journal
+
+
+def test_a_promise_outlives_the_process(network: Any) -> None:
+    """An epoch promised is written down before the promise is given."""
+    journals = journalled(network, 3)
+    assert network.messages(Ack)
+    for server_id, journal in journals.items():
+        restored = journal.restored(server_id)
+        storage = network.storages[server_id]
+        assert (restored.accepted_epoch, restored.current_epoch) == (
+            storage.accepted_epoch,
+            storage.current_epoch,
+        ) == (1, 1)  # fmt: skip
