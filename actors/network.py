@@ -23,7 +23,7 @@ class Port(Protocol):
     """Something that can ask nodes without being one: a TCP connection, a test."""
 
     name: str
-    machine: str
+    machine: str  # one that has no nodes
     blocked: bool
     stopped: bool
 
