@@ -110,12 +110,6 @@ class CostedNetwork(Network):
             now = self._runtime.now_us()
             sender.busy_until_us = max(now, sender.busy_until_us) + duration_ms * 1000
 
-    def busy_ms(self, machine: str) -> float:
-        """How long from now a process is busy with what it has been given already."""
-        sender = self._senders.get(machine)
-        left_us = 0.0 if sender is None else sender.busy_until_us - self._runtime.now_us()
-        return max(0.0, left_us / 1000)
-
     # -- leaving -------------------------------------------------------------------------------
 
     def transmit(self, delivery: Delivery) -> None:

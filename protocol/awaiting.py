@@ -9,7 +9,7 @@ the cores can be written as coroutines and tested by hand.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
 from .errors import FakeKafkaError
@@ -158,12 +158,6 @@ def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
         task.cancel()
         raise RuntimeError("the coroutine parked on something that is not done yet")
     return task.result()
-
-
-async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines side by side; results in the given order, the first error is raised."""
-    tasks = [Task(coroutine) for coroutine in coroutines]
-    return [await task for task in tasks]
 
 
 class Signal:

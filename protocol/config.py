@@ -329,11 +329,6 @@ class BrokerConfig:
         self.dynamic = {name: definition(name).parse(value) for name, value in values.items()}
         self._rebuild()
 
-    def with_static(self, **values: Any) -> BrokerConfig:
-        """A copy with some static values changed (keys with underscores for dots)."""
-        renamed = {name.replace("_", "."): value for name, value in values.items()}
-        return BrokerConfig({**self.static, **renamed}, self.kafka_version)
-
 
 class TopicConfig:
     """Values in force for one topic: its overrides over the broker's configuration."""

@@ -6,7 +6,7 @@ opaque until somebody asks for them (data_plane 12.1, Kafka's ``DefaultRecordBat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from crc32c import crc32c
 
@@ -393,8 +393,3 @@ def with_timestamps(data: Readable, timestamp_type: int, max_timestamp: int) -> 
     LONG.pack_into(patched, 35, max_timestamp)
     CRC.pack_into(patched, 17, crc32c(memoryview(patched)[CRC_START:]))
     return bytes(patched)
-
-
-def concatenated(batches: Iterable[RecordBatch]) -> bytes:
-    """The batches one after the other, as a fetch response carries them."""
-    return b"".join([batch.data for batch in batches])

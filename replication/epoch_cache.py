@@ -96,11 +96,6 @@ class LeaderEpochCache:
             return EpochEndOffset(epoch, self.start_offsets[0])
         return EpochEndOffset(epochs[after - 1], self.start_offsets[after])
 
-    def epoch_for_offset(self, offset: int) -> int:
-        """The epoch in which a record at ``offset`` was written; -1 if the history misses it."""
-        index = bisect_right(self.start_offsets, offset) - 1
-        return self.epochs[index] if index >= 0 else -1
-
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget the epochs that begin at or after ``end_offset``."""
         starts = self.start_offsets

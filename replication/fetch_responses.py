@@ -9,24 +9,9 @@ from ..protocol.errors import ErrorCode
 from ..protocol.values import TopicPartition
 
 if TYPE_CHECKING:
-    from ..protocol.record_batch import RecordBatch
     from .log import Log
 
 _NONE = ErrorCode.NONE
-
-
-def follower_response(
-    topic_partition: TopicPartition, log: Log, batches: tuple[RecordBatch, ...]
-) -> FetchPartitionResponse:
-    """What a follower is sent: batches, or only the marks."""
-    return FetchPartitionResponse(
-        topic_partition,
-        _NONE,
-        log.high_watermark,
-        log.last_stable_offset,
-        log.log_start_offset,
-        batches,
-    )
 
 
 def empty_response(topic_partition: TopicPartition, log: Log) -> FetchPartitionResponse:

@@ -90,10 +90,6 @@ class FetcherManager:
     def fetchers(self) -> tuple[ReplicaFetcher, ...]:
         return tuple(self._fetchers.values())
 
-    def fetcher_of(self, topic_partition: TopicPartition) -> ReplicaFetcher | None:
-        """The fetcher that copies a partition, if any does."""
-        return self._fetcher_of.get(topic_partition)
-
     def add_fetchers(self, partitions: Mapping[TopicPartition, InitialFetchState]) -> None:
         """Start copying; partitions must not be copied from another leader at the time."""
         started: list[ReplicaFetcher] = []

@@ -79,13 +79,6 @@ class Replica:
         self.last_fetch_leader_log_end_offset = NO_OFFSET
         self.last_fetch_time_ms = 0
 
-    def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_ms_max: int) -> bool:
-        """Whether it is at the leader's end, or was so within the lag time (data_plane 4.2)."""
-        return (
-            self.log_end_offset == leader_end_offset
-            or now_ms - self.last_caught_up_time_ms <= lag_ms_max
-        )
-
     def __repr__(self) -> str:
         return (
             f"Replica(broker_id={self.broker_id}, log_end_offset={self.log_end_offset}, "
