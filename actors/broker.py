@@ -131,9 +131,9 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     def on_start(self) -> None:
         self.set_state("starting")
         # Whatever comes before the broker runs waits in the backlog of this task.
-        self._busy = self.start_task(self._start())
-        if self._busy.done:
-            self._busy = None
+        start = self.start_task(self._start())
+        if not start.done:
+            self.hold_back(start)
 
     def set_state(self, state: str) -> None:
         self.state = state
@@ -167,8 +167,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self.set_state("running")
         self.start_task(self._serve())
         self.running.set_result(None)
-        self._busy = None
-        self._handle_backlog()
+        self.hold_back(None)
 
     async def _serve(self) -> None:
         """Let clients in when the controller has told this broker of every topic there is.

@@ -41,12 +41,12 @@ class DataHandlers(BrokerBase):
         self.replica_manager.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            partial(self.reply, delivery),
+            partial(self.answer, delivery),
         )
 
     def on_fetch_request(self, request: FetchRequest, delivery: Delivery) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        reply: Callable[[FetchResponse], object] = partial(self.reply, delivery)
+        reply: Callable[[FetchResponse], object] = partial(self.answer, delivery)
         if context is not INTERNAL_CONTEXT and 0 <= context.api_version <= NEWEST_OLD_FETCH:
             reply = partial(self._answer_old_fetch, request, delivery)
         self.replica_manager.fetch_messages(request, context, reply)
@@ -74,7 +74,7 @@ class DataHandlers(BrokerBase):
         self.replica_manager.delete_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            partial(self.reply, delivery),
+            partial(self.answer, delivery),
         )
 
     async def on_init_producer_id_request(

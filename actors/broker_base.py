@@ -41,12 +41,12 @@ class BrokerBase(Node):
     producer_ids: ProducerIds
     waiters: MetadataWaiters
 
-    def _handler_failed(self, error: BaseException, delivery: Delivery) -> None:
+    def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
         """A session that ends under a request is no bug; Kafka too knows no better error."""
         if isinstance(error, ZooKeeperError):
             self.runtime.log(self.name, "warn", f"{type(delivery.message).__name__}: {error}")
             error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
-        super()._handler_failed(error, delivery)
+        super().handler_failed(error, delivery)
 
     def controller_broker_name(self) -> str | None:
         """Node of the broker believed to be the active controller."""

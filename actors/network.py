@@ -8,36 +8,28 @@ network: no delay, no loss. With no rule in force a message costs one look at ``
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..protocol.awaiting import Disconnected
 from .link_rules import Filter, LinkRules
 from .node import Delivery
+from .peer import Peer
 
 if TYPE_CHECKING:
     from .node import Link, Node
     from .runtime import Runtime
 
 
-class Port(Protocol):
-    """Something that can ask nodes without being one: a TCP connection, a test."""
-
-    name: str
-    machine: str  # one that has no nodes
-    blocked: bool
-    stopped: bool
-
-    def is_waiting_for(self, correlation: int) -> bool: ...
-
-    def receive(self, delivery: Delivery) -> None: ...
-
-
 class Network(LinkRules):
     """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
+
+    peer_class: type[Peer] = Peer
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
         self.nodes: dict[str, Node] = {}
+        self.peers: dict[str, Peer] = {}
+        """Of those ``nodes`` that are nodes; a TCP connection has none."""
         # What was sent over links now cut: TCP keeps it and sends it again.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         self._held: list[tuple[Delivery, int]] = []
@@ -51,13 +43,18 @@ class Network(LinkRules):
 
     def add(self, node: Node) -> None:
         self.nodes[node.name] = node
+        peer = getattr(node, "peer", None)
+        if peer is not None:
+            self.peers[node.name] = peer
 
     def remove(self, node: Node) -> None:
         if self.nodes.get(node.name) is node:
             del self.nodes[node.name]
+            self.peers.pop(node.name, None)
 
     def clear(self) -> None:
         self.nodes.clear()
+        self.peers.clear()
         self._held.clear()
         self._stalled.clear()
         self._interceptors.clear()
@@ -83,12 +80,6 @@ class Network(LinkRules):
 
     def reply(self, sender: Any, request: Delivery, response: Any) -> None:
         self.transmit(self._deliver_to(request.sender, sender, response, request.correlation, True))
-
-    def post(
-        self, sender: Node, target: Any, message: Any, correlation: int, is_reply: bool
-    ) -> None:
-        """``send`` or ``reply`` of a node that knows its peer."""
-        self.transmit(self._deliver_to(target, sender, message, correlation, is_reply))
 
     def _deliver_to(
         self,

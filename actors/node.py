@@ -23,6 +23,7 @@ import pykka
 
 from ..protocol.awaiting import Disconnected, Pending, RequestTimeout, Task
 from ..protocol.errors import KafkaError, UsageError
+from .peer import Handler, Peer
 
 if TYPE_CHECKING:
     import random
@@ -59,10 +60,6 @@ class Link:
         self.free_at_us = free_at_us  # when the last message sent over it arrives
 
 
-Handler = Callable[[Any, Any, Delivery], Any]
-"""Called with node, message and delivery; gives the reply, or None if it comes later."""
-
-
 class _Handlers(dict[type, Handler]):
     """The handlers of a class of nodes by type of message, looked for at the first of each."""
 
@@ -81,9 +78,6 @@ class _Handlers(dict[type, Handler]):
         return handler
 
 
-_NEVER_US = 1 << 62
-
-
 class Node(pykka.Actor):
     """An actor of the cluster, the same on every runtime."""
 
@@ -91,10 +85,12 @@ class Node(pykka.Actor):
     """True: a parked coroutine holds further messages back; replies still arrive."""
 
     _handlers_of_class: _Handlers
+    _has_own_handle = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._handlers_of_class = _Handlers(cls)
+        cls._has_own_handle = cls.handle is not Node.handle
 
     def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         self.runtime = runtime
@@ -102,26 +98,22 @@ class Node(pykka.Actor):
         self.name = name
         self.process = process
         self.machine = process.name
-        self.links: dict[str, Link] = runtime.network.links_from(process.name)
-        """By machine: the links that a message may take without a look at any rule."""
         self.rng: random.Random = runtime.rng
         # Bound here once: cores ask for the time more often than for anything else.
         self.now_ms: Callable[[], int] = runtime.now_ms
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked = False  # True while stopped or paused: deliveries take the slow path
         self.stopped = False
-        # By correlation: who takes the answer (a response or an exception), who was asked,
-        # when (microseconds) and how many milliseconds of patience there are.
-        self.requests: dict[int, tuple[Callable[[Any], object], str, int, float]] = {}
-        self._correlation = 0
-        self._next_expiry_us = _NEVER_US  # no open request ends before it
-        # Patience of a request that ends then: one sent now with as much ends no sooner.
-        self._next_expiry_patience_ms: float = _NEVER_US
-        self._expiry_timer: RuntimeTimer | None = None  # fires then
         self._handlers = self._handlers_of_class
+        self.peer: Peer = runtime.network.peer_class(
+            self, runtime.network, process.name, self._handlers
+        )
+        self.answer: Callable[[Delivery, Any], None] = self.peer.answer
+        """``reply`` for those who answer thousands of requests a second."""
         self._tasks: dict[Task[Any], None] = {}
         self._busy: Task[Any] | None = None
         self._backlog: deque[Delivery] = deque()
+        self._let_in()
         super().__init__()
         # Pykka's random URN would make two equal runs differ.
         self.actor_urn = f"urn:fakekafka:{runtime.id}:{name}:{runtime.next_incarnation()}"
@@ -145,12 +137,7 @@ class Node(pykka.Actor):
 
     def send(self, destination: str, message: Any) -> None:
         """Send a message that expects no answer."""
-        network = self.network
-        target = network.nodes.get(destination)
-        if target is None:
-            network.refuse(self, destination, message, 0)
-        else:
-            network.post(self, target, message, 0, False)
+        self.peer.send(destination, message)
 
     def ask(self, destination: str, message: Any, timeout_ms: float = 30000) -> Pending[Any]:
         """Send a request; the outcome is the reply.
@@ -173,26 +160,15 @@ class Node(pykka.Actor):
 
         The same as ``ask`` for those who send thousands of requests a second.
         """
-        correlation = self._correlation = self._correlation + 1
-        self.requests[correlation] = (answered, destination, self._now_us(), timeout_ms)
-        if timeout_ms < self._next_expiry_patience_ms:
-            self._expire_within(timeout_ms)
-        network = self.network
-        target = network.nodes.get(destination)
-        if target is None:
-            network.refuse(self, destination, message, correlation)
-        else:
-            network.post(self, target, message, correlation, False)
+        self.peer.ask_then(destination, message, timeout_ms, answered)
 
     def is_waiting_for(self, correlation: int) -> bool:
         """Whether an answer to this request of mine would still be taken."""
-        return correlation in self.requests
+        return correlation in self.peer.requests
 
     def reply(self, delivery: Delivery, response: Any) -> None:
         """Answer a request; an exception as response is raised at the asker."""
-        correlation = delivery.correlation
-        if correlation and not self.stopped:
-            self.network.post(self, delivery.sender, response, correlation, True)
+        self.peer.answer(delivery, response)
 
     def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
         """Run a coroutine in the background of this node; failures are reported."""
@@ -207,51 +183,6 @@ class Node(pykka.Actor):
         error = task.exception
         if error is not None and not self.stopped:
             self.runtime.report_failure(self, error)
-
-    # -- timeouts ------------------------------------------------------------------------------
-
-    def _expire_within(self, timeout_ms: float) -> None:
-        """See to it that a request sent now ends in time."""
-        now_us = self._now_us()
-        deadline_us = now_us + int(timeout_ms * 1000)
-        if deadline_us < self._next_expiry_us:
-            self._expire_at(deadline_us, now_us, timeout_ms)
-
-    def _expire_at(self, deadline_us: int, now_us: int, patience_ms: float) -> None:
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
-        self._next_expiry_us = deadline_us
-        self._next_expiry_patience_ms = patience_ms
-        self._expiry_timer = self.runtime.call_later(
-            self, max(1, deadline_us - now_us), self._expire
-        )
-
-    def _expire(self) -> None:
-        """Fail the requests whose time is up; look again when the next one's is."""
-        self._expiry_timer = None
-        self._next_expiry_us = self._next_expiry_patience_ms = _NEVER_US
-        now_us = self._now_us()
-        requests = self.requests
-        deadlines = [
-            (asked_at_us + int(timeout_ms * 1000), correlation)
-            for correlation, (_, _, asked_at_us, timeout_ms) in requests.items()
-        ]
-        for deadline_us, correlation in sorted(deadlines):
-            if deadline_us > now_us:
-                break
-            waiting = requests.pop(correlation, None)
-            if waiting is not None:
-                answered, destination, _, timeout_ms = waiting
-                answered(
-                    RequestTimeout(f"{destination} did not answer {self.name} in {timeout_ms} ms")
-                )
-        if requests and not self.stopped:
-            next_us, patience_ms = min(
-                (asked_at_us + int(timeout_ms * 1000), timeout_ms)
-                for _, _, asked_at_us, timeout_ms in requests.values()
-            )
-            if next_us < self._next_expiry_us:
-                self._expire_at(next_us, now_us, patience_ms)
 
     # -- receiving -----------------------------------------------------------------------------
 
@@ -273,14 +204,25 @@ class Node(pykka.Actor):
     def receive(self, delivery: Delivery) -> None:
         """Take one delivery: a reply resumes its asker, anything else finds its handler."""
         if delivery.is_reply:
-            waiting = self.requests.pop(delivery.correlation, None)
+            waiting = self.peer.requests.pop(delivery.correlation, None)
             if waiting is not None:
                 waiting[0](delivery.message)
         else:
             self.handle(delivery)
 
+    def block(self, blocked: bool) -> None:
+        """Let deliveries wait or be refused from now on, or take them again."""
+        self.blocked = blocked
+        self._let_in()
+
+    def _let_in(self) -> None:
+        """Tell the network in which way messages may come."""
+        peer = self.peer
+        peer.is_blocked = self.blocked
+        peer.takes_requests = not (self.blocked or self._busy is not None or self._has_own_handle)
+
     def handle(self, delivery: Delivery) -> None:
-        """Handle what is no reply; ``requests`` says who takes those."""
+        """Handle what is no reply; ``peer.requests`` says who takes those."""
         if self._busy is not None:
             self._backlog.append(delivery)
             return
@@ -288,7 +230,7 @@ class Node(pykka.Actor):
         try:
             response = self._handlers[type(message)](self, message, delivery)
         except Exception as error:
-            self._handler_failed(error, delivery)
+            self.handler_failed(error, delivery)
             return
         if response is not None:
             self.reply(delivery, response)
@@ -306,7 +248,7 @@ class Node(pykka.Actor):
             return
         node._tasks[task] = None
         if node.handles_one_at_a_time:
-            node._busy = task
+            node.hold_back(task)
         task.add_done_callback(lambda done: node._handler_done(done, delivery))
 
     def _handler_done(self, task: Pending[Any], delivery: Delivery) -> None:
@@ -315,21 +257,23 @@ class Node(pykka.Actor):
             return
         error = task.exception
         if error is not None:
-            self._handler_failed(error, delivery)
+            self.handler_failed(error, delivery)
         else:
             response = task.result()
             if response is not None:
                 self.reply(delivery, response)
         if self._busy is task:
-            self._busy = None
-            self._handle_backlog()
+            self.hold_back(None)
 
-    def _handle_backlog(self) -> None:
-        """Handle what waited, until something parks again."""
+    def hold_back(self, task: Task[Any] | None) -> None:
+        """Let requests wait while this runs; with None handle them, until something parks again."""
+        self._busy = task
+        self._let_in()
         while self._backlog and self._busy is None and not self.stopped:
             self.handle(self._backlog.popleft())
 
-    def _handler_failed(self, error: BaseException, delivery: Delivery) -> None:
+    def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
+        """Tell the asker; what no handler may raise is reported too."""
         if delivery.correlation:
             self.reply(delivery, error)
         if not isinstance(error, (KafkaError, UsageError, RequestTimeout, Disconnected)):
@@ -348,19 +292,16 @@ class Node(pykka.Actor):
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
         """Connections to a dead process broke: requests waiting for it fail at once."""
-        lost = [c for c, waiting in self.requests.items() if waiting[1] in names]
-        for correlation in lost:
-            waiting = self.requests.pop(correlation, None)
-            if waiting is not None:
-                waiting[0](Disconnected(f"{waiting[1]} closed the connection"))
+        self.peer.lose(names)
 
     def halt(self) -> None:
         """Stop at once, as a killed process does: nothing more is handled or sent."""
         if self.stopped:
             return
-        self.stopped = self.blocked = True
+        self.stopped = self.peer.is_stopped = True
+        self.block(True)
         self.on_halt()
-        self.requests.clear()
+        self.peer.requests.clear()
         self._backlog.clear()
         tasks, self._tasks = self._tasks, {}
         for task in tasks:

@@ -31,6 +31,7 @@ class ReplicaFetcherActor(Node):
         self._fetcher = fetcher
         self._leader = broker_name(fetcher.leader_id)
         self._socket_timeout_ms = socket_timeout_ms
+        self._take_answer = self._answered  # bound once, not for every request
         self._in_flight: FetcherRequest | None = None
         self._timer: RuntimeTimer | None = None
         self._timer_at_ms = 0
@@ -51,7 +52,7 @@ class ReplicaFetcherActor(Node):
                 self._wake_in(delay_ms)
             return
         self._in_flight = request
-        self.ask_then(self._leader, request, self._socket_timeout_ms, self._answered)
+        self.peer.ask_then(self._leader, request, self._socket_timeout_ms, self._take_answer)
 
     def _answered(self, outcome: Any) -> None:
         request, self._in_flight = self._in_flight, None

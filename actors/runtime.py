@@ -159,7 +159,7 @@ class Runtime(abc.ABC):
         node: Node = node_class(self, name, process, *args)
         process.nodes[name] = node
         if process.paused:
-            node.blocked = True
+            node.block(True)
         self.network.add(node)
         if self.recorder is not None:
             self.recorder.event(self.now_us(), "spawn", name, process.name, None, None, self.cause)
@@ -192,12 +192,12 @@ class Runtime(abc.ABC):
         """Freeze a process (a long garbage collection): nothing is handled, nothing is lost."""
         process.paused = True
         for node in process.nodes.values():
-            node.blocked = True
+            node.block(True)
 
     def resume(self, process: Process) -> None:
         process.paused = False
         for node in process.nodes.values():
-            node.blocked = node.stopped
+            node.block(node.stopped)
         held, process.held = process.held, []
         for item in held:
             self.call_later(None, 0, item)

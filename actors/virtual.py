@@ -1,8 +1,11 @@
-"""The virtual runtime: one heap of (time, sequence) events, no wall clock, one seed.
+"""The virtual runtime: events in the order of (time, sequence), no wall clock, one seed.
 
 Order. An event due now that was scheduled earlier comes first; events scheduled *for now* while
 now is running wait in ``_ready`` and have larger sequence numbers by construction. So the order
 is (time, sequence) without a heap operation for messages without delay.
+
+Two heaps. Few messages are under way at a time, but dozens of timers wait for long: among them
+every message would be compared with many.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from .node import Delivery
+from .peer import Peer
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime, TraceSink
 from .virtual_network import VirtualNetwork
 
@@ -31,10 +35,8 @@ _NEVER_US = 1 << 62
 _deliver = functools.partial(tuple.__new__, Delivery)
 """Makes a ``Delivery`` of a tuple of its fields; its own constructor is Python and slow."""
 
-Entry = tuple[int, int, Any, Any, Any, int, bool]
-"""Of the heap, by (time, sequence). Either a message on its way: target, sender, message,
-correlation, is_reply. Or no target, and in the sender's place what is due: a ``VirtualTimer``, a
-``Delivery``, or None where the loop ends."""
+Message = tuple[int, int, Peer, Peer, Any, int, bool]
+"""On its way: time, sequence, target, sender, message, correlation, is_reply."""
 
 
 class VirtualTimer:
@@ -51,6 +53,10 @@ class VirtualTimer:
         self.node = None
 
 
+Entry = tuple[int, int, "VirtualTimer | Delivery | None"]
+"""Time, sequence, what is due then; None where the loop ends."""
+
+
 class VirtualRuntime(LoopRuntime):
     """Deterministic: same seed, same code, same events."""
 
@@ -59,8 +65,10 @@ class VirtualRuntime(LoopRuntime):
     def __init__(self, seed: int = 0) -> None:
         self.now = 0  # microseconds
         self.sequence = 0  # of the last entry of the heap
-        self.other_entries = 0  # of the heap so far beside messages that went the short way
-        self.heap: list[Entry] = []
+        self.messages: list[Message] = []  # a heap: those that took the short way
+        self.entries_made = 0  # of the heap of everything else
+        self._entries: list[Entry] = []
+        self._due_us = _NEVER_US  # time of its first
         self._ready: deque[VirtualTimer | Delivery] = deque()
         self._is_running = False
         self.events_run = 0
@@ -89,45 +97,76 @@ class VirtualRuntime(LoopRuntime):
         if delay_us <= 0:
             self._ready.append(timer)
         else:
-            self.other_entries += 1
-            self.sequence = sequence = self.sequence + 1
-            heappush(self.heap, (self.now + delay_us, sequence, None, timer, None, 0, False))
+            self.add_entry(timer, delay_us)
         return timer
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
         if delay_us <= 0:
             self._ready.append(delivery)
         else:
-            self.other_entries += 1
-            self.sequence = sequence = self.sequence + 1
-            heappush(self.heap, (self.now + delay_us, sequence, None, delivery, None, 0, False))
+            self.add_entry(delivery, delay_us)
+
+    def add_entry(self, item: VirtualTimer | Delivery, delay_us: int) -> None:
+        """Something is due after a delay, which is not 0."""
+        self.entries_made += 1
+        self.sequence = sequence = self.sequence + 1
+        time = self.now + delay_us
+        heappush(self._entries, (time, sequence, item))
+        if time < self._due_us:
+            self._due_us = time
+
+    def put_back(self, time: int, sequence: int, delivery: Delivery) -> None:
+        """A message that took the short way goes on as an entry, in its old place."""
+        heappush(self._entries, (time, sequence, delivery))
+        self._due_us = self._entries[0][0]
 
     def next_time_us(self) -> int | None:
         """Time of the next event, None when nothing is left to happen."""
         if self._ready:
             return self.now
-        heap = self.heap
-        while heap:
-            time, _, target, item, _, _, _ = heap[0]
-            if target is None and type(item) is VirtualTimer and item.callback is None:
-                heappop(heap)
-                continue
-            return time
-        return None
+        entries = self._entries
+        while entries:
+            item = entries[0][2]
+            if type(item) is not VirtualTimer or item.callback is not None:
+                break
+            self._pop_entry()
+        if self.messages:
+            return min(self.messages[0][0], self._due_us)
+        return self._due_us if entries else None
 
     def step(self) -> bool:
         """Run one event; False when nothing is left."""
-        if self.next_time_us() is None:
+        next_us = self.next_time_us()
+        if next_us is None:
             return False
         self.events_run += 1
-        if self._ready and not (self.heap and self.heap[0][0] <= self.now):
+        if self._ready and not self._is_due(self.now):
             self._take(self._ready.popleft())
             return True
-        self.now, _, target, item, message, correlation, is_reply = heappop(self.heap)
-        if target is not None:
-            item = Delivery(item, target, message, correlation, is_reply)
-        self._take(item)
+        self.now = next_us
+        if self._is_message_first():
+            _, _, target, sender, message, correlation, is_reply = heappop(self.messages)
+            self.network.arrive(Delivery(sender.node, target.node, message, correlation, is_reply))
+        else:
+            item = self._pop_entry()
+            assert item is not None
+            self._take(item)
         return True
+
+    def _is_due(self, now: int) -> bool:
+        """Whether a heap has something for this time."""
+        messages = self.messages
+        return self._due_us <= now or (bool(messages) and messages[0][0] <= now)
+
+    def _is_message_first(self) -> bool:
+        messages, entries = self.messages, self._entries
+        return bool(messages) and (not entries or messages[0][:2] < entries[0][:2])
+
+    def _pop_entry(self) -> VirtualTimer | Delivery | None:
+        entries = self._entries
+        item = heappop(entries)[2]
+        self._due_us = entries[0][0] if entries else _NEVER_US
+        return item
 
     def _take(self, item: VirtualTimer | Delivery) -> None:
         if type(item) is VirtualTimer:
@@ -145,16 +184,9 @@ class VirtualRuntime(LoopRuntime):
         if self._is_running:
             raise RuntimeError("an event cannot run events; it has to end first")
         # The limit is an entry of the heap: after all that is due by then, before the rest.
-        end: Entry = (
-            _NEVER_US if limit_us is None else limit_us + 1,
-            0,
-            None,
-            None,
-            None,
-            0,
-            False,
-        )
-        heappush(self.heap, end)
+        end: Entry = (_NEVER_US if limit_us is None else limit_us + 1, 0, None)
+        heappush(self._entries, end)
+        self._due_us = self._entries[0][0]
         # A large cluster is millions of small objects that live long: with Python's default
         # thresholds the collector walks them again and again.
         thresholds = gc.get_threshold()
@@ -168,57 +200,64 @@ class VirtualRuntime(LoopRuntime):
         finally:
             self._is_running = False
             gc.set_threshold(*thresholds)
-            if not has_reached_end and end in self.heap:
-                self.heap.remove(end)
-                heapify(self.heap)
+            if not has_reached_end and end in self._entries:
+                self._entries.remove(end)
+                heapify(self._entries)
+                self._due_us = self._entries[0][0] if self._entries else _NEVER_US
         if has_reached_end and limit_us is not None and self.now < limit_us:
             self.now = limit_us
         return self.events_run - events_before
 
     def _run(self, until: Callable[[], object] | None) -> bool:
         """Take entry after entry; True at the limit, False when the condition holds before."""
-        heap, ready = self.heap, self._ready
-        arrive = self.network.arrive
+        messages, ready = self.messages, self._ready
         count = 0
         try:
             while True:
-                if ready and heap[0][0] > self.now:
+                if ready and not self._is_due(self.now):
                     due = ready.popleft()
                     if type(due) is VirtualTimer and due.callback is None:
                         continue
                     self._take(due)
-                else:
-                    time, _, target, item, message, correlation, is_reply = heappop(heap)
-                    if target is None:
-                        if item is None:
-                            return True
-                        if type(item) is VirtualTimer:
-                            if item.callback is None:
-                                continue
-                            self.now = time
-                            self._fire(item)
-                        else:
-                            self.now = time
-                            arrive(item)
-                    else:
-                        self.now = time
-                        if target.blocked:
-                            arrive(Delivery(item, target, message, correlation, is_reply))
-                        else:
-                            # What ``arrive`` does when nobody looks, without its steps.
+                elif (
+                    messages
+                    and (time := messages[0][0]) <= self._due_us
+                    and (time < self._due_us or self._is_message_first())
+                ):
+                    self.now, _, target, sender, message, correlation, is_reply = heappop(messages)
+                    # What ``arrive`` does when nobody looks, without its steps.
+                    try:
+                        if is_reply and not target.is_blocked:
+                            waiting = target.requests.pop(correlation, None)
+                            if waiting is not None:
+                                waiting[0](message)
+                        elif target.takes_requests and not is_reply:
+                            node = target.node
+                            delivery = _deliver(
+                                (sender.node, node, message, correlation, False, None, 0)
+                            )
                             try:
-                                if is_reply:
-                                    waiting = target.requests.pop(correlation, None)
-                                    if waiting is not None:
-                                        waiting[0](message)
-                                else:
-                                    target.handle(
-                                        _deliver(
-                                            (item, target, message, correlation, False, None, 0)
-                                        )
-                                    )
+                                response = target.handlers[type(message)](node, message, delivery)
                             except Exception as error:
-                                self.report_failure(target, error)
+                                node.handler_failed(error, delivery)
+                            else:
+                                if response is not None:
+                                    target.answer(delivery, response)
+                        else:
+                            self.network.arrive(
+                                Delivery(sender.node, target.node, message, correlation, is_reply)
+                            )
+                    except Exception as error:
+                        self.report_failure(target.node, error)
+                else:
+                    now = self._due_us
+                    item = self._pop_entry()
+                    if item is None:
+                        return True
+                    if type(item) is VirtualTimer and item.callback is None:
+                        continue
+                    self.now = now
+                    self._take(item)
                 count += 1
                 if until is not None and until():
                     self.condition_held = True
@@ -257,8 +296,11 @@ class VirtualRuntime(LoopRuntime):
 
     def stop(self) -> None:
         self.halt_all()
-        self.heap.clear()
+        self.messages.clear()
+        self._entries.clear()
         self._ready.clear()
+        self._due_us = _NEVER_US
         if self._is_running:
-            heappush(self.heap, (0, 0, None, None, None, 0, False))
+            heappush(self._entries, (0, 0, None))
+            self._due_us = 0
         self.network.clear()

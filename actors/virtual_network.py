@@ -1,7 +1,7 @@
 """The network of the virtual runtime: messages that no rule is about take a short way.
 
 Most links of a simulation have the one latency model and nothing else. What is sent over such a
-link goes straight into the runtime's heap: no look at rules, no ``Delivery`` before it arrives.
+link goes straight into a heap of the runtime: no look at rules, no ``Delivery`` before it arrives.
 """
 
 from __future__ import annotations
@@ -10,20 +10,68 @@ from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
 from .network import Network
-from .node import Delivery, Link, Node
+from .node import Delivery, Link
+from .peer import Peer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .virtual import VirtualRuntime
 
 
+class VirtualPeer(Peer):
+    """``Peer`` in fewer steps, where a clock is read by looking at it."""
+
+    __slots__ = ()
+
+    network: VirtualNetwork
+
+    def ask_then(
+        self,
+        destination: str,
+        message: Any,
+        timeout_ms: float,
+        answered: Callable[[Any], object],
+    ) -> None:
+        network = self.network
+        self.correlation = correlation = self.correlation + 1
+        self.requests[correlation] = (answered, destination, network.clock.now, timeout_ms)
+        if timeout_ms < self.next_expiry_patience_ms:
+            self.expire_within(timeout_ms)
+        target = network.peers.get(destination)
+        if target is None:
+            network.send(self.node, destination, message, correlation)
+        else:
+            network.post(self, target, message, correlation, False)
+
+    def answer(self, request: Delivery, response: Any) -> None:
+        correlation = request.correlation
+        if not correlation or self.is_stopped:
+            return
+        if request.message_id:
+            self.network.reply(self.node, request, response)
+        else:  # it came by the short way, from a node
+            self.network.post(self, request.sender.peer, response, correlation, True)
+
+    def _put(self, destination: str, message: Any, correlation: int) -> None:
+        network = self.network
+        target = network.peers.get(destination)
+        if target is None:
+            network.send(self.node, destination, message, correlation)
+        else:
+            network.post(self, target, message, correlation, False)
+
+
 class VirtualNetwork(Network):
-    """``Node.links`` are the links of the short way; closed whenever a rule or watcher changes."""
+    """``Peer.links`` are the links of the short way; closed whenever a rule or watcher changes."""
 
     _runtime: VirtualRuntime
+    peer_class = VirtualPeer
 
     def __init__(self, runtime: VirtualRuntime) -> None:
         super().__init__(runtime)
-        self._heap = runtime.heap
+        self.clock = runtime
+        self._messages = runtime.messages
         self._random = runtime.rng.random
         self._open_links: dict[str, dict[str, Link]] = {}  # source -> target -> link
         # The delay of a message: at least this, plus what is drawn from so many values.
@@ -34,32 +82,39 @@ class VirtualNetwork(Network):
     def messages_sent(self) -> int:
         """Those with a number, and those that went the short way into the heap."""
         runtime = self._runtime
-        return self._numbered + runtime.sequence - runtime.other_entries
+        return self._numbered + runtime.sequence - runtime.entries_made
 
     def links_from(self, machine: str) -> dict[str, Link]:
         return self._open_links.setdefault(machine, {})
 
     def post(
-        self, sender: Node, target: Any, message: Any, correlation: int, is_reply: bool
+        self, sender: Peer, target: Peer, message: Any, correlation: int, is_reply: bool
     ) -> None:
+        """Send from node to node."""
         link = sender.links.get(target.machine)
         if link is None:
-            Network.post(self, sender, target, message, correlation, is_reply)
+            self.transmit(
+                self._deliver_to(target.node, sender.node, message, correlation, is_reply)
+            )
             self._open(sender, target)
             return
-        runtime = self._runtime
+        runtime = self.clock
         arrival_us = runtime.now + self._low_us
         # Drawn as ``latency.Uniform`` draws: the call would cost more than the drawing.
         if self._values_us:
-            arrival_us += int(self._random() * self._values_us)
+            random = self._random
+            arrival_us += int(random() * self._values_us)
         if arrival_us < link.free_at_us:
             arrival_us = link.free_at_us
         else:
             link.free_at_us = arrival_us
         runtime.sequence = sequence = runtime.sequence + 1
-        heappush(self._heap, (arrival_us, sequence, target, sender, message, correlation, is_reply))
+        heappush(
+            self._messages,
+            (arrival_us, sequence, target, sender, message, correlation, is_reply),
+        )
 
-    def _open(self, sender: Node, target: Any) -> None:
+    def _open(self, sender: Peer, target: Peer) -> None:
         """Let the next message take the short way if no rule is about it."""
         source, destination = sender.machine, target.machine
         pair = (source, destination)
@@ -72,7 +127,6 @@ class VirtualNetwork(Network):
             or pair in self._cut
             or pair in self._link_loss
             or pair in self._link_models
-            or not isinstance(target, Node)
         ):
             sender.links[destination] = self._link(source, destination)
 
@@ -92,8 +146,9 @@ class VirtualNetwork(Network):
     def watchers_changed(self) -> None:
         self._rules_changed()
         # What is on its way gets the form in which it can be watched.
-        heap = self._heap
-        for index, (time, sequence, target, sender, message, number, is_reply) in enumerate(heap):
-            if target is not None:
-                delivery = Delivery(sender, target, message, number, is_reply, None, -sequence)
-                heap[index] = (time, sequence, None, delivery, None, 0, False)
+        messages, self._messages[:] = self._messages[:], ()
+        for time, sequence, target, sender, message, number, is_reply in messages:
+            delivery = Delivery(
+                sender.node, target.node, message, number, is_reply, None, -sequence
+            )
+            self._runtime.put_back(time, sequence, delivery)
