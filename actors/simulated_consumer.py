@@ -113,21 +113,19 @@ class SimulatedConsumer(SimulatedClient):
         settings = self.settings
         positions = self.positions
         max_bytes = settings.max_partition_fetch_bytes
-        partitions = tuple(
-            [
-                FetchPartition(topic_partition, positions[topic_partition], -1, max_bytes, epoch)
-                for topic_partition, epoch in wanted
-            ]
-        )
+        partitions = []
+        for topic_partition, epoch in wanted:
+            position = positions[topic_partition]
+            partitions.append(FetchPartition(topic_partition, position, -1, max_bytes, epoch))
         request = FetchRequest(
             CONSUMER_REPLICA_ID,
             settings.fetch_max_wait_ms,
             settings.fetch_min_bytes,
             settings.fetch_max_bytes,
-            partitions,
+            tuple(partitions),
             settings.isolation_level,
         )
-        self.ask_then(
+        self.peer.ask_then(
             broker_name(leader_id),
             request,
             settings.request_timeout_ms,

@@ -23,13 +23,15 @@ from ..protocol.data import (
 )
 from ..protocol.errors import ErrorCode
 from ..protocol.record_batch import Record, build_batch
-from ..protocol.small_batch import build_batch_of_one
+from ..protocol.small_batch import build_batch_of_one, build_batch_of_small
 from ..protocol.values import TopicPartition
 from .channels import broker_name
 from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient
 
 if TYPE_CHECKING:
     from .runtime import Process, Runtime
+
+_NONE = ErrorCode.NONE
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,21 @@ class SimulatedProducer(SimulatedClient):
             queue = self._queues[topic_partition] = _Queue()
             self.use_topic(topic_partition.topic)
         settings = self.settings
-        now = self.now_ms()
+        now_ms = self.now_ms
+        now = now_ms()
+        if (
+            not queue.batches
+            and not settings.linger_ms
+            and queue.in_flight < settings.max_in_flight
+            and queue.not_before_ms <= now
+            and settings.delivery_timeout_ms > 0
+            and (leader := self.leaders.get(topic_partition)) is not None
+            and (self._producer_id >= 0 or not settings.enable_idempotence)
+        ):  # nothing to wait for: without the queue
+            alone = _Batch(now)
+            alone.records.append((key, value, now, callback))
+            self._send(topic_partition, queue, alone, leader[0])
+            return
         batch = queue.open_batch
         if batch is None:
             batch = queue.open_batch = _Batch(now)
@@ -147,8 +163,9 @@ class SimulatedProducer(SimulatedClient):
     def _drain(self, topic_partition: TopicPartition, queue: _Queue) -> None:
         batches = queue.batches
         settings = self.settings
+        now_ms = self.now_ms
         while batches and queue.in_flight < settings.max_in_flight:
-            now = self.now_ms()
+            now = now_ms()
             batch = batches[0]
             if now - batch.created_at_ms >= settings.delivery_timeout_ms:
                 batches.popleft()
@@ -216,13 +233,14 @@ class SimulatedProducer(SimulatedClient):
             settings.request_timeout_ms,
             (ProducePartition(topic_partition, self._encode(batch)),),
         )
-        batch.sent_at_us = self._now_us()
+        now_us = self._now_us
+        batch.sent_at_us = now_us()
         if settings.acks == 0:
             self.send(broker_name(leader), request)
             self._finish(batch, ErrorCode.NONE, -1)
             return
         queue.in_flight += 1
-        self.ask_then(
+        self.peer.ask_then(
             broker_name(leader),
             request,
             settings.request_timeout_ms,
@@ -240,6 +258,10 @@ class SimulatedProducer(SimulatedClient):
                 return build_batch_of_one(
                     value, timestamp, producer_id, producer_epoch, base_sequence
                 )
+        else:
+            small = build_batch_of_small(records, producer_id, producer_epoch, base_sequence)
+            if small is not None:
+                return small
         encoded = [
             Record(index, timestamp, key, value, ())
             for index, (key, value, timestamp, _) in enumerate(records)
@@ -263,11 +285,11 @@ class SimulatedProducer(SimulatedClient):
         else:
             answer = outcome.partitions[0]
             error, offset = answer.error, answer.base_offset
-        if not error or error == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+        if error is _NONE or error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             if self.on_service_time is not None:
                 elapsed_us = self._now_us() - batch.sent_at_us
                 self.on_service_time(topic_partition, len(batch.records), elapsed_us)
-            self._finish(batch, ErrorCode.NONE, offset)
+            self._finish(batch, _NONE, offset)
         elif self._should_retry(error, batch):
             self.retries += 1
             self._requeue(queue, batch)

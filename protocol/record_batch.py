@@ -7,22 +7,24 @@ opaque until somebody asks for them (data_plane 12.1, Kafka's ``DefaultRecordBat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from crc32c import crc32c
 
 from . import compression as codecs
 from .record_format import (
-    ABORT as ABORT,
-)
-from .record_format import (
+    ABORT,
     BODY_HEADER,
+    COMMIT,
     CONTROL_KEY,
     CONTROL_VALUE,
     CRC,
+    DELETE_HORIZON_BIT,
     EPOCH,
     INT,
     LENGTH,
     LONG,
+    NO_SEQUENCE,
     OFFSETS,
     SHORT,
     decode_records,
@@ -32,9 +34,6 @@ from .record_format import (
     CODEC_MASK as CODEC_MASK,
 )
 from .record_format import (
-    COMMIT as COMMIT,
-)
-from .record_format import (
     CONTROL_BIT as CONTROL_BIT,
 )
 from .record_format import (
@@ -42,9 +41,6 @@ from .record_format import (
 )
 from .record_format import (
     CREATE_TIME as CREATE_TIME,
-)
-from .record_format import (
-    DELETE_HORIZON_BIT as DELETE_HORIZON_BIT,
 )
 from .record_format import (
     HEADER as HEADER,
@@ -63,9 +59,6 @@ from .record_format import (
 )
 from .record_format import (
     MINIMUM_LENGTH as MINIMUM_LENGTH,
-)
-from .record_format import (
-    NO_SEQUENCE as NO_SEQUENCE,
 )
 from .record_format import (
     NO_TIMESTAMP as NO_TIMESTAMP,
@@ -105,13 +98,24 @@ from .record_format import (
 class RecordBatch:
     """View of one stored batch; every replica that holds it shares the bytes. Never changed."""
 
-    __slots__ = ("base_offset", "data", "last_offset")
+    __slots__ = ("base_offset", "data", "last_offset", "summary")
 
-    def __init__(self, data: bytes, base_offset: int, last_offset: int) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        base_offset: int,
+        last_offset: int,
+        summary: tuple[int, int, int, int, Any] | None = None,
+    ) -> None:
         self.data = data
         self.base_offset = base_offset
         self.last_offset = last_offset
         """Kept by compaction even when the last records vanish."""
+        self.summary = summary
+        """What a log that copies the batch needs of the header, as the leader read it, so that
+        it need not be read again: leader epoch, maximum timestamp, producer id, producer epoch
+        and what the producer state remembers. None unless it came plainly from a client just
+        now; control and transactional batches have none."""
 
     @classmethod
     def of(cls, data: bytes) -> RecordBatch:

@@ -6,7 +6,7 @@ they share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ..protocol.control import (
     LeaderAndIsrPartitionState,
@@ -26,17 +26,11 @@ from .partition import Partition
 
 _NONE = ErrorCode.NONE
 
-LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
-"""Told the partitions of one LeaderAndIsr that are now led, and followed, here."""
-
 
 class ControlRequestHandling(PartitionHost):
     """What the controller may ask of a ``ReplicaManager``."""
 
-    controller_epoch = 0
-    """Highest controller epoch seen in any of the three requests; never goes down."""
-    on_leadership_change: LeadershipCallback | None = None
-    is_shutting_down = False
+    __slots__ = ()
 
     def _fencing_error(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
         """Stale epochs refuse a whole request; a newer controller epoch is remembered."""

@@ -85,7 +85,6 @@ class DelayedProduceToOne(DelayedOperation):
 
     __slots__ = (
         "_handler",
-        "_is_decided",
         "_partition",
         "_required_offset",
         "_respond",
@@ -113,7 +112,6 @@ class DelayedProduceToOne(DelayedOperation):
         self._partition = partition
         self._required_offset = required_offset
         self._respond = respond
-        self._is_decided = False
 
     def try_complete(self) -> bool:
         partition = self._partition
@@ -121,24 +119,31 @@ class DelayedProduceToOne(DelayedOperation):
         if log is not None and partition.is_leader:
             if log.high_watermark < self._required_offset:
                 return False
-            error = self._handler.outcome(partition)
+            error = _NONE
+            if len(partition.maximal_isr) < partition.settings.min_insync_replicas:
+                error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         else:  # given away: the one hosted now is asked
             topic_partition = self._response.topic_partition
             undecided = self._handler.acknowledged(topic_partition, self._required_offset)
             if undecided is None:
                 return False
             error = undecided
+        if self.is_completed:
+            return False
+        # ``force_complete`` without the steps that need not be taken once it is decided.
+        self.is_completed = True
+        self._leave()
+        response = self._response
         if error is not _NONE:
-            self._response = self._handler.failed_produce(self._response.topic_partition, error)
-        self._is_decided = True
-        return self.force_complete()
+            response = self._handler.failed_produce(response.topic_partition, error)
+        respond = self._respond
+        respond(ProduceResponse((response,)))
+        return True
 
     def on_complete(self) -> None:
-        response = self._response
-        if not self._is_decided:
-            response = self._handler.failed_produce(
-                response.topic_partition, ErrorCode.REQUEST_TIMED_OUT
-            )
+        """Its time is up, undecided."""
+        error = ErrorCode.REQUEST_TIMED_OUT
+        response = self._handler.failed_produce(self._response.topic_partition, error)
         self._respond(ProduceResponse((response,)))
 
     def on_expiration(self) -> None:
@@ -151,6 +156,7 @@ class DelayedFetch(DelayedOperation):
     __slots__ = (
         "api_version",
         "handler",
+        "is_plain",
         "request",
         "respond",
         "session",
@@ -180,6 +186,8 @@ class DelayedFetch(DelayedOperation):
         self.session = session
         self.api_version = api_version
         self.respond = respond
+        self.is_plain = False
+        """Of a consumer without a session that waits for anything to read, in one partition."""
         self.unread: dict[TopicPartition, None] | None = None
         """Partitions whose log was not looked at, so that no growth of it counts: a follower is
         not assigned to them, or a consumer is sent to another replica."""
@@ -196,7 +204,10 @@ class DelayedFetch(DelayedOperation):
         )
 
     def try_complete(self) -> bool:
-        return self.handler.is_fetch_satisfied(self) and self.force_complete()
+        handler = self.handler
+        if self.is_plain and not self.is_completed and handler.answer_plainly(self):
+            return True
+        return handler.is_fetch_satisfied(self) and self.force_complete()
 
     def on_complete(self) -> None:
         self.handler.finish_fetch(self)

@@ -63,6 +63,7 @@ class FileWrites(LogStorage):
         self, directory: LogDirectory, path: str, handles: FileHandles, sync: bool
     ) -> None:
         super().__init__(directory)
+        directory.is_real = True
         self.path = path
         self._handles = handles
         self._sync = sync

@@ -44,6 +44,8 @@ _NONE = ErrorCode.NONE
 class FetchReading(PartitionHost):
     """Reads partitions for consumers and followers."""
 
+    __slots__ = ()
+
     def _is_plain_consumer(self, request: FetchRequest) -> bool:
         """Whether a consumer reads everything below the high watermark, here and nowhere else."""
         return (
@@ -88,11 +90,14 @@ class FetchReading(PartitionHost):
             if bytes_max > spec.max_bytes:
                 bytes_max = spec.max_bytes
             records = log.read(fetch_offset, bytes_max, high_watermark, is_first).batches
+        producers = log.producers
         return FetchPartitionResponse(
             spec.topic_partition,
             _NONE,
             high_watermark,
-            log.last_stable_offset,
+            high_watermark
+            if producers is None or producers.first_unstable_offset < 0
+            else log.last_stable_offset,
             log.log_start_offset,
             records,
         )

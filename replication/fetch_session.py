@@ -128,8 +128,9 @@ class CachedPartition:
         if self.is_idle:
             self.settle()
             self.is_idle = False
-            if self.session is not None:
-                self.session.active[self.number] = self
+            session = self.session
+            if session is not None:
+                session.active[self.number] = self
 
     def fall_idle(self) -> None:
         """Nothing to read until something wakes it."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class FetchSessionCache:
     """The sessions of one broker, at most ``slots`` of them; 0 switches sessions off."""
 
+    __slots__ = ("_rng", "_sessions", "_slots", "evictions")
+
     def __init__(self, slots: int, rng: random.Random) -> None:
         self._slots = slots
         self._rng = rng
@@ -68,9 +70,10 @@ class FetchSessionCache:
         epoch = session.epoch
         if epoch != request.session_epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        if request.partitions or request.forgotten:
-            session.update(request.partitions, request.forgotten)
-            if not session.partitions:
+        forgotten = request.forgotten
+        if request.partitions or forgotten:
+            session.update(request.partitions, forgotten)
+            if forgotten and not session.partitions:
                 self.remove(session_id)
                 return None
         session.last_used_ms = now_ms

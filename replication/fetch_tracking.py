@@ -8,7 +8,6 @@ which the leader's fetch session does not know the current position.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from ..protocol.config import BrokerConfig
@@ -29,6 +28,7 @@ from ..protocol.errors import InvariantError
 from ..protocol.host import Host
 from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
+from .fetch_progress import FetcherCallbacks, FetchStage, PartitionFetchState
 from .fetch_session import FINAL_EPOCH, INITIAL_EPOCH
 
 if TYPE_CHECKING:
@@ -39,82 +39,37 @@ FetcherRequest = FetchRequest | OffsetForLeaderEpochRequest | ListOffsetsRequest
 FetcherResponse = FetchResponse | OffsetForLeaderEpochResponse | ListOffsetsResponse
 
 
-class FetchStage(IntEnum):
-    FETCHING = 0
-    TRUNCATING = 1
-    ASKING_LATEST = 2
-    ASKING_EARLIEST = 3
-
-
-class PartitionFetchState:
-    """How far one partition has been copied."""
-
-    __slots__ = (
-        "delayed_until_ms",
-        "fetch_offset",
-        "last_fetched_epoch",
-        "leader_epoch",
-        "leader_high_watermark",
-        "partition",
-        "sent_log_start_offset",
-        "sent_offset",
-        "stage",
-    )
-
-    def __init__(
-        self, partition: Partition, fetch_offset: int, leader_epoch: int, stage: FetchStage
-    ) -> None:
-        self.partition = partition
-        self.fetch_offset = fetch_offset
-        """Equals the log's end while fetching; the truncation point to fall back to before."""
-        self.leader_epoch = leader_epoch
-        """Epoch of the LeaderAndIsr that started this; answers to another one are ignored."""
-        self.stage = stage
-        self.last_fetched_epoch = -1
-        self.delayed_until_ms = 0
-        self.leader_high_watermark = 0
-        """As of the last answer with data or marks."""
-        self.sent_offset = -1
-        """``fetch_offset`` as the leader was last asked with it; -1 if never. An answer counts
-        only while the two are equal."""
-        self.sent_log_start_offset = -1
-
-    @property
-    def lag(self) -> int:
-        """Records below the leader's high watermark that are not copied yet."""
-        return max(0, self.leader_high_watermark - self.fetch_offset)
-
-
-class FetcherCallbacks:
-    """What fetchers tell their surroundings; shared by the fetchers of a broker."""
-
-    __slots__ = (
-        "is_unclean_election_allowed",
-        "on_appended",
-        "on_failed",
-        "on_halt",
-        "on_storage_failure",
-        "verify_checksums",
-    )
-
-    def __init__(self) -> None:
-        self.on_failed: Callable[[TopicPartition, str], object] = lambda name, why: None
-        """A partition was given up until the next LeaderAndIsr."""
-        self.on_halt: Callable[[TopicPartition, str], object] = lambda name, why: None
-        """0.10: the broker process exits rather than lose what it holds."""
-        self.on_storage_failure: Callable[[TopicPartition, Exception], object] = (
-            lambda name, error: None
-        )
-        self.on_appended: Callable[[TopicPartition], object] = lambda name: None
-        """The high watermark of a followed partition went up."""
-        self.is_unclean_election_allowed: Callable[[str], bool] = lambda topic: False
-        self.verify_checksums = False
-        """Check what is fetched. Off by default: batches are shared objects, so only a test that
-        damages them on the way needs it."""
-
-
 class FetchTracking:
     """The partitions of one fetcher and the next request about them."""
+
+    __slots__ = (
+        "_backoff_ms",
+        "_behaviour",
+        "_broker_epoch",
+        "_busy",
+        "_callbacks",
+        "_delayed_until_ms",
+        "_dirty",
+        "_forgotten",
+        "_max_bytes",
+        "_min_bytes",
+        "_now_ms",
+        "_partition_max_bytes",
+        "_sends_epochs",
+        "_session",
+        "_session_epoch",
+        "_session_id",
+        "_states",
+        "_truncates_on_fetch",
+        "_uses_sessions",
+        "_wait_ms_max",
+        "broker_id",
+        "fetcher_id",
+        "is_running",
+        "leader_id",
+        "name",
+        "on_wake",
+    )
 
     def __init__(
         self,
@@ -137,7 +92,7 @@ class FetchTracking:
         """Called when there may be something to do; set by the actor that runs the loop."""
         self.is_running = True
         """False once stopped, or (0.10) dead of an exception: nothing is asked any more."""
-        self._host = host
+        self._now_ms = host.now_ms
         self._behaviour = behaviour
         self._broker_epoch = broker_epoch
         self._callbacks = callbacks
@@ -238,7 +193,7 @@ class FetchTracking:
 
     def _delay(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """Leave a partition alone for the back-off time."""
-        state.delayed_until_ms = self._host.now_ms() + self._backoff_ms
+        state.delayed_until_ms = self._now_ms() + self._backoff_ms
         self._touch(name, state)
 
     # -- requests ---------------------------------------------------------------------------
@@ -248,7 +203,7 @@ class FetchTracking:
         if not self.is_running or not self._states:
             return None
         if self._busy or self._delayed_until_ms:
-            now_ms = self._host.now_ms()
+            now_ms = self._now_ms()
             if now_ms < self._delayed_until_ms:
                 return None
             self._delayed_until_ms = 0
@@ -268,7 +223,7 @@ class FetchTracking:
         """Milliseconds until ``next_request`` may answer differently by itself; None: never."""
         if not self.is_running or not self._states:
             return None
-        now_ms = self._host.now_ms()
+        now_ms = self._now_ms()
         if self._delayed_until_ms > now_ms:
             return self._delayed_until_ms - now_ms
         earliest_ms: int | None = None
@@ -329,20 +284,38 @@ class FetchTracking:
         if session_epoch > INITIAL_EPOCH:
             if self._forgotten:
                 forgotten = tuple(self._forgotten)
+                self._forgotten.clear()
                 for name in forgotten:
                     del self._session[name]
         else:
+            self._forgotten.clear()
             busy = self._busy
             named = {name: state for name, state in self._states.items() if name not in busy}
             self._session.clear()
         wanted: tuple[FetchPartition, ...] = ()
         if named:
-            wanted = tuple(map(self._wanted, named, named.values()))
+            entries = []
+            for name, state in named.items():
+                log = state.partition.log
+                if log is None:
+                    log = log_of(state.partition)  # raises
+                fetch_offset = state.sent_offset = state.fetch_offset
+                log_start_offset = state.sent_log_start_offset = log.log_start_offset
+                entries.append(
+                    FetchPartition(
+                        name,
+                        fetch_offset,
+                        log_start_offset,
+                        self._partition_max_bytes,
+                        state.leader_epoch if self._sends_epochs else -1,
+                        state.last_fetched_epoch if self._truncates_on_fetch else -1,
+                    )
+                )
+            wanted = tuple(entries)
             if self._uses_sessions:
                 self._session.update(named)
             self._dirty.clear()
-        if self._forgotten:
-            self._forgotten.clear()
+        broker_epoch = self._broker_epoch
         return FetchRequest(
             self.broker_id,
             self._wait_ms_max,
@@ -354,23 +327,7 @@ class FetchTracking:
             session_epoch,
             forgotten,
             "",
-            self._broker_epoch(),
-        )
-
-    def _wanted(self, name: TopicPartition, state: PartitionFetchState) -> FetchPartition:
-        log = state.partition.log
-        if log is None:
-            log = log_of(state.partition)  # raises
-        log_start_offset = log.log_start_offset
-        fetch_offset = state.sent_offset = state.fetch_offset
-        state.sent_log_start_offset = log_start_offset
-        return FetchPartition(
-            name,
-            fetch_offset,
-            log_start_offset,
-            self._partition_max_bytes,
-            state.leader_epoch if self._sends_epochs else -1,
-            state.last_fetched_epoch if self._truncates_on_fetch else -1,
+            broker_epoch(),
         )
 
     def _reset_session(self) -> None:

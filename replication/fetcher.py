@@ -29,16 +29,9 @@ from ..protocol.data import (
 )
 from ..protocol.errors import ErrorCode, FakeKafkaError, InvariantError, KafkaError, invariant
 from ..protocol.values import TopicPartition
+from .fetch_progress import FetcherCallbacks, FetchStage, PartitionFetchState
 from .fetch_session import EPOCH_MAX, INITIAL_EPOCH, next_epoch
-from .fetch_tracking import (
-    FetcherCallbacks,
-    FetcherRequest,
-    FetcherResponse,
-    FetchStage,
-    FetchTracking,
-    PartitionFetchState,
-    log_of,
-)
+from .fetch_tracking import FetcherRequest, FetcherResponse, FetchTracking, log_of
 
 __all__ = [
     "FetchStage",
@@ -57,6 +50,8 @@ _SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH
 class ReplicaFetcher(FetchTracking):
     """Copies partitions from one leader; driven by its actor."""
 
+    __slots__ = ()
+
     def on_response(self, request: FetcherRequest, response: FetcherResponse) -> None:
         """Apply the leader's answer to ``request``.
 
@@ -64,9 +59,47 @@ class ReplicaFetcher(FetchTracking):
         """
         if not self.is_running:
             return
-        if isinstance(request, FetchRequest):
-            self._on_fetch_response(request, response)  # type: ignore[arg-type]
-        elif isinstance(request, OffsetForLeaderEpochRequest):
+        if not isinstance(request, FetchRequest):
+            self._on_look_up_response(request, response)
+            return
+        answers: FetchResponse = response  # type: ignore[assignment]
+        if answers.error is not _NONE:
+            self._reset_session()
+            if answers.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+                self._session_id = 0
+            if answers.error not in _SESSION_ERRORS:
+                self._delayed_until_ms = self._now_ms() + self._backoff_ms
+            return
+        if self._uses_sessions:
+            if request.session_epoch > INITIAL_EPOCH and answers.session_id:
+                epoch = self._session_epoch
+                self._session_epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
+            else:
+                self._begin_session(request, answers)
+        states = self._states
+        for answer in answers.partitions:
+            name = answer.topic_partition
+            state = states.get(name)
+            if (
+                state is None
+                or state.sent_offset != state.fetch_offset
+                or state.stage is not _FETCHING
+                or state.delayed_until_ms
+            ):
+                continue  # removed or restarted meanwhile
+            if answer.error is _NONE and answer.diverging_epoch is None:
+                self._on_fetched(name, state, answer)
+            else:
+                self._on_refused(name, state, answer)
+            if not self.is_running:
+                return
+
+    def _on_look_up_response(
+        self,
+        request: OffsetForLeaderEpochRequest | ListOffsetsRequest,
+        response: FetcherResponse,
+    ) -> None:
+        if isinstance(request, OffsetForLeaderEpochRequest):
             assert isinstance(response, OffsetForLeaderEpochResponse)
             self._on_epoch_response(request, response)
         else:
@@ -82,40 +115,9 @@ class ReplicaFetcher(FetchTracking):
             return
         if isinstance(request, FetchRequest):
             self._reset_session()
-        self._delayed_until_ms = self._host.now_ms() + self._backoff_ms
+        self._delayed_until_ms = self._now_ms() + self._backoff_ms
 
     # -- fetching ---------------------------------------------------------------------------
-
-    def _on_fetch_response(self, request: FetchRequest, response: FetchResponse) -> None:
-        if response.error is not _NONE:
-            self._reset_session()
-            if response.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
-                self._session_id = 0
-            if response.error not in _SESSION_ERRORS:
-                self._delayed_until_ms = self._host.now_ms() + self._backoff_ms
-            return
-        if self._uses_sessions:
-            if request.session_epoch > INITIAL_EPOCH and response.session_id:
-                epoch = self._session_epoch
-                self._session_epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
-            else:
-                self._begin_session(request, response)
-        for answer in response.partitions:
-            name = answer.topic_partition
-            state = self._states.get(name)
-            if (
-                state is None
-                or state.sent_offset != state.fetch_offset
-                or state.stage is not _FETCHING
-                or state.delayed_until_ms
-            ):
-                continue  # removed or restarted meanwhile
-            if answer.error is _NONE and answer.diverging_epoch is None:
-                self._on_fetched(name, state, answer)
-            else:
-                self._on_refused(name, state, answer)
-            if not self.is_running:
-                return
 
     def _begin_session(self, request: FetchRequest, response: FetchResponse) -> None:
         if response.session_id == 0:
@@ -132,30 +134,46 @@ class ReplicaFetcher(FetchTracking):
         partition = state.partition
         log = partition.log
         batches = answer.records
+        high_watermark = answer.high_watermark
         callbacks = self._callbacks
+        now_ms = self._now_ms
         try:
             if log is None or state.fetch_offset != log.log_end_offset:
                 end = None if log is None else log.log_end_offset
                 raise InvariantError(f"fetched at {state.fetch_offset}, the log ends at {end}")
-            advanced = partition.append_as_follower(
-                batches, answer.high_watermark, answer.log_start_offset, callbacks.verify_checksums
-            )
+            if (
+                len(batches) == 1
+                and not callbacks.verify_checksums
+                and answer.log_start_offset <= log.log_start_offset
+                and log.append_next(batches[0], now_ms())
+            ):  # all that ``append_as_follower`` has to do, in most cases
+                previous = log.high_watermark
+                advanced = (
+                    high_watermark != previous
+                    and log.update_high_watermark(high_watermark) > previous
+                )
+            else:
+                advanced = partition.append_as_follower(
+                    batches, high_watermark, answer.log_start_offset, callbacks.verify_checksums
+                )
         except (FakeKafkaError, OSError) as error:
             self._on_append_error(name, state, error)
             return
         if batches:
             state.fetch_offset = log.log_end_offset
             if self._truncates_on_fetch:  # else the leader is not told
-                epoch = batches[-1].partition_leader_epoch
+                summary = batches[-1].summary
+                epoch = batches[-1].partition_leader_epoch if summary is None else summary[0]
                 if epoch >= 0:
                     state.last_fetched_epoch = epoch
             self._dirty[name] = state
         elif log.log_start_offset != state.sent_log_start_offset:
             state.fetch_offset = log.log_end_offset
             self._dirty[name] = state
-        state.leader_high_watermark = answer.high_watermark
+        state.leader_high_watermark = high_watermark
         if advanced:
-            callbacks.on_appended(name)
+            on_appended = callbacks.on_appended
+            on_appended(name)
 
     def _on_append_error(
         self, name: TopicPartition, state: PartitionFetchState, error: Exception

@@ -79,8 +79,7 @@ class FollowerFetch(TimerEntry):
 class FollowerFetching(FetchReading):
     """Serves followers within their sessions."""
 
-    fetch_expirations = 0
-    """Fetches answered because their time was up."""
+    __slots__ = ()
 
     def fetch_of_follower(
         self,
@@ -90,52 +89,54 @@ class FollowerFetching(FetchReading):
         respond: Callable[[FetchResponse], object],
         now_ms: int,
     ) -> None:
-        """Answer the next fetch of a session, now or later."""
+        """Answer the next fetch of a session, now or later.
+
+        Mostly the follower is in step and stands at the log's end, and there is nothing to tell
+        it: the fetch acknowledges what the one before brought, and waits. Here is what ``_serve``
+        does for that one.
+        """
         if session.parked is not None:
             self.finish_parked(session.parked)  # a client that does not wait for its answers
-        fetch = session.fetch or FollowerFetch(self, session, api_version, request, respond)
+        fetch = session.fetch
+        if fetch is None:
+            fetch = FollowerFetch(self, session, api_version, request, respond)
         fetch.request = request
         fetch.respond = respond
         fetch.unread = None
         wait_ms = request.max_wait_ms
-        if len(session.active) == 1 and wait_ms > 0 and request.min_bytes > 0:
-            (spec,) = session.active.values()
-            if self._finds_nothing(spec, now_ms):
+        active = session.active
+        if len(active) == 1 and wait_ms > 0 and request.min_bytes > 0:
+            (spec,) = active.values()
+            partition: Partition | None = spec.partition  # type: ignore[assignment]
+            replica = spec.replica
+            if (
+                partition is not None
+                and replica is not None
+                and (log := partition.log) is not None
+                and (fetch_offset := spec.fetch_offset) == log.log_end_offset
+                and (sent_high_watermark := spec.sent_high_watermark) == log.high_watermark
+                and spec.sent_log_start_offset == log.log_start_offset
+                and ((epoch := spec.current_leader_epoch) == partition.leader_epoch or epoch == -1)
+                and ((epoch := spec.last_fetched_epoch) == log.latest_epoch or epoch == -1)
+            ):
+                spec.is_in_step = True
+                if (
+                    partition.update_follower(
+                        replica, fetch_offset, spec.log_start_offset, now_ms, fetch_offset
+                    )
+                    or self.delete_purgatory.delayed_count
+                ):
+                    self.complete_delayed(partition)
+                elif (
+                    log.high_watermark == sent_high_watermark and replica.broker_id in partition.isr
+                ):
+                    spec.fall_idle()
                 session.parked = fetch
-                self._park(fetch, wait_ms, now_ms)
+                until_ms = fetch.until_ms = now_ms + wait_ms
+                if fetch._bucket is None or fetch.expiration_ms > until_ms:
+                    self._set_timer(fetch, wait_ms, now_ms)
                 return
         self._serve(fetch, session, now_ms)
-
-    def _finds_nothing(self, spec: CachedPartition, now_ms: int) -> bool:
-        """What ``_serve`` does for the fetch that comes most often, True if it is that one.
-
-        The follower is in step and stands at the log's end, and there is nothing to tell it: the
-        fetch acknowledges what the one before brought, and waits.
-        """
-        partition: Partition | None = spec.partition  # type: ignore[assignment]
-        replica = spec.replica
-        if partition is None or replica is None or (log := partition.log) is None:
-            return False
-        fetch_offset = spec.fetch_offset
-        if (
-            fetch_offset != log.log_end_offset
-            or log.high_watermark != spec.sent_high_watermark
-            or log.log_start_offset != spec.sent_log_start_offset
-            or ((epoch := spec.current_leader_epoch) != partition.leader_epoch and epoch != -1)
-            or ((epoch := spec.last_fetched_epoch) != log.latest_epoch and epoch != -1)
-        ):
-            return False
-        spec.is_in_step = True
-        if (
-            partition.update_follower(
-                replica, fetch_offset, spec.log_start_offset, now_ms, fetch_offset
-            )
-            or self.delete_purgatory.delayed_count
-        ):
-            self.complete_delayed(partition)
-        elif log.high_watermark == spec.sent_high_watermark and replica.broker_id in partition.isr:
-            spec.fall_idle()
-        return True
 
     def _serve(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
         """Read what the session may have news of; answer, or wait if it is too little.
@@ -204,7 +205,6 @@ class FollowerFetching(FetchReading):
                 responses = session.new_responses(named, responses)
             fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
         else:
-            session.parked = fetch
             self._park(fetch, request.max_wait_ms, now_ms)
 
     def finish_parked(self, fetch: FollowerFetch) -> None:
@@ -256,10 +256,14 @@ class FollowerFetching(FetchReading):
 
     def _park(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
         """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""
-        until_ms = fetch.until_ms = now_ms + wait_ms
+        fetch.session.parked = fetch
+        fetch.until_ms = now_ms + wait_ms
+        if fetch._bucket is None or fetch.expiration_ms > fetch.until_ms:
+            self._set_timer(fetch, wait_ms, now_ms)
+
+    def _set_timer(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
+        """Have it answered in time; the timer set for an earlier fetch may fire sooner."""
         if fetch._bucket is not None:
-            if fetch.expiration_ms <= until_ms:
-                return
             fetch.cancel()
         self.timer.add_at(fetch, wait_ms, now_ms)
 
@@ -299,28 +303,39 @@ class FollowerFetching(FetchReading):
         if not entries or log is None:
             return
         end_offset = log.log_end_offset
-        last = None if log.storage.directory.is_offline else log.active.last_batch
+        last = log.active.last_batch
+        last_offset = -1  # a fetch that asks for it brings just the last batch
+        if last is not None and not log.storage.directory.is_offline:
+            last_offset = last.base_offset
+        response: FetchPartitionResponse | None = None
         for entry in tuple(entries):
             if entry.is_idle:
                 entry.wake()
             session = entry.session
             if session is None or (parked := session.parked) is None:
                 continue
-            if parked.request.min_bytes > 1 or entry.fetch_offset >= end_offset:
-                parked.try_complete()
-            elif (  # one byte is enough, and there it is
-                entry.is_in_step
+            if (
+                entry.fetch_offset == last_offset
+                and entry.is_in_step
+                and parked.request.min_bytes <= 1
                 and len(session.active) == 1
                 and last is not None
-                and last.base_offset == entry.fetch_offset
-            ):
+            ):  # one byte is enough, and there it is
                 session.parked = None
-                response = _in_step(entry, log, (last,))
+                if (
+                    response is None
+                    or response.high_watermark != log.high_watermark
+                    or response.log_start_offset != log.log_start_offset
+                ):  # else the followers are told the same
+                    response = _in_step(entry, log, (last,))
                 entry.sent_high_watermark = response.high_watermark
                 entry.sent_log_start_offset = response.log_start_offset
-                entry.order = session.next_order
-                session.next_order += 1
-                parked.respond(FetchResponse(_NONE, session.session_id, (response,)))
+                entry.order = order = session.next_order
+                session.next_order = order + 1
+                respond = parked.respond
+                respond(FetchResponse(_NONE, session.session_id, (response,)))
+            elif parked.request.min_bytes > 1 or entry.fetch_offset >= end_offset:
+                parked.try_complete()
             else:
                 self.finish_parked(parked)
 
@@ -345,11 +360,15 @@ def _read_in_step(
 def _in_step(
     spec: CachedPartition, log: Log, records: tuple[RecordBatch, ...]
 ) -> FetchPartitionResponse:
+    producers = log.producers
+    high_watermark = log.high_watermark
     return FetchPartitionResponse(
         spec.topic_partition,
         _NONE,
-        log.high_watermark,
-        log.last_stable_offset,
+        high_watermark,
+        high_watermark
+        if producers is None or producers.first_unstable_offset < 0
+        else log.last_stable_offset,
         log.log_start_offset,
         records,
     )

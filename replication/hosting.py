@@ -27,9 +27,49 @@ if TYPE_CHECKING:
     from .fetcher_manager import FetcherManager
     from .log import Log
 
+LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
+"""Told the partitions of one LeaderAndIsr that are now led, and followed, here."""
+
 
 class PartitionHost:
-    """Hosted partitions, their purgatories and what they share."""
+    """Hosted partitions, their purgatories and what they share.
+
+    The fields of all handlers are declared here: of several bases only one may have slots.
+    """
+
+    __slots__ = (
+        "_fetch_bytes_max",
+        "_high_watermarks",
+        "_hosted_counts",
+        "_last_settings",
+        "_now_ms",
+        "_offline",
+        "_partitions",
+        "_settings",
+        "behaviour",
+        "broker_epoch",
+        "broker_id",
+        "config",
+        "context",
+        "controller_epoch",
+        "delete_purgatory",
+        "disk",
+        "fetch_expirations",
+        "fetch_purgatory",
+        "fetch_sessions",
+        "fetcher_manager",
+        "growth_purgatory",
+        "host",
+        "is_shutting_down",
+        "isr_updater",
+        "metadata_cache",
+        "on_leadership_change",
+        "produce_expirations",
+        "produce_purgatory",
+        "selector",
+        "timer",
+        "topic_config",
+    )
 
     def __init__(
         self,
@@ -47,6 +87,8 @@ class PartitionHost:
     ) -> None:
         self.broker_id = broker_id
         self.host = host
+        self._now_ms = host.now_ms
+        """``host.now_ms``, bound once: every request asks."""
         self.config = config
         self.behaviour = behaviour
         self.disk = disk
@@ -76,6 +118,23 @@ class PartitionHost:
         self._last_settings: TopicSettings | None = None
         self._fetch_bytes_max: int = config["fetch.max.bytes"]
         self.timer = WheelTimer(host)
+        self._make_purgatories(config)
+        self.fetch_sessions = FetchSessionCache(
+            config["max.incremental.fetch.session.cache.slots"] if behaviour.fetch_sessions else 0,
+            host.rng,
+        )
+        self._high_watermarks: dict[TopicPartition, int] = dict(disk.read_high_watermarks())
+        """Checkpointed high watermarks of logs not opened yet."""
+        self.produce_expirations = 0
+        """Produce requests that failed because their time was up."""
+        self.fetch_expirations = 0
+        """Fetches answered because their time was up."""
+        self.controller_epoch = 0
+        """Highest controller epoch seen in any control request; never goes down."""
+        self.on_leadership_change: LeadershipCallback | None = None
+        self.is_shutting_down = False
+
+    def _make_purgatories(self, config: BrokerConfig) -> None:
         self.produce_purgatory = Purgatory(
             "Produce", self.timer, config["producer.purgatory.purge.interval.requests"]
         )
@@ -92,12 +151,6 @@ class PartitionHost:
             self.timer,
             config["delete.records.purgatory.purge.interval.requests"],
         )
-        self.fetch_sessions = FetchSessionCache(
-            config["max.incremental.fetch.session.cache.slots"] if behaviour.fetch_sessions else 0,
-            host.rng,
-        )
-        self._high_watermarks: dict[TopicPartition, int] = dict(disk.read_high_watermarks())
-        """Checkpointed high watermarks of logs not opened yet."""
 
     # -- lookup -----------------------------------------------------------------------------
 

@@ -7,15 +7,13 @@ replicas keep the same bytes, readers get them whole (data_plane 3.5, 6.2, 12.3;
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 
 from crc32c import crc32c
 
 from ..protocol import compression as codecs
-from ..protocol.config import LONG_MAX, TopicConfig
+from ..protocol.config import TopicConfig
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.record_batch import (
-    CODEC_MASK,
     CONTROL_BIT,
     CRC_START,
     HEADER,
@@ -23,6 +21,7 @@ from ..protocol.record_batch import (
     LENGTH_OVERHEAD,
     NO_TIMESTAMP,
     PREFIX,
+    SEQUENCE_MAX,
     TRANSACTIONAL_BIT,
     Readable,
     RecordBatch,
@@ -31,12 +30,10 @@ from ..protocol.record_batch import (
 from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
 from ..protocol.versions import behaviour as behaviour_of
-from .log_reads import LogReads
+from .log_appends import LogAppends
 from .log_results import (
     NOTHING_APPENDED,
     AppendInfo,
-    OffsetsOutOfOrder,
-    UnexpectedAppendOffset,
 )
 from .log_settings import LogSettings
 from .log_storage import LogDirectory, LogStorage
@@ -46,16 +43,20 @@ from .log_validator import (
     is_record_count_plausible,
     validate,
 )
-from .segment import RELATIVE_OFFSET_MAX, Segment
+from .producer_state import BatchMetadata
 
-_REPLICATED = struct.Struct(">12xi5xh12xqqhi")
-"""Of a batch header: leader epoch, attributes, maximum timestamp, producer id, producer epoch,
-base sequence."""
 _ZSTD = codecs.ZSTD
-_PLAIN_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL_BIT
+_SMALL = HEADER_SIZE + 65
+"""Bytes of a batch below which the size of its only record fits into one byte."""
+_LARGE = 4096
+"""Bytes from which on a batch is looked at through a view."""
+_unpack_plain = struct.Struct(">qi4xbIhi8xqqhii").unpack_from
+"""``HEADER`` without leader epoch and base timestamp."""
+_pack_prefix = PREFIX.pack
+_new_tuple = tuple.__new__
 
 
-class Log(LogReads):
+class Log(LogAppends):
     """The log of one replica. Raises ``KafkaError`` KAFKA_STORAGE_ERROR once its directory failed.
 
     An instance belongs to one broker process; its ``storage`` outlives it.
@@ -73,14 +74,11 @@ class Log(LogReads):
     ) -> None:
         if isinstance(config, LogSettings):
             settings = config
-            behaviour = behaviour or behaviour_of(config.config.kafka_version)
         else:
-            behaviour = behaviour or behaviour_of(config.kafka_version)
-            settings = LogSettings(config, behaviour)
+            settings = LogSettings(config, behaviour or behaviour_of(config.kafka_version))
         super().__init__(
             topic_partition,
             settings,
-            behaviour,
             storage or LogStorage(LogDirectory("memory")),
             log_start_offset,
         )
@@ -109,11 +107,9 @@ class Log(LogReads):
         if not records:
             records = b""
         elif self.settings.is_plain and len(records) >= HEADER_SIZE:
-            fields = HEADER.unpack_from(records)
-            if self._takes_short_way(records, fields, origin, api_version):
-                return self._append_patched(
-                    records, fields, leader_epoch, now_ms, origin, NO_TIMESTAMP
-                )
+            info = self._append_plainly(records, leader_epoch, now_ms, origin)
+            if info is not None:
+                return info
         validated = validate(
             records,
             ValidationContext(self.settings, self.behaviour, now_ms, origin, api_version),
@@ -126,48 +122,75 @@ class Log(LogReads):
             data, HEADER.unpack_from(data), epoch, now_ms, origin, validated.log_append_time_ms
         )
 
-    def _takes_short_way(
-        self,
-        records: Readable,
-        fields: tuple[int, ...],
-        origin: str,
-        api_version: int | None,
-    ) -> bool:
-        """Whether one plain batch passes every check; whatever fails is left to the validator."""
+    def _append_plainly(
+        self, records: Readable, leader_epoch: int, now_ms: int, origin: str
+    ) -> AppendInfo | None:
+        """Append one batch that passes every check; None, and nothing done, if one fails.
+
+        Whatever fails, or belongs to a transaction, is left to the validator.
+        """
         (
-            base_offset,
-            length,
-            _,
-            magic,
-            crc,
-            attributes,
-            last_delta,
-            _,
-            _,
-            producer_id,
-            _,
-            base_sequence,
-            count,
-        ) = fields
+            base_offset, length, magic, crc, attributes, last_delta, max_timestamp,
+            producer_id, producer_epoch, base_sequence, count,
+        ) = _unpack_plain(records)  # fmt: skip
         size = length + LENGTH_OVERHEAD
-        codec = attributes & CODEC_MASK
+        settings = self.settings
+        # Few bytes are copied sooner than looked at through a view.
+        view = records if size < _LARGE else memoryview(records)
         if (
             magic != 2
             or size != len(records)
             or base_offset != 0
-            or size > self.settings.max_message_bytes
+            or size > settings.max_message_bytes
             or count <= 0
             or last_delta != count - 1
-            or attributes & ~_PLAIN_ATTRIBUTES
-            or (producer_id >= 0 and base_sequence < 0 and origin == ORIGIN_CLIENT)
-            or codec >= _ZSTD
-            or crc32c(memoryview(records)[CRC_START:]) != crc
+            or not 0 <= attributes < _ZSTD
+            or size > settings.segment_bytes
+            or crc32c(view[CRC_START:]) != crc
+            or not (
+                # One small record that fills its batch, or a closer look.
+                (
+                    count == 1
+                    and not attributes
+                    and HEADER_SIZE < size < _SMALL
+                    and records[HEADER_SIZE] == size - HEADER_SIZE - 1 << 1
+                )
+                or _holds_records(records, count, attributes)
+            )
         ):
-            return False
-        try:
-            return is_record_count_plausible(records, count, codec)
-        except codecs.CorruptPayload:
-            return False
+            return None
+        entry = noted = None
+        if producer_id >= 0:
+            producers = self.producers
+            if (
+                producers is None
+                or (entry := producers.entries.get(producer_id)) is None
+                or entry.epoch != producer_epoch
+                or not entry.batches
+                or entry.batches[-1][1] + 1 != base_sequence
+                or entry.transaction_first_offset >= 0
+                or base_sequence + last_delta > SEQUENCE_MAX
+                or origin != ORIGIN_CLIENT
+            ):
+                return None  # not plainly the producer's next batch
+        offset = self.log_end_offset
+        last_offset = offset + last_delta
+        if self.latest_epoch != leader_epoch and leader_epoch >= 0:
+            self.assign_epoch_start_offset(leader_epoch, offset)
+        if entry is not None:
+            last_sequence = base_sequence + last_delta
+            noted = _new_tuple(  # without the call of ``BatchMetadata``: made for every batch
+                BatchMetadata, (base_sequence, last_sequence, offset, last_offset, max_timestamp)
+            )
+        data = _pack_prefix(offset, length, leader_epoch) + view[16:]
+        summary = (leader_epoch, max_timestamp, producer_id, producer_epoch, noted)
+        batch = RecordBatch(data, offset, last_offset, summary)
+        self._store(batch, max_timestamp, now_ms)
+        if entry is not None and noted is not None:
+            entry.add(noted, max_timestamp)
+        if settings.flushes_by_count:
+            self._flush_if_due()
+        return AppendInfo(offset, last_offset, max_timestamp, NO_TIMESTAMP, (batch,))
 
     def _append_patched(
         self,
@@ -190,12 +213,7 @@ class Log(LogReads):
         is_transactional = attributes & TRANSACTIONAL_BIT != 0
         producer_id = fields[9]
         producers = self.producers
-        if producer_id >= 0 and (
-            producers is None
-            or attributes & CONTROL_BIT
-            or origin != ORIGIN_CLIENT
-            or not producers.is_next(producer_id, fields[10], fields[11], is_transactional)
-        ):
+        if producer_id >= 0:
             known = self._check_producer(records, fields, origin)
             if known is not None:
                 return known
@@ -225,34 +243,9 @@ class Log(LogReads):
                     max_timestamp,
                     is_transactional,
                 )
-        if self.settings.flush_messages != LONG_MAX:
+        if self.settings.flushes_by_count:
             self._flush_if_due()
         return AppendInfo(offset, last_offset, max_timestamp, log_append_time_ms, (batch,))
-
-    def _store(self, batch: RecordBatch, max_timestamp: int, now_ms: int) -> Segment:
-        """Put a batch behind the last, in a new segment if one is due; gives its segment."""
-        segment = self.active
-        settings = self.settings
-        size = len(batch.data)
-        last_offset = batch.last_offset
-        if (
-            segment.size + size > settings.segment_bytes
-            or (first_timestamp := segment.first_timestamp) < 0
-            or max_timestamp - first_timestamp > settings.segment_ms_least
-            or segment.index_entries >= settings.index_entries_max
-            or last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
-        ) and self._needs_roll(size, max_timestamp, last_offset, now_ms):
-            segment = self.roll(now_ms)
-        indexed = segment.append(batch, max_timestamp, now_ms, settings.index_interval_bytes)
-        self.log_end_offset = last_offset + 1
-        storage = self.storage
-        if storage.is_real:
-            storage.on_append(segment, batch, indexed)
-        return segment
-
-    def _flush_if_due(self) -> None:
-        if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
-            self.flush()
 
     def _check_producer(
         self, records: Readable, fields: tuple[int, ...], origin: str
@@ -298,84 +291,9 @@ class Log(LogReads):
             duplicate=True,
         )
 
-    # -- appending as follower ----------------------------------------------------------------
 
-    def append_as_follower(
-        self, batches: Sequence[RecordBatch], now_ms: int = -1, verify: bool = False
-    ) -> AppendInfo:
-        """Append the leader's batches as they are: the same bytes, offsets and epochs.
-
-        ``verify`` checks their checksums, which a leader in this process has done already. Raises
-        ``UnexpectedAppendOffset``, ``OffsetsOutOfOrder`` or ``KafkaError`` CORRUPT_MESSAGE before
-        anything is appended.
-        """
-        if self.storage.directory.is_offline:
-            self.storage.directory.check()
-        if not batches:
-            return NOTHING_APPENDED
-        expected = self.log_end_offset
-        if batches[0].base_offset < expected:
-            raise UnexpectedAppendOffset(self.topic_partition, batches[0], expected)
-        for batch in batches:
-            if batch.base_offset < expected or batch.last_offset < batch.base_offset:
-                raise OffsetsOutOfOrder(self.topic_partition, batches)
-            expected = batch.last_offset + 1
-            if verify and not batch.is_intact():
-                raise KafkaError(
-                    ErrorCode.CORRUPT_MESSAGE,
-                    f"{self.topic_partition}: the batch at {batch.base_offset} is damaged",
-                )
-        largest = NO_TIMESTAMP
-        for batch in batches:
-            largest = max(largest, self._append_replicated(batch, now_ms))
-        if self.settings.flush_messages != LONG_MAX:
-            self._flush_if_due()
-        return AppendInfo(
-            batches[0].base_offset, batches[-1].last_offset, largest, -1, tuple(batches)
-        )
-
-    def append_next(self, batch: RecordBatch, now_ms: int) -> bool:
-        """``append_as_follower`` of the one batch that begins at the log's end.
-
-        False, and nothing done, if it is another one.
-        """
-        offset = self.log_end_offset
-        if (
-            batch.base_offset != offset
-            or batch.last_offset < offset
-            or self.storage.directory.is_offline
-        ):
-            return False
-        self._append_replicated(batch, now_ms)
-        if self.settings.flush_messages != LONG_MAX:
-            self._flush_if_due()
-        return True
-
-    def _append_replicated(self, batch: RecordBatch, now_ms: int) -> int:
-        """Append a batch as it is; gives its largest timestamp."""
-        epoch, attributes, max_timestamp, producer_id, producer_epoch, base_sequence = (
-            _REPLICATED.unpack_from(batch.data)
-        )
-        epochs = self._epochs
-        if epoch >= 0 and (epochs is None or not epochs.epochs or epochs.epochs[-1] != epoch):
-            self.assign_epoch_start_offset(epoch, batch.base_offset)
-        if now_ms < 0:
-            now_ms = max_timestamp
-        segment = self._store(batch, max_timestamp, now_ms)
-        if producer_id >= 0:
-            if attributes & CONTROL_BIT:
-                self._note_producer(batch, segment)
-            else:
-                producers = self.producers
-                if producers is None:
-                    producers = self._producer_state()
-                producers.append_data_batch(
-                    producer_id,
-                    producer_epoch,
-                    base_sequence,
-                    batch.base_offset,
-                    batch.last_offset,
-                    max_timestamp,
-                    attributes & TRANSACTIONAL_BIT != 0,
-                )
-        return max_timestamp  # type: ignore[no-any-return]
+def _holds_records(records: Readable, count: int, codec: int) -> bool:
+    try:
+        return is_record_count_plausible(records, count, codec)
+    except codecs.CorruptPayload:
+        return False

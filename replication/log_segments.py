@@ -10,7 +10,6 @@ import zlib
 
 from ..protocol.errors import invariant
 from ..protocol.values import TopicPartition
-from ..protocol.versions import Behaviour
 from .log_settings import LogSettings
 from .log_state import LogState
 from .log_storage import LogStorage
@@ -26,13 +25,11 @@ class LogSegments(LogState):
         self,
         topic_partition: TopicPartition,
         settings: LogSettings,
-        behaviour: Behaviour,
         storage: LogStorage,
         log_start_offset: int = 0,
     ) -> None:
         self.topic_partition = topic_partition
         self.settings = settings
-        self.behaviour = behaviour
         self.storage = storage
         self.segments = storage.segments
         if not self.segments:
@@ -46,9 +43,10 @@ class LogSegments(LogState):
         self.high_watermark = self.log_start_offset
         self.recovery_point = self.log_end_offset
         self._epochs = None
+        self.latest_epoch = -1
         if storage.epochs:
             epochs = self._epoch_cache()
-            epochs.truncate_from_end(self.log_end_offset)
+            self._truncate_epochs(self.log_end_offset)
             epochs.truncate_from_start(self.log_start_offset)
         self.producers = None
         if storage.has_producers or storage.snapshots:
@@ -132,9 +130,8 @@ class LogSegments(LogState):
             raise ValueError(f"cannot truncate {self.topic_partition} to {offset}")
         self.storage.directory.check()
         if offset >= self.log_end_offset:
-            if self._epochs is not None:
-                # An epoch that began here but never wrote is dropped.
-                self._epochs.truncate_from_end(self.log_end_offset)
+            # An epoch that began here but never wrote is dropped.
+            self._truncate_epochs(self.log_end_offset)
             return False
         if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
@@ -156,8 +153,7 @@ class LogSegments(LogState):
         storage.flushed_offset = min(storage.flushed_offset, offset)
         if storage.cleaned_offset(self.topic_partition) > offset:
             storage.put_cleaned_offset(self.topic_partition, offset)
-        if self._epochs is not None:
-            self._epochs.truncate_from_end(offset)
+        self._truncate_epochs(offset)
         if storage.has_producers:
             self._reload_producers()
         if self.high_watermark > offset:
@@ -173,6 +169,7 @@ class LogSegments(LogState):
         self.storage.flushed_offset = offset
         if self._epochs is not None:
             self._epochs.clear()
+            self.latest_epoch = -1
         self.producers = None
         for snapshot_offset in tuple(self.storage.snapshots or ()):
             self.storage.drop_snapshot(snapshot_offset)

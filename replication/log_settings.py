@@ -14,6 +14,7 @@ class LogSettings:
     """Kafka's ``LogConfig``, as far as a log needs it on every append."""
 
     __slots__ = (
+        "behaviour",
         "checks_records",
         "codec",
         "config",
@@ -21,6 +22,7 @@ class LogSettings:
         "file_delete_delay_ms",
         "flush_messages",
         "flush_ms",
+        "flushes_by_count",
         "index_entries_max",
         "index_interval_bytes",
         "is_compacted",
@@ -43,6 +45,7 @@ class LogSettings:
 
     def __init__(self, config: TopicConfig, behaviour: Behaviour) -> None:
         self.config = config
+        self.behaviour = behaviour
         self.max_message_bytes: int = config["max.message.bytes"]
         self.segment_bytes: int = config["segment.bytes"]
         self.segment_ms: int = config["segment.ms"]
@@ -62,6 +65,7 @@ class LogSettings:
         )
         self.timestamp_difference_max_ms: int = config["message.timestamp.difference.max.ms"]
         self.flush_messages: int = config["flush.messages"]
+        self.flushes_by_count = self.flush_messages != LONG_MAX
         self.flush_ms: int = config["flush.ms"]
         self.retention_ms: int = config["retention.ms"]
         self.retention_bytes: int = config["retention.bytes"]

@@ -31,8 +31,8 @@ class LogState:
     __slots__ = (
         "_epochs",
         "active",
-        "behaviour",
         "high_watermark",
+        "latest_epoch",
         "log_end_offset",
         "log_start_offset",
         "producers",
@@ -45,7 +45,6 @@ class LogState:
 
     topic_partition: TopicPartition
     settings: LogSettings
-    behaviour: Behaviour
     storage: LogStorage
     segments: list[Segment]
     """Ascending by base offset; never empty. The list itself belongs to the storage."""
@@ -61,6 +60,8 @@ class LogState:
     """None until a batch with a producer id comes."""
     _epochs: LeaderEpochCache | None
     """None until the first epoch is assigned."""
+    latest_epoch: int
+    """The last of ``_epochs``, kept apart because every fetch asks; -1 without epoch history."""
 
     # -- facts ------------------------------------------------------------------------------
 
@@ -68,6 +69,10 @@ class LogState:
     def directory(self) -> str:
         """Path of the log directory it lies in."""
         return self.storage.directory.path
+
+    @property
+    def behaviour(self) -> Behaviour:
+        return self.settings.behaviour
 
     @property
     def topic_id(self) -> str:
@@ -133,12 +138,6 @@ class LogState:
         return () if self._epochs is None else tuple(self._epochs.entries)
 
     @property
-    def latest_epoch(self) -> int:
-        """-1 without epoch history."""
-        cache = self._epochs
-        return -1 if cache is None or not cache.epochs else cache.epochs[-1]
-
-    @property
     def earliest_epoch(self) -> int:
         return -1 if self._epochs is None else self._epochs.earliest_epoch
 
@@ -158,8 +157,18 @@ class LogState:
         if self.settings.record_version < 2:
             if self._epochs is not None:
                 self._epochs.clear()
+                self.latest_epoch = -1
             return
-        self._epoch_cache().assign(epoch, offset)
+        epochs = self._epoch_cache()
+        epochs.assign(epoch, offset)
+        self.latest_epoch = epochs.latest_epoch
+
+    def _truncate_epochs(self, end_offset: int) -> None:
+        """Forget the epochs that begin at or after ``end_offset``."""
+        epochs = self._epochs
+        if epochs is not None:
+            epochs.truncate_from_end(end_offset)
+            self.latest_epoch = epochs.latest_epoch
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEndOffset:
         """Where an epoch ends in this log (data_plane 8); (-1, -1) if undefined."""

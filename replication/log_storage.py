@@ -18,11 +18,13 @@ from .segment import Segment
 class LogDirectory:
     """One log directory of a broker; fails as a whole."""
 
-    __slots__ = ("checkpoints", "is_offline", "path", "was_clean")
+    __slots__ = ("checkpoints", "is_offline", "is_real", "path", "was_clean")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.is_offline = False
+        self.is_real = False
+        """Whether logs in it lie in files; as ``LogStorage.is_real`` of each of them."""
         self.was_clean = True
         """Whether the last stop was clean (or there was none): decides on recovery."""
         self.checkpoints: dict[str, dict[TopicPartition, int]] = {}

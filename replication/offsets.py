@@ -40,6 +40,8 @@ _NONE = ErrorCode.NONE
 class OffsetsHandling(PartitionHost):
     """Offset and epoch look-ups of a ``ReplicaManager``."""
 
+    __slots__ = ()
+
     # -- ListOffsets ------------------------------------------------------------------------
 
     def list_offsets(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..protocol.control import LeaderAndIsrPartitionState
-from ..protocol.errors import ErrorCode, KafkaError, invariant
+from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import LeaderAndIsr
 from .isr import PendingIsr
 from .partition_state import PartitionContext, PartitionState, TopicSettings
@@ -208,19 +208,6 @@ class Partition(PartitionState):
         context = self.context
         return not context.joiner_must_be_eligible or context.metadata_cache.is_alive(broker_id)
 
-    @property
-    def low_watermark(self) -> int:
-        """Smallest log start over this leader and the replicas on live brokers."""
-        log = self.log
-        invariant(log is not None and self.is_leader, "only a leader has a low watermark")
-        assert log is not None
-        low = log.log_start_offset
-        is_alive = self.context.metadata_cache.is_alive
-        for replica in self.remote_replicas:
-            if replica.log_start_offset < low and is_alive(replica.broker_id):
-                low = replica.log_start_offset
-        return low
-
     # -- follower fetches -------------------------------------------------------------------
 
     def update_follower(
@@ -236,13 +223,22 @@ class Partition(PartitionState):
         True if the high watermark moved; the caller completes delayed operations.
         """
         previous_end_offset = replica.log_end_offset
-        replica.update_fetch_state(
-            fetch_offset,
-            log_start_offset,
-            fetch_time_ms,
-            leader_end_offset,
-            self.context.by_previous_fetch,
-        )
+        if fetch_offset == leader_end_offset:
+            # As ``update_fetch_state`` does, without the call: most fetches ask at the end.
+            if fetch_time_ms > replica.last_caught_up_time_ms:
+                replica.last_caught_up_time_ms = fetch_time_ms
+            replica.log_start_offset = log_start_offset
+            replica.log_end_offset = fetch_offset
+            replica.last_fetch_leader_log_end_offset = fetch_offset
+            replica.last_fetch_time_ms = fetch_time_ms
+        else:
+            replica.update_fetch_state(
+                fetch_offset,
+                log_start_offset,
+                fetch_time_ms,
+                leader_end_offset,
+                self.context.by_previous_fetch,
+            )
         if self.pending_isr is None and replica.broker_id not in self.isr:
             self._maybe_expand_isr(replica)
         return previous_end_offset != fetch_offset and self.maybe_increment_high_watermark(

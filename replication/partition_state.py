@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..protocol.config import BrokerConfig, TopicConfig
-from ..protocol.errors import ErrorCode
+from ..protocol.errors import ErrorCode, invariant
 from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
 from .isr import IsrUpdater, PendingIsr
@@ -180,6 +180,19 @@ class PartitionState:
             if replica.broker_id == broker_id:
                 return replica
         return None
+
+    @property
+    def low_watermark(self) -> int:
+        """Smallest log start over this leader and the replicas on live brokers."""
+        log = self.log
+        invariant(log is not None and self.is_leader, "only a leader has a low watermark")
+        assert log is not None
+        low = log.log_start_offset
+        is_alive = self.context.metadata_cache.is_alive
+        for replica in self.remote_replicas:
+            if replica.log_start_offset < low and is_alive(replica.broker_id):
+                low = replica.log_start_offset
+        return low
 
     # -- fetch sessions of followers ----------------------------------------------------------
 

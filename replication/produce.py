@@ -40,7 +40,7 @@ _ERRORS_WITHOUT_LOG_START = frozenset(
 """Failures whose response carries -1 instead of the log start; tells nothing of the log."""
 
 _BATCH_OVERHEAD = 61
-_SIZE = struct.Struct(">i")
+_unpack_size = struct.Struct(">i").unpack_from
 _MAGIC_AT = 16
 _ZSTD = 4
 
@@ -52,7 +52,7 @@ that acknowledges the append."""
 class ProduceHandling(PartitionHost):
     """The produce side of a ``ReplicaManager``."""
 
-    produce_expirations = 0
+    __slots__ = ()
 
     def append_records(
         self,
@@ -81,17 +81,14 @@ class ProduceHandling(PartitionHost):
                 )
             )
             return
-        now_ms = self.host.now_ms()
+        now = self._now_ms
+        now_ms = now()
         api_version = context.api_version
         responses: list[ProducePartitionResponse] = []
         appended: list[_Appended] = []
         for entry in partitions:
-            error = self._refusal(entry, context, origin)
-            if error is not _NONE:
-                responses.append(self.failed_produce(entry.topic_partition, error))
-                continue
             responses.append(
-                self._append_one(entry, acks, now_ms, origin, api_version, len(responses), appended)
+                self._append_one(entry, context, origin, acks, now_ms, len(responses), appended)
             )
         # Poked after all appends: completions must not run in the middle of a request.
         if len(appended) > 1:
@@ -108,13 +105,16 @@ class ProduceHandling(PartitionHost):
             return
         if len(partitions) == 1:
             partition, _, _, required_offset = appended[0]
-            self.produce_purgatory.try_complete_else_watch(
-                DelayedProduceToOne(
-                    self, request.timeout_ms, responses[0], partition, required_offset, respond
-                ),
-                (partition.topic_partition,),
-                now_ms,
+            operation = DelayedProduceToOne(
+                self, request.timeout_ms, responses[0], partition, required_offset, respond
             )
+            log = partition.log
+            is_undecided = (
+                log is not None and log.high_watermark < required_offset and partition.is_leader
+            )
+            if not is_undecided and operation.try_complete():
+                return
+            self.produce_purgatory.watch(operation, (partition.topic_partition,), now_ms)
             return
         pending = [(index, required_offset) for _, _, index, required_offset in appended]
         self.produce_purgatory.try_complete_else_watch(
@@ -123,46 +123,49 @@ class ProduceHandling(PartitionHost):
             now_ms,
         )
 
-    def _refusal(self, entry: ProducePartition, context: RequestContext, origin: str) -> ErrorCode:
+    def _refusal(
+        self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext
+    ) -> ErrorCode:
         """Checks before the partition is looked at (data_plane 5.1, rows 4 to 8)."""
-        if origin != ORIGIN_CLIENT:
-            return _NONE
-        topic_partition = entry.topic_partition
         api_version = context.api_version
         if api_version >= 0 and not self.metadata_cache.contains(topic_partition):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        records = entry.records
         if records is None:
             return ErrorCode.INVALID_RECORD
         if api_version >= 3 or api_version < 0:
             size = len(records)
             if (
                 size < _BATCH_OVERHEAD
-                or records[16] != 2
+                or records[_MAGIC_AT] != 2
                 or (
-                    (_SIZE.unpack_from(records, 8)[0] != size - LENGTH_OVERHEAD)
+                    (_unpack_size(records, 8)[0] != size - LENGTH_OVERHEAD)
                     and not _is_alone(records)
                 )
             ):
                 return ErrorCode.INVALID_RECORD
             if 0 <= api_version < 7 and records[22] & 7 == _ZSTD:
                 return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        if topic_partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+        if topic_partition[0] in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         return _NONE
 
     def _append_one(
         self,
         entry: ProducePartition,
+        context: RequestContext,
+        origin: str,
         acks: int,
         now_ms: int,
-        origin: str,
-        api_version: int,
         index: int,
         appended: list[_Appended],
     ) -> ProducePartitionResponse:
         """Append one partition's batches; notes what is to be poked and waited for."""
         topic_partition = entry.topic_partition
+        records = entry.records
+        if origin == ORIGIN_CLIENT:
+            error = self._refusal(topic_partition, records, context)
+            if error is not _NONE:
+                return self.failed_produce(topic_partition, error)
         partition = self._partitions.get(topic_partition)
         if partition is None:
             return self.failed_produce(topic_partition, self.lookup_error(topic_partition))
@@ -171,9 +174,10 @@ class ProduceHandling(PartitionHost):
             return self.failed_produce(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if acks == ACKS_ALL and len(partition.isr) < partition.settings.min_insync_replicas:
             return self.failed_produce(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
+        api_version = context.api_version
         try:
             info = log.append_as_leader(
-                entry.records,
+                records,
                 partition.leader_epoch,
                 now_ms,
                 origin,

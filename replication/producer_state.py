@@ -18,7 +18,6 @@ from ..protocol.record_batch import SEQUENCE_MAX, ControlMarker, add_sequence
 BATCHES_KEPT = 5
 NO_EPOCH = -1
 _SNAPSHOT_VERSION = 1
-_new_tuple = tuple.__new__
 _SNAPSHOT_HEADER = struct.Struct(">hI")
 _SNAPSHOT_COUNT = struct.Struct(">i")
 _SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
@@ -85,10 +84,13 @@ class ProducerEntry:
             self.batches.clear()
             self.epoch = epoch
 
-    def add(self, batch: BatchMetadata) -> None:
-        self.batches.append(batch)
-        if len(self.batches) > BATCHES_KEPT:
-            del self.batches[0]
+    def add(self, batch: BatchMetadata, timestamp: int) -> None:
+        """Remember the next batch of ``epoch``; ``timestamp`` is the one it names."""
+        batches = self.batches
+        batches.append(batch)
+        if len(batches) > BATCHES_KEPT:
+            del batches[0]
+        self.last_timestamp = timestamp
 
 
 class CorruptSnapshot(ValueError):
@@ -111,19 +113,6 @@ class ProducerStateManager:
         """First offset of the oldest transaction that is open or not replicated; -1 if none."""
 
     # -- checks of a leader -----------------------------------------------------------------
-
-    def is_next(
-        self, producer_id: int, epoch: int, first_sequence: int, is_transactional: bool
-    ) -> bool:
-        """Whether a client's batch plainly follows the producer's last; False: look closer."""
-        entry = self.entries.get(producer_id)
-        return (
-            entry is not None
-            and entry.epoch == epoch
-            and len(entry.batches) > 0
-            and entry.batches[-1].last_sequence + 1 == first_sequence
-            and (is_transactional or entry.transaction_first_offset < 0)
-        )
 
     def check_data_batch(
         self,
@@ -201,16 +190,8 @@ class ProducerStateManager:
         last_sequence = base_sequence
         if last_offset != first_offset and base_sequence >= 0:
             last_sequence = add_sequence(base_sequence, last_offset - first_offset)
-        batches = entry.batches
-        batches.append(
-            _new_tuple(  # without the call of ``BatchMetadata``: made for every batch
-                BatchMetadata,
-                (base_sequence, last_sequence, first_offset, last_offset, timestamp),
-            )
-        )
-        if len(batches) > BATCHES_KEPT:
-            del batches[0]
-        entry.last_timestamp = timestamp
+        noted = BatchMetadata(base_sequence, last_sequence, first_offset, last_offset, timestamp)
+        entry.add(noted, timestamp)
         if is_transactional and entry.transaction_first_offset < 0:
             entry.transaction_first_offset = first_offset
             self.ongoing[first_offset] = producer_id

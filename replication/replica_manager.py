@@ -35,6 +35,8 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
     Construction takes the keywords of ``PartitionHost``. One actor owns it.
     """
 
+    __slots__ = ("_is_running", "_timers", "on_halt", "on_log_dir_failure")
+
     def __init__(self, **surroundings: Any) -> None:
         super().__init__(**surroundings)
         self.on_log_dir_failure: Callable[[str], object] | None = None

@@ -38,7 +38,6 @@ class Segment:
     """Batches from ``base_offset`` on, up to the base of the next segment."""
 
     __slots__ = (
-        "_indexed_bytes",
         "_noted_timestamp",
         "_time_batches",
         "_time_index",
@@ -47,6 +46,7 @@ class Segment:
         "created_ms",
         "first_timestamp",
         "index_entries",
+        "indexed_bytes",
         "last_batch",
         "last_modified_ms",
         "max_timestamp",
@@ -73,7 +73,7 @@ class Segment:
         """Position of the first batch that holds ``max_timestamp``."""
         self.index_entries = 0
         """Entries an offset index would hold by now."""
-        self._indexed_bytes = 0
+        self.indexed_bytes = 0
         """``size`` at the last index entry."""
         self.time_index_grew = False
         """Whether the last index entry came with a new largest timestamp."""
@@ -102,8 +102,8 @@ class Segment:
                 self.max_timestamp = max_timestamp
                 self.max_timestamp_batch = len(stored)
             stored.append(data)  # type: ignore[union-attr]
-            if size - self._indexed_bytes > index_interval_bytes:
-                self._indexed_bytes = size
+            if size - self.indexed_bytes > index_interval_bytes:
+                self.indexed_bytes = size
                 self.index_entries += 1
                 self._note_time()
                 indexed = True

@@ -49,11 +49,12 @@ class _Load:
     def _arrive(self) -> None:
         if not self.running:
             return
-        value = b"%08d" % self.sent
-        where = self._partitions[self.sent % PARTITIONS]
-        self.sent += 1
-        self.producer.produce(where, value, None, functools.partial(self._answered, value))
-        self._runtime.call_later(self.producer, self._interval_us, self._arrive)
+        sent, producer = self.sent, self.producer
+        self.sent = sent + 1
+        value = b"%08d" % sent
+        where = self._partitions[sent % PARTITIONS]
+        producer.produce(where, value, None, functools.partial(self._answered, value))
+        self._runtime.call_later(producer, self._interval_us, self._arrive)
 
     def _answered(self, value: bytes, error: ErrorCode, _offset: int) -> None:
         if not error:

@@ -22,7 +22,7 @@ from fakekafka.protocol.record_batch import (
     with_timestamps,
 )
 from fakekafka.protocol.record_format import write_record, write_varint
-from fakekafka.protocol.small_batch import build_batch_of_one
+from fakekafka.protocol.small_batch import build_batch_of_one, build_batch_of_small
 
 RECORDS = [
     Record(0, 1700000000000, b"key", b"value", (("h", b"1"), ("none", None))),
@@ -102,6 +102,41 @@ def test_a_batch_of_one_has_the_same_bytes_as_any_other_batch(size: int, timesta
     assert build_batch_of_one(value, timestamp, 4711, 3, 99) == expected
     plain = build_batch([Record(0, timestamp, None, value, ())])
     assert build_batch_of_one(value, timestamp) == plain
+
+
+@pytest.mark.parametrize("count", [1, 2, 64, 65, 300])
+@pytest.mark.parametrize("step_ms", [0, 1, 27])
+def test_a_batch_of_small_records_has_the_same_bytes_as_any_other(count: int, step_ms: int) -> None:
+    """Numbers of one byte and of two, for times as well as for offsets."""
+    records = [(None, b"v" * (i % 56), 1767225600123 + i * step_ms, None) for i in range(count)]
+    expected = build_batch(
+        [
+            Record(i, timestamp, None, value, ())
+            for i, (_, value, timestamp, _) in enumerate(records)
+        ],
+        producer_id=4711,
+        producer_epoch=3,
+        base_sequence=99,
+    )
+    assert build_batch_of_small(records, 4711, 3, 99) == expected
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (b"key", b"v", 1000, None),
+        (None, None, 1000, None),
+        (None, b"v" * 56, 1000, None),
+        (None, b"v", 999, None),
+        (None, b"v", 9192, None),
+    ],
+)
+def test_a_record_that_is_not_small_is_left_to_the_general_way(other: tuple) -> None:
+    """A key, no value, a long value, a time before or long after the first."""
+    plain = (None, b"v", 1000, None)
+    assert build_batch_of_small([plain, plain], -1, -1, -1) is not None
+    assert build_batch_of_small([plain, other], -1, -1, -1) is None
+    assert build_batch_of_small([(None, b"v", -1, None)], -1, -1, -1) is None
 
 
 def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:
