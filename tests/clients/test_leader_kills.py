@@ -35,8 +35,11 @@ from fakekafka.testing.checks import fully_replicated, replicas_identical
 
 TOPIC = "orders"
 PARTITIONS = 4
-BROKERS = 5
+BROKERS = 12
+ASSIGNMENT = {number: [3 * number + n for n in (1, 2, 3)] for number in range(PARTITIONS)}
+"""Brokers of their own for each partition: two of the four others may be down meanwhile."""
 PAUSE_S = 0.2
+DOWN_S = 0.4
 SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "30" if os.environ.get("CI") else "6"))
 REPEATS = int(os.environ.get("FAKEKAFKA_KILL_REPEATS", "1"))
 PATIENCE_S = 60
@@ -268,29 +271,36 @@ def is_spare(cluster: Cluster, victim: int) -> bool:
 def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     """Kill the leader of one partition after the other, at most one every ``PAUSE_S``.
 
-    Who died is started again before the next one dies, and ``min.insync.replicas`` is always met.
+    Who died stays away for ``DOWN_S``, so that the client has turned to the next leader by then,
+    and nobody dies without whom ``min.insync.replicas`` would not be met.
     """
     killed: list[int] = []
+    down_until_s: dict[int, float] = {}
     pause = threading.Event()
     next_s = time.monotonic()
 
-    def all_are_up() -> bool:
-        """Whether all serve; who does not run is started, again if its start has failed."""
+    def start_those_due() -> bool:
+        """Start who was away long enough, again if a start has failed; whether all serve."""
         for broker in cluster.broker_ids:
-            if not cluster.broker(broker).is_alive:
+            is_due = time.monotonic() >= down_until_s.get(broker, 0.0)
+            if is_due and not cluster.broker(broker).is_alive:
                 cluster.broker(broker).start(wait=False)
         return all(cluster.broker(broker).state == "running" for broker in cluster.broker_ids)
 
     def victim() -> int | None:
-        all_are_up()
+        start_those_due()
         for distance in range(PARTITIONS):
             leader = cluster.partition(TOPIC, (len(killed) + distance) % PARTITIONS).leader
-            if leader is not None and is_spare(cluster, leader):
+            if leader is None or cluster.broker(leader).state != "running":
+                continue  # its leader is dead, and nobody has taken over yet
+            if is_spare(cluster, leader):
                 return leader
         return None
 
     while len(killed) < kills:
-        pause.wait(max(0.0, next_s - time.monotonic()))
+        while (left_s := next_s - time.monotonic()) > 0:
+            start_those_due()
+            pause.wait(min(left_s, PAUSE_S / 10))
         next_s = max(next_s, time.monotonic()) + PAUSE_S
         chosen = None
         while chosen is None:
@@ -298,7 +308,8 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
             chosen = victim()
         cluster.broker(chosen).kill()
         killed.append(chosen)
-    cluster.wait_until(all_are_up, PATIENCE_S)
+        down_until_s[chosen] = time.monotonic() + DOWN_S
+    cluster.wait_until(start_those_due, PATIENCE_S)
     return killed
 
 
@@ -347,7 +358,7 @@ def test_leader_kills_lose_double_and_reorder_nothing(
     """An idempotent producer and readers of both isolation levels, while leaders keep dying."""
     kills = round(SECONDS / PAUSE_S)
     with Cluster(BROKERS, runtime=runtime_name, config=CONFIG) as cluster:
-        cluster.create_topic(TOPIC, PARTITIONS, 3, {"min.insync.replicas": "2"})
+        cluster.create_topic(TOPIC, config={"min.insync.replicas": "2"}, assignment=ASSIGNMENT)
         writer = WRITERS[client](cluster.bootstrap_servers)
         readers = [
             Reader(cluster.bootstrap_servers, isolation, writer)
