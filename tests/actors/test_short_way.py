@@ -134,3 +134,95 @@ def test_stopping_from_within_an_event_ends_the_run():
     runtime.call_later(a, 2, runtime.stop)
     assert runtime.run(None) == 1
     assert runtime.next_time_us() is None
+
+
+def test_a_timer_and_a_message_due_at_the_same_time_come_as_they_were_scheduled():
+    runtime, (a, b, _) = _world(Constant(1))
+    a.put("b", 0)
+    runtime.run(10_000)  # the links are known from here on
+    order = b.seen = []
+    runtime.call_later(b, 1000, lambda: order.append("before"))
+    a.put("b", 1)
+    runtime.call_later(b, 1000, lambda: order.append("after"))
+    runtime.run(20_000)
+    assert order == ["before", (11_000, "a", 1), "after"]
+
+
+def test_events_come_one_by_one_as_they_come_all_at_once():
+    runtime, peers = _world(Uniform(0.1, 1))
+    stepped, others = _world(Uniform(0.1, 1))
+    for world in (peers, others):
+        for number in range(40):
+            asker = world[number % 3]
+            asker.runtime.call_later(asker, number * 90, lambda a=asker, n=number: a.put("b", n))
+    runtime.run(None)
+    steps = 0
+    while stepped.step():
+        steps += 1
+    assert steps == runtime.events_run == stepped.events_run
+    assert [peer.seen for peer in peers] == [peer.seen for peer in others]
+
+
+class Careful(Peer):
+    """Asks somebody else before it answers, and takes nothing else meanwhile."""
+
+    handles_one_at_a_time = True
+
+    async def on_question(self, question, delivery):
+        self.seen.append(("begins", question.number))
+        answer = await self.ask("c", question)
+        self.seen.append(("ends", question.number))
+        return answer
+
+
+def test_who_is_busy_gets_the_next_request_when_that_is_over():
+    runtime, (a, _, _) = _world(Constant(1))
+    careful = runtime.spawn(Careful, "careful", runtime.process("careful"))
+    a.put("careful", 0)
+    runtime.run(20_000)
+    careful.seen.clear()
+    for number in (1, 2, 3):
+        a.put("careful", number)
+    runtime.run(100_000)
+    expected = [(event, number) for number in (1, 2, 3) for event in ("begins", "ends")]
+    assert careful.seen == expected
+    assert a.seen[-1][2] == 6
+
+
+def test_what_holds_back_requests_lets_answers_through():
+    runtime, (a, b, _) = _world(Constant(1))
+    for asker, asked in ((a, "b"), (b, "a")):
+        asker.put(asked, 0)
+    runtime.run(10_000)
+    pending = b.ask("a", Question(1))
+
+    async def answered():
+        await pending
+
+    b.hold_back(b.start_task(answered()))
+    a.put("b", 2)
+    runtime.run(20_000)
+    assert pending.result() == 2
+    assert [number for _, _, number in b.seen if number == 2] == []
+    b.hold_back(None)
+    assert b.seen[-1][2] == 2
+
+
+class Sorter(Peer):
+    """Sees every request before a handler is looked for."""
+
+    def handle(self, delivery):
+        self.seen.append(("sorted", delivery.message.number))
+        super().handle(delivery)
+
+
+def test_a_node_with_a_way_of_its_own_to_handle_requests_is_asked_for_it():
+    runtime, (a, _, _) = _world(Constant(1))
+    sorter = runtime.spawn(Sorter, "sorter", runtime.process("sorter"))
+    for number in range(3):
+        a.put("sorter", number)
+        runtime.run(runtime.now_us() + 10_000)
+    assert [entry for entry in sorter.seen if entry[0] == "sorted"] == [
+        ("sorted", number) for number in range(3)
+    ]
+    assert [number for _, _, number in a.seen] == [0, 2, 4]
