@@ -16,7 +16,6 @@ from ..protocol.values import TopicPartition
 from ..protocol.versions import Behaviour
 from ..protocol.versions import behaviour as behaviour_of
 from .checkpoints import (
-    CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -315,12 +314,6 @@ class Disk:
             if offset is not None:
                 offsets[topic_partition] = offset
         self.write_checkpoint(name, offsets)
-
-    def read_cleaner_offsets(self) -> dict[TopicPartition, int]:
-        return self.read_checkpoint(CLEANER_CHECKPOINT)
-
-    def checkpoint_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self.write_checkpoint(CLEANER_CHECKPOINT, offsets)
 
     # -- meta.properties ------------------------------------------------------------------------
 

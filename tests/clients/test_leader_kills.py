@@ -48,8 +48,8 @@ STANDSTILL_S = 5
 _READER = Path(__file__).with_name("reader_process.py")
 
 CONFIG = {
-    # Short enough for a partition to get a new leader between two kills.
-    "zookeeper.session.timeout.ms": "100",
+    # Short enough for a partition to get a new leader while the old one is down.
+    "zookeeper.session.timeout.ms": "200",
     "replica.fetch.backoff.ms": "10",
     "zookeeper.connection.timeout.ms": "5000",
 }
