@@ -7,10 +7,11 @@ import time
 from benchmarks.common import line
 
 PENDING = 100_000
+ROUNDS = 3
 
 
 def measure() -> None:
-    """Print microseconds per operation."""
+    """Print microseconds per operation, of the quickest of three rounds."""
     from fakekafka.replication.purgatory import DelayedOperation, Purgatory
     from fakekafka.replication.timing_wheel import WheelTimer
     from fakekafka.testing.simulation import Simulation
@@ -30,18 +31,23 @@ def measure() -> None:
         def on_complete(self) -> None:
             """Nothing to answer."""
 
-    host = Simulation(1, trace=False)._admin
-    purgatory = Purgatory("bench", WheelTimer(host), 1000)
-    operations = [Operation(30_000 + number % 500) for number in range(PENDING)]
-    started = time.perf_counter()
-    for number, operation in enumerate(operations):
-        purgatory.try_complete_else_watch(operation, (number,))
-    inserted = time.perf_counter()
-    for number, operation in enumerate(operations):
-        operation.ready = True
-        purgatory.check_and_complete(number)
-    completed = time.perf_counter()
-    for what, seconds in (("insert", inserted - started), ("complete", completed - inserted)):
+    def one_round() -> tuple[float, float]:
+        """Seconds to insert, and to complete, all of them."""
+        host = Simulation(1, trace=False)._admin
+        purgatory = Purgatory("bench", WheelTimer(host), 1000)
+        operations = [Operation(30_000 + number % 500) for number in range(PENDING)]
+        started = time.perf_counter()
+        for number, operation in enumerate(operations):
+            purgatory.try_complete_else_watch(operation, (number,))
+        inserted = time.perf_counter()
+        for number, operation in enumerate(operations):
+            operation.ready = True
+            purgatory.check_and_complete(number)
+        return inserted - started, time.perf_counter() - inserted
+
+    rounds = [one_round() for _ in range(ROUNDS)]
+    best = (min(inserting for inserting, _ in rounds), min(completing for _, completing in rounds))
+    for what, seconds in zip(("insert", "complete"), best, strict=True):
         each_us = seconds / PENDING * 1e6
         line(
             f"{PENDING:,} delayed operations: {what}", f"{each_us:.2f} us", "<= 3 us", each_us <= 3

@@ -85,6 +85,11 @@ class HierarchicalTimingWheel:
         """Number of waiting entries."""
         return sum(map(len, self._buckets.values()))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no entry waits."""
+        return not any(self._buckets.values())
+
     def add(self, entry: TimerEntry) -> bool:
         """Take an entry in; False if it is due already and the caller has to run it."""
         expiration_ms = entry.expiration_ms
@@ -203,7 +208,7 @@ class WheelTimer:
             entry._bucket = bucket
             return
         wheel = self.wheel
-        if not wheel.size:
+        if now_ms > wheel.current_ms and wheel.is_empty:
             wheel.advance_clock(now_ms)
         if not wheel.add(entry):
             entry.run()
