@@ -275,14 +275,17 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
 
     # -- disks ---------------------------------------------------------------------------------
 
-    def fail_log_dir(self, index: int) -> None:
-        """Let a log directory fail; ``UsageError`` when there is none of that number."""
+    def fail_log_dir(self, index: int) -> bool:
+        """Let a log directory fail; gives whether that ends the process.
+
+        ``UsageError`` when there is no directory of that number.
+        """
         directories = self.spec.disk.directories
         if not 0 <= index < len(directories):
             raise UsageError(
                 f"{self.name} has no log directory {index}; there are {len(directories)}"
             )
-        self.replica_manager.handle_log_dir_failure(directories[index])
+        return self.replica_manager.handle_log_dir_failure(directories[index])
 
     def _log_dir_failed(self, directory: str) -> None:
         self.runtime.note("fault", self.name, f"log directory {directory} failed")

@@ -9,6 +9,7 @@ import time
 from benchmarks.common import line
 
 EVENTS = 500_000
+ROUNDS = 6
 
 
 def bare_heap_loop() -> float:
@@ -38,7 +39,7 @@ def simulation() -> tuple[float, int, float]:
 def measure() -> None:
     """Print both and their ratio."""
     heap = bare_heap_loop()
-    rate, messages, virtual_s = max(simulation() for _ in range(3))
+    rate, messages, virtual_s = max(simulation() for _ in range(ROUNDS))
     line("bare heap loop", f"{heap / 1e6:.2f} M events/s")
     line(
         f"5 brokers, faults, {virtual_s:.0f} virtual s ({messages:,} messages)",

@@ -135,6 +135,7 @@ _ALL = (
     _b("broker.id.generation.enable", "boolean", True),
     _b("reserved.broker.max.id", "int", 1000),
     _b("broker.rack", "string", None),
+    _b("log.dirs", "string", None),
     _b("zookeeper.session.timeout.ms", "int", 18000, minimum=1, before=_older(6000)),
     _b("zookeeper.connection.timeout.ms", "int", None, minimum=1),
     _b("zookeeper.max.in.flight.requests", "int", 10, minimum=1, before=_older(1, ("0.10",))),

@@ -43,7 +43,7 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         """Told each directory taken offline, once (control_plane 8.5)."""
         self.on_halt: Callable[[str], object] | None = None
         """The broker process has to exit, with the reason: 0.10 on a position out of range
-        (data_plane 7.7) or on a failed disk."""
+        (data_plane 7.7) or on a failed disk, later releases on the last of their disks."""
         self._timers: dict[str, Timer] = {}
         self._is_running = False
         self.fetcher_manager.bind(self.partition)
@@ -186,11 +186,15 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         else:
             self.mark_partition_offline(topic_partition)
 
-    def handle_log_dir_failure(self, directory: str) -> None:
-        """Take the partitions in a failed directory offline (control_plane 8.5)."""
+    def handle_log_dir_failure(self, directory: str) -> bool:
+        """Take the partitions in a failed directory offline (control_plane 8.5).
+
+        Gives whether the process ends. It does with the last directory, and the controller hears
+        of it by the end of the session only (``LogManager.handleLogDirFailure``).
+        """
         if not self.behaviour.log_dir_failure_handling:
             self._halt(f"log directory {directory} failed")
-            return
+            return True
         failed = [
             name
             for name, partition in self._partitions.items()
@@ -199,8 +203,12 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         self.disk.fail(directory)
         for name in failed:
             self.mark_partition_offline(name)
+        if len(self.disk.offline_dirs) == len(self.disk.directories):
+            self._halt("every log directory has failed")
+            return True
         if self.on_log_dir_failure is not None:
             self.on_log_dir_failure(directory)
+        return False
 
     def _halt(self, reason: str) -> None:
         if self.on_halt is not None:

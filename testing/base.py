@@ -18,7 +18,7 @@ from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..replication.disk import Disk, MemoryDisk
 from ..zkfake.storage import ZooKeeperStorage
 from .admin import AdminOperations
-from .defaults import cluster_config
+from .defaults import cluster_config, log_dirs
 from .faults import Injection, error_code, request_type
 from .handles import BrokerHandle, ControllerHandle, NetworkHandle, ZooKeeperHandle
 from .inspection import Inspection
@@ -61,7 +61,8 @@ class ClusterBase(AdminOperations, Inspection):
         self.broker_ids = tuple(range(1, brokers + 1))
         self._racks = tuple(racks) if racks is not None else (None,) * brokers
         self._config = cluster_config(config, brokers, test_friendly=self._test_friendly)
-        BrokerConfig(self._config, kafka_version)  # refuse a bad configuration here and now
+        checked = BrokerConfig(self._config, kafka_version)  # refuse a bad one here and now
+        self._log_dirs = log_dirs(checked["log.dirs"])
         self._topics = dict(topics or {})
         self._zookeeper_count = zookeepers
         self.runtime: Runtime
@@ -80,7 +81,7 @@ class ClusterBase(AdminOperations, Inspection):
     def _make_listener(self, broker_id: int) -> BrokerListener: ...
 
     def _make_disk(self, broker_id: int) -> Disk:
-        return MemoryDisk()
+        return MemoryDisk(self._log_dirs) if self._log_dirs else MemoryDisk()
 
     def _make_zookeeper_storage(self, server_id: int) -> ZooKeeperStorage:
         return ZooKeeperStorage()

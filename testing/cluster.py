@@ -15,7 +15,7 @@ from ..actors.threaded import ThreadedRuntime
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import FakeKafkaError, UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
-from ..replication.disk import Disk, MemoryDisk
+from ..replication.disk import Disk
 from ..zkfake.storage import ZooKeeperStorage
 from .base import ClusterBase
 from .tcp import TcpGateway, TcpListener
@@ -213,10 +213,13 @@ class Cluster(ClusterBase):
 
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:
-            return MemoryDisk()
+            return super()._make_disk(broker_id)
         from ..replication.disk_file import FileDisk
 
-        return FileDisk(self._data_dir / f"broker-{broker_id}")
+        directory = self._data_dir / f"broker-{broker_id}"
+        if self._log_dirs:
+            return FileDisk(directories=[directory / name for name in self._log_dirs])
+        return FileDisk(directory)
 
     def _make_zookeeper_storage(self, server_id: int) -> ZooKeeperStorage:
         if self._data_dir is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..protocol.config import DEFINITIONS
+from ..protocol.errors import UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 
 TEST_DEFAULTS: dict[str, tuple[str, str]] = {
@@ -51,3 +52,21 @@ def cluster_config(
         values[name] = min(wanted, brokers)
     values.update(config or {})
     return values
+
+
+def log_dirs(value: str | None) -> tuple[str, ...]:
+    """The directories that ``log.dirs`` names; none when it is not set.
+
+    Every broker has directories of these names for itself. Raises ``UsageError`` for a path, a
+    name twice, or no name at all.
+    """
+    if value is None:
+        return ()
+    names = tuple(name.strip() for name in value.split(","))
+    bad = [name for name in names if name in ("", ".", "..") or "/" in name or "\\" in name]
+    if bad or len(set(names)) < len(names):
+        raise UsageError(
+            f"log.dirs {value!r}: write names, each once and without a path, such as 'a,b'; "
+            "every broker has such directories for itself"
+        )
+    return names

@@ -115,11 +115,16 @@ class BrokerHandle:
         self._process.runtime.note("fault", self.name, "resumed")
 
     def fail_log_dir(self, directory: int = 0) -> None:
-        """Let one of the broker's log directories fail, the first by default."""
+        """Let one of the broker's log directories fail, the first by default.
+
+        The broker goes on with the others (``config={"log.dirs": "a,b"}``); with the last one its
+        process ends, before Kafka 1.0 with any.
+        """
         broker = self._process.broker
         if broker is None:
             raise UsageError(f"{self.name} is not running")
-        self._run(lambda: broker.fail_log_dir(directory))
+        if self._run(lambda: broker.fail_log_dir(directory)):
+            self._cluster.wait_until(lambda: not self._process.is_alive)
 
     def repair_log_dir(self, directory: int = 0) -> None:
         """Put a failed log directory in order: the broker finds its content at the next start."""

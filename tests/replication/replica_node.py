@@ -23,7 +23,7 @@ class Node:
     def __init__(self, cluster: ReplicaCluster, broker_id: int) -> None:
         self.cluster = cluster
         self.broker_id = broker_id
-        self.disk = MemoryDisk()
+        self.disk = MemoryDisk(("one", "two"))
         self.epoch = 0
         self.is_alive = False
         self.halted: str | None = None

@@ -109,6 +109,19 @@ def test_failed_directory_takes_its_partitions_offline() -> None:
     assert reported == [directory]
 
 
+def test_the_last_failed_directory_ends_the_process() -> None:
+    """Without a report to the controller (``LogManager.handleLogDirFailure``)."""
+    cluster = led()
+    reported = []
+    manager = cluster[0].manager
+    manager.on_log_dir_failure = reported.append
+    assert manager.handle_log_dir_failure("one") is False
+    assert cluster[0].halted is None
+    assert manager.handle_log_dir_failure("two") is True
+    assert cluster[0].halted == "every log directory has failed"
+    assert reported == ["one"]
+
+
 def test_old_clients_hear_of_a_failed_disk_in_their_words() -> None:
     """Produce up to v3 and Fetch up to v5 say NOT_LEADER instead of KAFKA_STORAGE_ERROR."""
     from fakekafka.protocol.data import RequestContext
@@ -134,7 +147,8 @@ def test_failed_disk_halted_old_brokers() -> None:
 def test_new_replica_on_a_failed_disk() -> None:
     """A partition that cannot be created answers 56 and is offline."""
     cluster = ReplicaCluster("2.8", 1)
-    cluster[0].disk.fail()
+    for directory in cluster[0].disk.directories:
+        cluster[0].disk.fail(directory)
     cluster.create((0,))
     assert cluster[0].manager.is_offline(TP)
 

@@ -249,14 +249,14 @@ def test_reset_empties_a_cluster_and_revives_its_brokers():
         assert not cluster.runtime.network.is_watched
 
 
-@pytest.mark.parametrize("is_alive", [True, False])
-def test_reset_puts_failed_log_directories_in_order(is_alive):
-    """The broker gets new replicas there again, whether it ran on without them or was down."""
-    with Cluster(brokers=2) as cluster:
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+@pytest.mark.parametrize(("log_dirs", "is_alive"), [("a,b", True), ("a", False)])
+def test_reset_puts_failed_log_directories_in_order(log_dirs, is_alive, runtime):
+    """The broker gets new replicas there again, whether it ran on without them or ended."""
+    with Cluster(brokers=2, config={"log.dirs": log_dirs}, runtime=runtime) as cluster:
         cluster.create_topic("a", replication_factor=2)
         cluster.broker(2).fail_log_dir()
-        if not is_alive:
-            cluster.broker(2).kill()
+        assert cluster.broker(2).is_alive is is_alive
         cluster.reset()
         cluster.create_topic("a", replication_factor=2)
         cluster.wait_until(lambda: fully_replicated(cluster, ["a"]))
