@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from .suite import RunSpec, run_one
@@ -17,6 +18,8 @@ _POLL_S = 0.2
 _TASKS_PER_SLOT = 24
 """A task costs Spark some 20 ms, a tenth of a short run; so few runs share one. The last tasks
 keep one slot waiting for at most about one part in so many of the whole."""
+_LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
+"""Given to the JVM at its start: it would greet with a screen of its own before any setting."""
 _frozen = False
 
 
@@ -72,8 +75,9 @@ class SparkEngine:
                 "spark.driver.bindAddress": "127.0.0.1",
                 "spark.driver.memory": "2g",
                 "spark.sql.session.timeZone": "UTC",
-                "spark.log.level": "ERROR",
             }
+            if "SPARK_CONF_DIR" not in os.environ:
+                settings["spark.driver.extraJavaOptions"] = f"-Dlog4j.configurationFile={_LOGGING}"
             for name, value in settings.items():
                 builder = builder.config(name, value)
             session = builder.getOrCreate()

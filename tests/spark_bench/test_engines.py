@@ -91,9 +91,12 @@ def test_processes_give_what_one_process_gives(serial: tuple[BatchResult, Path])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(java_problem() is not None, reason=f"Spark cannot start: {java_problem()}")
 def test_spark_gives_what_one_process_gives_with_one_task_a_run(
-    serial: tuple[BatchResult, Path], tmp_path: Path
+    serial: tuple[BatchResult, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows, their types, histograms and the table of runs; a worker runs many in any order."""
+    """Rows, their types, histograms and the table of runs; a worker runs many in any order.
+
+    And Spark does not greet: only what the JVM itself says at its start reaches the terminal.
+    """
     import pyarrow.parquet as parquet
 
     heard: list[tuple[int, int]] = []
@@ -106,6 +109,8 @@ def test_spark_gives_what_one_process_gives_with_one_task_a_run(
         stages = [stage for job in jobs for stage in tracker.getJobInfo(job).stageIds]
         tasks = [tracker.getStageInfo(stage).numTasks for stage in stages]
         again = list(engine.run(specs[::-1], None))
+    told = capfd.readouterr()
+    assert not [word for word in ("WARN ", "Setting", "log4j") if word in told.out + told.err]
     assert tasks == [RUNS]
     assert heard[-1] == (RUNS, RUNS)
     assert [result["row"] for result in results] == serial[0].rows
