@@ -14,12 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..protocol.errors import UsageError
 from .chunks import Chunk, ChunkBuilder, ChunkInfo
 from .events import CLIENT_KINDS, KIND_CODES
 from .fingerprint import Fingerprint
-from .format import CHUNK_EVENTS, build_header
+from .format import CHUNK_EVENTS
 from .packing import PayloadPacker, epochs_getter
 from .schema import is_message_type
 from .trace import EventList, MemoryTrace
@@ -311,28 +310,3 @@ class LockedRecorder(Recorder):
     def close(self) -> None:
         with self._lock:
             super().close()
-
-
-def save_events(path: str | Path, recorder: Recorder, header: Mapping[str, Any]) -> None:
-    """Write what a recorder keeps to a ``.fktrace`` file.
-
-    ``header`` needs only what is special to the run; ``build_header`` gives the rest.
-    """
-    recorder.save(path, _full_header(header))
-
-
-def open_recorder(path: str | Path, **header: Any) -> Recorder:
-    """A recorder that writes a ``.fktrace`` file; ``close`` it at the end of the run.
-
-    ``header`` is what ``build_header`` takes. Runs in mode ``threaded`` get one that several
-    threads may call.
-    """
-    full = _full_header(header)
-    kind = LockedRecorder if full["mode"] == "threaded" else Recorder
-    full.setdefault("record_bytes_limit", RECORD_BYTES_LIMIT)
-    return kind(TraceWriter(path, full))
-
-
-def _full_header(header: Mapping[str, Any]) -> dict[str, Any]:
-    full = build_header(config=header.get("config"), fakekafka_version=__version__)
-    return {**full, **header, "config_hash": full["config_hash"]}
