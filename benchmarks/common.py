@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -16,16 +14,6 @@ def line(what: str, figure: str, target: str = "", ok: bool | None = None) -> No
     """Print one figure, with its target when there is one."""
     mark = "" if ok is None else (" ok" if ok else " MISSED")
     print(f"  {what:58} {figure:>24}  {target}{mark}", flush=True)
-
-
-def best_ms(function: Callable[[], object], rounds: int = 5) -> tuple[float, float]:
-    """(best, median) milliseconds of a function over some rounds."""
-    times = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        function()
-        times.append((time.perf_counter() - started) * 1000)
-    return min(times), statistics.median(times)
 
 
 def in_child(code: str, *arguments: Any) -> Any:

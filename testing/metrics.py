@@ -24,5 +24,6 @@ def broker_metrics(broker: Broker) -> dict[str, Any]:
         "IsrShrinksPerSec": replicas.isr_shrinks,
         "IsrExpandsPerSec": replicas.isr_expands,
         "FailedIsrUpdatesPerSec": replicas.failed_isr_updates,
+        "MaxLag": broker.fetcher_manager.lag_max,
         **broker.controller.metrics.snapshot(),
     }

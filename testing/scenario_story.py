@@ -41,7 +41,6 @@ class Outcome:
     """Values that the leader holds more than once."""
     differ_at: int | None
     """First offset at which two replicas hold different records."""
-    has_leader: bool
     sentences: tuple[str, ...]
 
 
@@ -150,7 +149,7 @@ def outcome_of(state: StoryState, story: StorySpec, promised: Mapping[str, int])
     logs = [replica.records for replica in state.replicas.values() if replica.role != "off"]
     differ_at = first_difference(logs)
     if leader is None:
-        return Outcome((), (), differ_at, False, ("the partition has no leader",))
+        return Outcome((), (), differ_at, ("the partition has no leader",))
     sentences = [_loss(lost, promised)]
     if duplicated:
         sentences.append(f"{_list(duplicated)} stands in the log more than once")
@@ -158,7 +157,7 @@ def outcome_of(state: StoryState, story: StorySpec, promised: Mapping[str, int])
         sentences.append(f"logs differ at offset {differ_at}")
     elif len(logs) > 1:
         sentences.append("the logs are the same")
-    return Outcome(lost, duplicated, differ_at, True, tuple(sentences))
+    return Outcome(lost, duplicated, differ_at, tuple(sentences))
 
 
 def first_difference(logs: Iterable[Sequence[LogRecord]]) -> int | None:

@@ -153,6 +153,28 @@ def test_isr_changes_are_counted_where_the_leader_is(version: str) -> None:
         assert cluster.broker(3).metrics["PartitionCount"] == 1
 
 
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_the_lag_shrinks_while_a_follower_catches_up(version: str) -> None:
+    """MaxLag: to the leader's high watermark, at the follower; 0 where nothing is copied."""
+    config = {"replica.fetch.max.bytes": 1, "replica.fetch.response.max.bytes": 1}
+    topics = {"t": {"assignment": {0: [2, 3]}}}
+    with running(3, version, config=config, topics=topics) as cluster:
+        cluster.broker(3).kill()
+        in_sync(cluster, 2)
+        for value in "abc":
+            cluster.produce("t", value)
+        cluster.network.latency(10)
+        cluster.broker(3).start()
+        seen = []
+        while 3 not in stored(cluster)[2]:
+            lag = cluster.broker(3).metrics["MaxLag"]
+            if not seen or seen[-1] != lag:
+                seen.append(lag)
+            cluster.run_for(5)
+        assert seen == [0, 2, 1, 0]
+        assert [cluster.broker(n).metrics["MaxLag"] for n in (1, 2, 3)] == [0, 0, 0]
+
+
 def test_the_metrics_page_names_them_all() -> None:
     """docs/reference/api.md has a table of the metrics: all of them, and no others."""
     section = API_PAGE.read_text().split("## Metrics\n")[1].split("\n## ")[0]
