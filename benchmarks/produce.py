@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 from benchmarks.common import in_child, line, mock_cluster, served_cluster
 
 TOPIC = "bench"
+ROUNDS = 5
 
 THROUGHPUT = """
 import json, sys, time
@@ -80,33 +82,40 @@ def throughput(servers: str, size: int, count: int, partitions: int = 3) -> dict
     kept = min(1.0, read["read"] / (produced["acked"] + 1))
     return {
         "records_per_s": count / produced["elapsed"],
-        "mb_per_s": count * size / produced["elapsed"] / 1e6,
         "kept": kept,
     }
 
 
 def measure_throughput() -> None:
-    """100 B and 1 kB records, ours and librdkafka's mock."""
+    """100 B and 1 kB records, ours and librdkafka's mock by turns; medians over the rounds."""
     for size, count in ((100, 500_000), (1000, 200_000)):
-        with mock_cluster() as servers:
-            mock = throughput(servers, size, count)
-        with served_cluster(brokers=3) as cluster:
-            cluster.create_topic(TOPIC, partitions=3, replication_factor=3)
-            ours = throughput(cluster.bootstrap_servers, size, count)
-            assert not cluster.failures, cluster.failures
-        ratio = ours["records_per_s"] / mock["records_per_s"]
-        line(
-            f"{size} B, RF 3, acks=all: ours",
-            f"{ours['records_per_s'] / 1e3:,.0f} k/s {ours['mb_per_s']:,.0f} MB/s",
-        )
-        line("  librdkafka's mock", f"{mock['records_per_s'] / 1e3:,.0f} k/s")
-        line("  ratio", f"{ratio:.2f}", ">= 0.5", ratio >= 0.5)
+        mocks, ours = [], []
+        for _ in range(ROUNDS):
+            with mock_cluster() as servers:
+                mocks.append(throughput(servers, size, count))
+            with served_cluster(brokers=3) as cluster:
+                cluster.create_topic(TOPIC, partitions=3, replication_factor=3)
+                ours.append(throughput(cluster.bootstrap_servers, size, count))
+                assert not cluster.failures, cluster.failures
+        rates = [one["records_per_s"] for one in ours]
+        mock_rates = [one["records_per_s"] for one in mocks]
+        ratio = statistics.median(rates) / statistics.median(mock_rates)
+        line(f"{size} B, RF 3, acks=all: ours, k/s", _spread(rates))
+        line("  ours, MB/s", f"{statistics.median(rates) * size / 1e6:,.0f}")
+        line("  librdkafka's mock, k/s", _spread(mock_rates))
+        line("  ratio of the medians", f"{ratio:.2f}", ">= 0.5", ratio >= 0.5)
+        kept = min(one["kept"] for one in ours)
         line(
             "  kept and readable: ours, mock",
-            f"{ours['kept']:.1%}, {mock['kept']:.1%}",
+            f"{kept:.1%}, {max(one['kept'] for one in mocks):.1%}",
             "ours 100 %",
-            ours["kept"] == 1.0,
+            kept == 1.0,
         )
+
+
+def _spread(rates: list[float]) -> str:
+    middle, low, high = (rate / 1e3 for rate in (statistics.median(rates), min(rates), max(rates)))
+    return f"{middle:,.0f} ({low:,.0f}-{high:,.0f})"
 
 
 def measure_latency() -> None:

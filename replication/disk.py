@@ -109,6 +109,17 @@ class Disk:
                 self._mark_clean(directory)
         self._forget_process()
 
+    def dispose(self) -> None:
+        """Close for good, and give the memory of all batches back.
+
+        Logs lie in reference cycles: without this the batches would stay until the collector
+        comes by, which it does after so many objects, however large they are.
+        """
+        segments = [s for storage in self._storages.values() for s in storage.segments]
+        self.close()
+        for segment in segments:
+            segment.discard()
+
     def _close_log(self, log: Log) -> None:
         """Finish the files of a log."""
 

@@ -111,6 +111,11 @@ class Segment:
         self.last_modified_ms = now_ms
         return indexed
 
+    def discard(self) -> None:
+        """Drop the batches; nobody may read the segment any more."""
+        self.stored = ()
+        self.last_batch = None
+
     def _note_time(self) -> None:
         timestamp = self.max_timestamp
         count = len(self.stored)

@@ -132,7 +132,7 @@ class Cluster(ClusterBase):
         for process in self.processes.values():
             process.broker = None
             process.controller_node = None
-            process.spec.disk.close()
+            process.spec.disk.dispose()
         for zookeeper in self.zookeepers.values():
             zookeeper.node = None
             zookeeper.storage.close()

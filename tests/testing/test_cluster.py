@@ -302,3 +302,28 @@ def test_two_hundred_clusters_leave_nothing_behind():
     assert threading.active_count() == threads
     assert _open_files() == files
     assert _resident_bytes() <= memory * 1.05
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_a_stopped_cluster_gives_the_memory_of_its_records_back_at_once(is_on_disk, tmp_path):
+    """Not when the collector comes by: it counts objects, and batches are few and large."""
+    import gc
+    import tracemalloc
+
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        with Cluster(brokers=2, data_dir=tmp_path if is_on_disk else None) as cluster:
+            cluster.create_topic("t", replication_factor=2)
+            tracemalloc.start()
+            for _ in range(5):
+                cluster.produce("t", [b"x" * 1000] * 1000)
+            cluster.wait_until(lambda: len(cluster.records("t", 0, replica=2)) == 5000)
+            held = tracemalloc.get_traced_memory()[0]
+        assert held > 5_000_000
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+        if was_enabled:
+            gc.enable()
