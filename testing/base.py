@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..actors.broker_process import BrokerListener, BrokerProcess, BrokerSpec
 from ..actors.node import Node
@@ -33,6 +33,10 @@ T = TypeVar("T")
 
 class AdminNode(Node):
     """Where the API's own requests come from: an admin client inside the cluster's network."""
+
+
+PARTS = frozenset({"runtime", "processes", "zookeepers", "_admin"})
+"""Of a cluster: there while it is assembled."""
 
 
 class ClusterBase(AdminOperations, Inspection):
@@ -66,9 +70,11 @@ class ClusterBase(AdminOperations, Inspection):
         self._topics = dict(topics or {})
         self._zookeeper_count = zookeepers
         self.runtime: Runtime
-        self.zookeepers: dict[int, ZooKeeperProcess] = {}
-        self.processes: dict[int, BrokerProcess] = {}
+        self.zookeepers: dict[int, ZooKeeperProcess]
+        self.processes: dict[int, BrokerProcess]
+        self._was_started = False
         self._handles: dict[int, BrokerHandle] = {}
+        self._failures: list[tuple[str, BaseException]] = []
         self._started = False
         self._starts: list[Pending[None]] = []
 
@@ -86,11 +92,23 @@ class ClusterBase(AdminOperations, Inspection):
     def _make_zookeeper_storage(self, server_id: int) -> ZooKeeperStorage:
         return ZooKeeperStorage()
 
+    def __getattr__(self, name: str) -> NoReturn:
+        """Called for what is not there: a cluster has its parts between start and stop."""
+        if name in PARTS:
+            if self._was_started:
+                raise UsageError("the cluster has been stopped")
+            raise UsageError("the cluster is not started; use `with Cluster() as cluster:`")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     # -- assembling ----------------------------------------------------------------------------
 
     def _assemble(self) -> None:
         """Create every process; nothing runs before this."""
         runtime = self.runtime = self._make_runtime()
+        self._was_started = True
+        self._failures = runtime.failures
+        self._handles = {}
+        self.zookeepers, self.processes = {}, {}
         ids = range(1, self._zookeeper_count + 1)
         names = {server_id: zookeeper_name(server_id) for server_id in ids}
         for server_id in ids:
@@ -163,11 +181,12 @@ class ClusterBase(AdminOperations, Inspection):
 
     def broker(self, broker_id: int) -> BrokerHandle:
         """Handle of a broker; ids run from 1."""
-        if broker_id not in self.processes:
+        processes = self.processes
+        if broker_id not in processes:
             raise UsageError(f"there is no broker {broker_id!r}; ids are {list(self.broker_ids)}")
         handle = self._handles.get(broker_id)
         if handle is None:
-            handle = self._handles[broker_id] = BrokerHandle(self, self.processes[broker_id])
+            handle = self._handles[broker_id] = BrokerHandle(self, processes[broker_id])
         return handle
 
     @property
@@ -224,4 +243,4 @@ class ClusterBase(AdminOperations, Inspection):
     @property
     def failures(self) -> list[tuple[str, BaseException]]:
         """What handlers raised that they must not: bugs of the emulation; normally empty."""
-        return self.runtime.failures
+        return self._failures

@@ -17,7 +17,7 @@ from ..protocol.errors import FakeKafkaError, UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from ..replication.disk import Disk
 from ..zkfake.storage import ZooKeeperStorage
-from .base import ClusterBase
+from .base import PARTS, ClusterBase
 from .tcp import TcpGateway, TcpListener
 from .zookeeper_tcp import ZooKeeperTcp
 
@@ -118,8 +118,7 @@ class Cluster(ClusterBase):
 
     def stop(self) -> None:
         """Stop everything: sockets, threads, actors; idempotent."""
-        runtime = getattr(self, "runtime", None)
-        if runtime is None:
+        if "runtime" not in self.__dict__:
             return
         for process in self.processes.values():
             listener = process.spec.listener
@@ -128,7 +127,7 @@ class Cluster(ClusterBase):
         if self._zookeeper_tcp is not None:
             self._zookeeper_tcp.stop()
             self._zookeeper_tcp = None
-        runtime.stop()
+        self.runtime.stop()
         for process in self.processes.values():
             process.broker = None
             process.controller_node = None
@@ -140,6 +139,8 @@ class Cluster(ClusterBase):
             self._recorder.close()
             self._recorder = None
         self._started = False
+        for part in PARTS:
+            self.__dict__.pop(part, None)
 
     def __enter__(self) -> Cluster:
         return self.start()
@@ -170,8 +171,6 @@ class Cluster(ClusterBase):
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, comma-separated, as clients want it."""
-        if not self._started:
-            raise UsageError("the cluster is not started; use `with Cluster() as cluster:`")
         return ",".join(
             f"{self._host}:{self.broker(broker_id).port}" for broker_id in self.broker_ids
         )
@@ -183,8 +182,6 @@ class Cluster(ClusterBase):
         The servers listen from the first time this is asked, or from the start when
         ``zookeeper_ports`` is given.
         """
-        if not self._started:
-            raise UsageError("the cluster is not started; use `with Cluster() as cluster:`")
         if self._zookeeper_tcp is None:
             self._serve_zookeeper(None)
         assert self._zookeeper_tcp is not None

@@ -68,6 +68,7 @@ class Simulation(ClusterBase):
         self._latency_ms = latency_ms
         self._costs = costs
         self._clients = 0
+        self._ended = False
         if recorder is None and trace:
             from ..tracing.recorder import Recorder
 
@@ -79,6 +80,7 @@ class Simulation(ClusterBase):
 
     def start(self) -> Simulation:
         """Start every process and run until the cluster serves."""
+        self._require_going()
         if self._started:
             return self
         self._started = True
@@ -102,7 +104,11 @@ class Simulation(ClusterBase):
         network.costs = costs
 
     def stop(self) -> None:
-        """Drop every actor and event; the recording stays."""
+        """End the run: drop every actor and event.
+
+        The recording stays, and what ``records``, ``log_bytes``, ``partition`` and ``topics`` tell.
+        """
+        self._ended = True
         self.runtime.recorder = None
         self.runtime.stop()
 
@@ -117,6 +123,13 @@ class Simulation(ClusterBase):
     ) -> None:
         self.stop()
 
+    def _require_going(self) -> None:
+        if self._ended:
+            raise UsageError(
+                "the simulation has been stopped: its logs and its recording can be read, but "
+                "nothing happens in it any more; make a new one"
+            )
+
     # -- time ----------------------------------------------------------------------------------
 
     @property
@@ -126,12 +139,14 @@ class Simulation(ClusterBase):
 
     def step(self) -> bool:
         """Run one event; False when nothing is left to happen."""
+        self._require_going()
         happened = self.runtime.step()
         self._raise_failure()
         return happened
 
     def run_for(self, duration_ms: float) -> int:
         """Run for a span of virtual time; gives the number of events."""
+        self._require_going()
         if duration_ms < 0:
             raise UsageError(f"run_for needs a duration >= 0, not {duration_ms!r}")
         count = self.runtime.run(self.runtime.now_us() + int(duration_ms * 1000))
@@ -149,6 +164,7 @@ class Simulation(ClusterBase):
         With ``every_ms`` it is asked only so often in virtual time: for costly conditions.
         Raises ``WaitTimeout`` with the seed when ``timeout_ms`` of virtual time pass first.
         """
+        self._require_going()
         if every_ms is not None:
             self._run_until_every(condition, timeout_ms, every_ms)
             return
@@ -191,6 +207,7 @@ class Simulation(ClusterBase):
             raise error
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        self._require_going()
         task = Task(function())
         self.run_until(lambda: task.done, timeout_ms)
         return task.result()

@@ -1,0 +1,104 @@
+"""What a cluster says before its start and after its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fakekafka import Cluster, Simulation, UsageError
+
+USES: dict[str, Callable[[Any], object]] = {
+    "a handle of a broker": lambda cluster: cluster.broker(1),
+    "the controller": lambda cluster: cluster.controller.id,
+    "ZooKeeper": lambda cluster: cluster.zookeeper.tree(),
+    "the network": lambda cluster: cluster.network.latency(1),
+    "a topic": lambda cluster: cluster.create_topic("t"),
+    "the list of topics": lambda cluster: cluster.topics(),
+    "a partition": lambda cluster: cluster.partition("t", 0),
+    "records": lambda cluster: cluster.records("t", 0),
+    "the bytes of a log": lambda cluster: cluster.log_bytes("t", 0, 1),
+    "produce": lambda cluster: cluster.produce("t", "value"),
+    "consume": lambda cluster: cluster.consume("t"),
+    "inject": lambda cluster: cluster.inject("Produce", error="NOT_LEADER_OR_FOLLOWER"),
+    "observe": lambda cluster: cluster.observe(print),
+    "reset": lambda cluster: cluster.reset(),
+    "its addresses": lambda cluster: cluster.bootstrap_servers,
+    "the addresses of ZooKeeper": lambda cluster: cluster.zookeeper_connect,
+}
+
+
+def stopped(**options: Any) -> Cluster:
+    with Cluster(brokers=1, topics={"t": 1}, **options) as cluster:
+        assert cluster.broker(1).is_alive
+    return cluster
+
+
+@pytest.fixture(scope="module", params=["live", "threaded"])
+def over(request: pytest.FixtureRequest) -> Cluster:
+    return stopped(runtime=request.param)
+
+
+@pytest.mark.parametrize("what", USES)
+def test_a_cluster_that_nobody_started_says_how_to(what: str) -> None:
+    with pytest.raises(UsageError, match=r"is not started; use `with Cluster\(\) as cluster:`"):
+        USES[what](Cluster(brokers=1))
+
+
+@pytest.mark.parametrize("what", USES)
+def test_a_stopped_cluster_says_so(over: Cluster, what: str) -> None:
+    with pytest.raises(UsageError, match="the cluster has been stopped"):
+        USES[what](over)
+
+
+def test_what_is_left_of_a_stopped_cluster(over: Cluster) -> None:
+    """Stopping it again does nothing; what went wrong in it is still known."""
+    over.stop()
+    assert over.failures == []
+    with pytest.raises(AttributeError, match="'Cluster' object has no attribute 'brokers'"):
+        _ = over.brokers  # type: ignore[attr-defined]
+
+
+def test_handles_outlive_their_cluster() -> None:
+    with Cluster(brokers=1) as cluster:
+        broker = cluster.broker(1)
+    assert (broker.is_alive, broker.state) == (False, "not_running")
+    for use in (broker.kill, broker.start, broker.shutdown, broker.pause):
+        with pytest.raises(UsageError, match="the cluster has been stopped"):
+            use()
+
+
+def test_a_stopped_cluster_can_be_started_again() -> None:
+    """As a new one: other processes, so other handles, and nothing of before in memory."""
+    cluster = stopped()
+    with cluster:
+        assert cluster.broker(1).is_alive
+        assert cluster.topics() == ["t"]
+        cluster.produce("t", "value")
+        assert [record.offset for record in cluster.consume("t")] == [0]
+
+
+@pytest.mark.parametrize(
+    "go_on",
+    [
+        lambda simulation: simulation.run_for(10),
+        lambda simulation: simulation.run_until(lambda: True),
+        lambda simulation: simulation.wait_until(lambda: False),
+        lambda simulation: simulation.step(),
+        lambda simulation: simulation.produce("t", "value"),
+        lambda simulation: simulation.consume("t"),
+        lambda simulation: simulation.create_topic("u"),
+        lambda simulation: simulation.start(),
+    ],
+)
+def test_a_stopped_simulation_can_be_read_but_not_run(
+    go_on: Callable[[Simulation], object],
+) -> None:
+    with Simulation(1, topics={"t": 1}) as simulation:
+        simulation.produce("t", "value")
+        events = len(simulation.events)
+    with pytest.raises(UsageError, match=r"simulation has been stopped: .* make a new one"):
+        go_on(simulation)
+    assert [record.value for record in simulation.records("t", 0)] == [b"value"]
+    assert simulation.topics() == ["t"]
+    assert len(simulation.events) == events
