@@ -20,6 +20,9 @@ _TASKS_PER_SLOT = 24
 keep one slot waiting for at most about one part in so many of the whole."""
 _LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 """Given to the JVM at its start: it would greet with a screen of its own before any setting."""
+_JVM_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j.configurationFile={_LOGGING}"
+"""The JVM does little here, and its workers want every core: so no second compiler and no
+collector on threads beside theirs."""
 _frozen = False
 
 
@@ -77,7 +80,7 @@ class SparkEngine:
                 "spark.sql.session.timeZone": "UTC",
             }
             if "SPARK_CONF_DIR" not in os.environ:
-                settings["spark.driver.extraJavaOptions"] = f"-Dlog4j.configurationFile={_LOGGING}"
+                settings["spark.driver.extraJavaOptions"] = _JVM_OPTIONS
             for name, value in settings.items():
                 builder = builder.config(name, value)
             session = builder.getOrCreate()
