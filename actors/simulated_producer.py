@@ -21,7 +21,7 @@ from ..protocol.data import (
     ProduceRequest,
     ProduceResponse,
 )
-from ..protocol.errors import ErrorCode
+from ..protocol.errors import ErrorCode, UsageError
 from ..protocol.record_batch import Record, build_batch
 from ..protocol.small_batch import build_batch_of_one, build_batch_of_small
 from ..protocol.values import TopicPartition
@@ -73,9 +73,11 @@ class _Queue:
         "next_sequence",
         "not_before_ms",
         "open_batch",
+        "topic_partition",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        self.topic_partition = topic_partition
         self.batches: deque[_Batch] = deque()
         self.open_batch: _Batch | None = None  # last of ``batches`` while it takes records
         self.in_flight = 0
@@ -97,7 +99,7 @@ class SimulatedProducer(SimulatedClient):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
         self.settings = settings
-        self._queues: dict[TopicPartition, _Queue] = {}
+        self._queues: dict[tuple[str, int], _Queue] = {}
         self._producer_id = -1
         self._producer_epoch = -1
         self._asking_id = False
@@ -109,16 +111,24 @@ class SimulatedProducer(SimulatedClient):
 
     def produce(
         self,
-        topic_partition: TopicPartition,
+        topic_partition: tuple[str, int],
         value: bytes | None,
         key: bytes | None = None,
         callback: Callback | None = None,
     ) -> None:
-        """Queue a record; it is sent as soon as batching and the in-flight limit allow."""
+        """Queue a record for (topic, partition); it is sent as soon as batching and the in-flight
+        limit allow.
+
+        Raises ``UsageError`` for a partition, a value or a key of another type.
+        """
         queue = self._queues.get(topic_partition)
         if queue is None:
-            queue = self._queues[topic_partition] = _Queue()
-            self.use_topic(topic_partition.topic)
+            queue = self._new_queue(topic_partition)
+        where = queue.topic_partition
+        if not (value is None or isinstance(value, bytes)) or (
+            key is not None and not isinstance(key, bytes)
+        ):
+            raise UsageError(f"value and key must be bytes or None, not {value!r} and {key!r}")
         settings = self.settings
         now_ms = self.now_ms
         now = now_ms()
@@ -128,26 +138,36 @@ class SimulatedProducer(SimulatedClient):
             and queue.in_flight < settings.max_in_flight
             and queue.not_before_ms <= now
             and settings.delivery_timeout_ms > 0
-            and (leader := self.leaders.get(topic_partition)) is not None
+            and (leader := self.leaders.get(where)) is not None
             and (self._producer_id >= 0 or not settings.enable_idempotence)
         ):  # nothing to wait for: without the queue
             alone = _Batch(now)
             alone.records.append((key, value, now, callback))
-            self._send(topic_partition, queue, alone, leader[0])
+            self._send(where, queue, alone, leader[0])
             return
         batch = queue.open_batch
         if batch is None:
             batch = queue.open_batch = _Batch(now)
             queue.batches.append(batch)
             if settings.linger_ms:
-                self.call_later_ms(settings.linger_ms, lambda: self._drain(topic_partition, queue))
+                self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
         records = batch.records
         records.append((key, value, now, callback))
         if len(records) >= settings.batch_records:
             queue.open_batch = None
-            self._drain(topic_partition, queue)
+            self._drain(where, queue)
         elif not settings.linger_ms:
-            self._drain(topic_partition, queue)
+            self._drain(where, queue)
+
+    def _new_queue(self, topic_partition: tuple[str, int]) -> _Queue:
+        match topic_partition:
+            case (str(topic), int(number)) if number >= 0:
+                where = TopicPartition(topic, number)
+            case _:
+                raise UsageError(f"write a partition as ('orders', 0), not {topic_partition!r}")
+        queue = self._queues[where] = _Queue(where)
+        self.use_topic(topic)
+        return queue
 
     @property
     def unfinished(self) -> int:
@@ -157,8 +177,8 @@ class SimulatedProducer(SimulatedClient):
     # -- sending -------------------------------------------------------------------------------
 
     def on_metadata(self) -> None:
-        for topic_partition, queue in self._queues.items():
-            self._drain(topic_partition, queue)
+        for queue in self._queues.values():
+            self._drain(queue.topic_partition, queue)
 
     def _drain(self, topic_partition: TopicPartition, queue: _Queue) -> None:
         batches = queue.batches

@@ -18,6 +18,7 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ..protocol.errors import UsageError
 from .node import Delivery
 from .peer import Peer
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime, TraceSink
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 _GC_THRESHOLD = 50_000
 """Allocations between two collections while events run."""
 
-
 _NEVER_US = 1 << 62
+_MOST_AT_ONCE = 2_000_000
+"""Events of one instant, far beyond what the largest cluster has; more would go on for ever."""
 
 _deliver = functools.partial(tuple.__new__, Delivery)
 """Makes a ``Delivery`` of a tuple of its fields; its own constructor is Python and slow."""
@@ -211,10 +213,16 @@ class VirtualRuntime(LoopRuntime):
     def _run(self, until: Callable[[], object] | None) -> bool:
         """Take entry after entry; True at the limit, False when the condition holds before."""
         messages, ready = self.messages, self._ready
-        count = 0
+        count = at_once = 0
+        instant_us = -1
         try:
             while True:
                 if ready and not self._is_due(self.now):
+                    if self.now != instant_us:
+                        instant_us, at_once = self.now, 0
+                    at_once += 1
+                    if at_once > _MOST_AT_ONCE:
+                        raise self._clock_stands(ready[0])
                     due = ready.popleft()
                     if type(due) is VirtualTimer and due.callback is None:
                         continue
@@ -264,6 +272,18 @@ class VirtualRuntime(LoopRuntime):
                     return False
         finally:
             self.events_run += count
+
+    def _clock_stands(self, item: VirtualTimer | Delivery) -> UsageError:
+        if type(item) is VirtualTimer:
+            node, what = item.node, f"a call of {getattr(item.callback, '__qualname__', '?')}"
+        else:
+            node, what = item.target, type(item.message).__name__  # type: ignore[union-attr]
+        where = f" at {node.name}" if node is not None else ""
+        return UsageError(
+            f"the clock has stood at {self.now / 1000:g} ms for {_MOST_AT_ONCE:,} events; next is "
+            f"{what}{where}. Something goes round without any time passing: give the network a "
+            "latency, or what repeats itself a pause"
+        )
 
     def _fire(self, timer: VirtualTimer) -> None:
         callback, node = timer.callback, timer.node

@@ -12,7 +12,7 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from ..testing.scenario_spec import ScenarioSpec
-    from ..testing.scenarios import ScenarioResult
+    from ..testing.scenario_verdict import ScenarioResult
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -79,6 +79,9 @@ def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> li
     if kafka_version is not None:
         parameters["cluster.kafka_version"] = kafka_version
     spec = load_scenario(scenario, parameters)
+    if spec.matrix:
+        keys = ", ".join(spec.matrix)
+        typer.echo(f"one run: the matrix ({keys}) is left out; choose values with --set", err=True)
     if spec.story is None or "cluster.kafka_version" in parameters:
         return [spec]
     return [with_parameters(spec, {"cluster.kafka_version": v}) for v in spec.story.versions]

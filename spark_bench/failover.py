@@ -17,10 +17,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.control import LeaderAndIsrRequest
-from ..protocol.errors import ErrorCode, UsageError
+from ..protocol.errors import UsageError
 from ..protocol.values import TopicPartition
 from ..protocol.versions import behaviour
 from ..testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
+from ..testing.open_loop import OpenLoop
+from ..testing.scenario_spec import MOST_PER_S
 from ..testing.simulation import Simulation
 from ..tracing.fingerprint import Fingerprint
 from ..zkfake.messages import WatchEvent
@@ -82,6 +84,8 @@ class FailoverParameters:
             least = _LEAST.get(field.name, 1)
             if isinstance(value, int) and field.type == "int" and value < least:
                 raise UsageError(f"{field.name} must be at least {least}, not {value}")
+        if self.rate_per_s > MOST_PER_S:
+            raise UsageError(f"rate_per_s must be at most {MOST_PER_S}, not {self.rate_per_s}")
         if not 0 < self.latency_median_ms < math.inf:
             raise UsageError(f"latency_median_ms must be above 0, not {self.latency_median_ms}")
         if not 0 <= self.latency_sigma < math.inf:
@@ -89,59 +93,35 @@ class FailoverParameters:
         behaviour(self.kafka_version)
 
 
-class _Load:
-    """The open-loop workload: arrivals at a fixed rate, round robin over the partitions."""
+class _Load(OpenLoop):
+    """What the load felt: the last answers before the fault, the first after it, and how long."""
 
     def __init__(self, simulation: Simulation, parameters: FailoverParameters) -> None:
-        self._runtime = simulation.runtime
-        self._partitions = [
-            TopicPartition(TOPIC, number) for number in range(parameters.partitions)
-        ]
-        self._interval_us = 1_000_000 // parameters.rate_per_s
-        self._padding = b"." * max(0, parameters.record_bytes - 12)
-        self.producer = simulation.producer(name="producer")
-        self.producer.on_service_time = self._served
-        self.sent = 0
-        self.running = True
-        self.acknowledged: list[bytes] = []
-        self.errors = 0
+        padding = b"." * max(0, parameters.record_bytes - 12)
         self.last_ack_us: dict[TopicPartition, int] = {}
         self.first_ack_after_us: dict[TopicPartition, int] = {}
         self.fault_us: int | None = None
         self.response_ms = Histogram()
         self.service_ms = Histogram()
-        self._arrive()
+        super().__init__(
+            simulation,
+            TOPIC,
+            parameters.partitions,
+            1_000_000 // parameters.rate_per_s,
+            lambda number: b"%011d " % number + padding,
+        )
+        self.producer.on_service_time = self._served
 
     def _served(self, _partition: TopicPartition, records: int, elapsed_us: int) -> None:
         self.service_ms.add(elapsed_us / 1000, records)
 
-    def _arrive(self) -> None:
-        if not self.running:
-            return
-        where = self._partitions[self.sent % len(self._partitions)]
-        value = b"%011d " % self.sent + self._padding
-        intended_us = self._runtime.now_us()
-        self.sent += 1
-
-        def answered(error: ErrorCode, _offset: int) -> None:
-            self._answered(where, value, intended_us, error)
-
-        self.producer.produce(where, value, callback=answered)
-        self._runtime.call_later(self.producer, self._interval_us, self._arrive)
-
-    def _answered(
-        self, where: TopicPartition, value: bytes, intended_us: int, error: ErrorCode
-    ) -> None:
-        now_us = self._runtime.now_us()
-        if error != ErrorCode.NONE:
-            self.errors += 1
-            return
-        self.acknowledged.append(value)
-        self.response_ms.add((now_us - intended_us) / 1000)
+    def on_acknowledged(self, where: TopicPartition, arrived_us: int) -> None:
+        now_us = self.runtime.now_us()
+        self.response_ms.add((now_us - arrived_us) / 1000)
         if self.fault_us is None:
             self.last_ack_us[where] = now_us
         # An answer that was on its way when the leader died does not end the outage.
-        elif intended_us >= self.fault_us:
+        elif arrived_us >= self.fault_us:
             self.first_ack_after_us.setdefault(where, now_us)
 
 

@@ -7,13 +7,11 @@ when is drawn from the seed.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol.errors import ErrorCode
-from ..protocol.values import TopicPartition
 from .checks import acknowledged_exactly_once, fully_replicated, replicas_identical
+from .open_loop import OpenLoop
 from .simulation import Simulation
 
 TOPIC = "events"
@@ -31,34 +29,6 @@ class Outcome:
     virtual_s: float
     acknowledged: int
     problems: tuple[str, ...]
-
-
-class _Load:
-    """Records at a steady rate, one after the other over the partitions."""
-
-    def __init__(self, simulation: Simulation, interval_us: int) -> None:
-        self._runtime = simulation.runtime
-        self._interval_us = interval_us
-        self._partitions = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
-        self.producer = simulation.producer(name="producer")
-        self.acknowledged: list[bytes] = []
-        self.running = True
-        self.sent = 0
-        self._arrive()
-
-    def _arrive(self) -> None:
-        if not self.running:
-            return
-        sent, producer = self.sent, self.producer
-        self.sent = sent + 1
-        value = b"%08d" % sent
-        where = self._partitions[sent % PARTITIONS]
-        producer.produce(where, value, None, functools.partial(self._answered, value))
-        self._runtime.call_later(producer, self._interval_us, self._arrive)
-
-    def _answered(self, value: bytes, error: ErrorCode, _offset: int) -> None:
-        if not error:
-            self.acknowledged.append(value)
 
 
 def asymmetric_partition(
@@ -84,7 +54,7 @@ def asymmetric_partition(
         rng = simulation.runtime.rng
         simulation.network.latency(uniform_ms=(0.1, 1.0))
         simulation.create_topic(TOPIC, PARTITIONS, 3, {"min.insync.replicas": "2"})
-        load = _Load(simulation, interval_us)
+        load = OpenLoop(simulation, TOPIC, PARTITIONS, interval_us, b"%08d".__mod__)
         simulation.consumer([(TOPIC, number) for number in range(PARTITIONS)])
         while simulation.now_ms < FAULTS_MS:
             simulation.run_for(1000 + rng.random() * 2000)
@@ -107,7 +77,7 @@ def asymmetric_partition(
         )
 
 
-def _problems(simulation: Simulation, load: _Load) -> tuple[str, ...]:
+def _problems(simulation: Simulation, load: OpenLoop) -> tuple[str, ...]:
     """What is wrong in the end: records lost or doubled, replicas that differ."""
     read = [r.value for n in range(PARTITIONS) for r in simulation.consume(TOPIC, n)]
     once = acknowledged_exactly_once(load.acknowledged, read)

@@ -18,6 +18,7 @@ from ..protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
 from .scenario_faults import ACTIONS, read_fault
 from .scenario_parts import read_condition, read_latency, read_machine
 from .scenario_spec import (
+    MOST_PER_S,
     ClusterSpec,
     ExpectSpec,
     LatencySpec,
@@ -30,14 +31,7 @@ from .scenario_spec import (
 )
 from .scenario_steps import read_header, read_story
 from .scenario_table import ScenarioError, Table, flatten, nearest
-
-METRICS = (
-    "unavailable_ms", "detect_ms", "elect_ms", "propagate_ms", "client_ms", "full_isr_ms",
-    "controller_failover_ms", "controlled_shutdown_ms", "service_ms", "response_ms",
-    "end_to_end_ms", "acknowledged", "failed", "retries", "lost", "duplicated",
-    "unclean_elections", "messages", "events",
-)  # fmt: skip
-"""What a scenario may ask to be reported (bench 3)."""
+from .scenario_verdict import METRICS
 
 __all__ = ["ACTIONS", "ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
            "with_parameters"]  # fmt: skip
@@ -277,7 +271,7 @@ def _read_workload(table: Table, number: int, cluster: ClusterSpec) -> WorkloadS
         topic=topic,
         name=table.text("name", f"workload-{number + 1}"),
         model=model,  # type: ignore[arg-type]
-        rate_per_s=table.number("rate_per_s", 100.0, 0.001),
+        rate_per_s=table.number("rate_per_s", 100.0, 0.001, MOST_PER_S),
         in_flight=table.integer("in_flight", 1, 1),
         producers=table.integer("producers", 1),
         consumers=table.integer("consumers", 0),
@@ -291,6 +285,8 @@ def _read_workload(table: Table, number: int, cluster: ClusterSpec) -> WorkloadS
     )
     if spec.idempotent and acks != -1:
         raise table.error("idempotent", "needs acks = 'all'")
+    if model == "closed" and acks == 0 and not spec.linger_ms:
+        raise table.error("acks", "must not be 0 in a closed loop: nothing is waited for")
     table.finish()
     return spec
 

@@ -88,6 +88,10 @@ class NetworkSpec:
     links: tuple[LinkSpec, ...] = ()
 
 
+MOST_PER_S = 1_000_000
+"""Arrivals of an open loop: one in every tick of the clock."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
     """Clients writing to (and reading from) one topic.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
+import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -109,8 +111,8 @@ class Table:
         ):
             raise self.error(name, f"must be a number, not {value!r}")
         if not minimum <= value <= maximum:
-            span = f"at least {minimum:g}" if maximum == math.inf else f"{minimum:g} to {maximum:g}"
-            raise self.error(name, f"must be {span}, not {value:g}")
+            span = _span(minimum, maximum)
+            raise self.error(name, f"must be {span}, not {value:.10g}")
         return float(value)
 
     def items(self, name: str) -> list[Any]:
@@ -141,3 +143,32 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[prefix + name] = value
     return flat
+
+
+def _span(minimum: float, maximum: float) -> str:
+    if maximum == math.inf:
+        return f"at least {minimum:g}"
+    return f"{minimum:g} to {maximum:.10g}"
+
+
+def toml_text(value: Any) -> str:
+    """A value as TOML; a text without quotes where it could be nothing else."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        try:
+            tomllib.loads(f"value = {value}")
+        except tomllib.TOMLDecodeError:
+            return value
+    return _quoted_toml(value)
+
+
+def _quoted_toml(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_quoted_toml, value))}]"
+    if isinstance(value, Mapping):
+        pairs = (f"{_quoted_toml(name)} = {_quoted_toml(item)}" for name, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return toml_text(value) if isinstance(value, bool) else str(value)

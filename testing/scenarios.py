@@ -7,39 +7,24 @@ every event.
 
 from __future__ import annotations
 
+import itertools
+import math
+import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..protocol.errors import FakeKafkaError, UsageError
-from .checks import acknowledged_exactly_once, fully_replicated, replicas_identical
+from .checks import fully_replicated
 from .cluster import WaitTimeout
 from .scenario_file import parse_scenario
 from .scenario_spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
-from .scenario_story import StoryResult, StoryRun
+from .scenario_story import StoryRun
+from .scenario_table import toml_text
+from .scenario_verdict import ScenarioResult, judge
 from .simulation import Simulation
 from .workload import Workload
 
 _START_TIMEOUT_MS = 120_000
-
-
-@dataclass
-class ScenarioResult:
-    """What a run gave."""
-
-    name: str
-    seed: int
-    problems: list[str] = field(default_factory=list)
-    """Expectations that failed and promises that were broken; empty when all held."""
-    metrics: dict[str, float] = field(default_factory=dict)
-    fingerprint: str = ""
-    virtual_ms: float = 0.0
-    story: StoryResult | None = None
-    """The steps and the outcome, when the scenario is a story."""
-
-    @property
-    def ok(self) -> bool:
-        return not self.problems
 
 
 class ScenarioRun:
@@ -76,7 +61,9 @@ class ScenarioRun:
         if self.spec.story is None:
             self._main()
             self._settle()
-            self._judge()
+            for expectation in [e for e in self.spec.expect if e.at_ms is None]:
+                self._expect(expectation.that, expectation.within_ms, expectation.message)
+            judge(self.spec, self.simulation, self.workloads, self.result)
         else:
             story = StoryRun(self, self.spec.story)
             self.result.problems += story.play()
@@ -151,9 +138,8 @@ class ScenarioRun:
         while self.elapsed_ms < stop.at_ms:
             if stop.when is not None and stop.when.holds(self.simulation):
                 return
-            events = self.simulation.runtime.events_run
-            if stop.max_events is not None and events >= stop.max_events:
-                self._problem(f"stopped after {events} events, the limit is {stop.max_events}")
+            if self._events_left() <= 0:
+                self._problem(f"stopped after {stop.max_events:,} events, as stop.max_events says")
                 return
             if self._due and self._due[0][0] <= self.elapsed_ms:
                 self._due.pop(0)[2]()
@@ -161,6 +147,10 @@ class ScenarioRun:
             until_ms = min(stop.at_ms, self._due[0][0] if self._due else stop.at_ms)
             self._run_to(until_ms)
         self._run_due_now()
+
+    def _events_left(self) -> float:
+        limit = self.spec.stop.max_events
+        return math.inf if limit is None else limit - self.simulation.runtime.events_run
 
     def _run_due_now(self) -> None:
         while self._due and self._due[0][0] <= self.elapsed_ms:
@@ -172,14 +162,18 @@ class ScenarioRun:
         # Whole microseconds, at least one: a rest of less would never move the clock.
         elapsed_us = simulation.runtime.now_us() - self._begun_us
         span_ms = max(_whole_us(until_ms) - elapsed_us, 1) / 1000
-        if not self._waiting and self.spec.stop.when is None:
+        stop_when = self.spec.stop.when
+        events_left = self._events_left()
+        if not self._waiting and stop_when is None and events_left == math.inf:
             simulation.run_for(span_ms)
             return
-        stop_when = self.spec.stop.when
+        asked = itertools.count()  # at the beginning, and after every event
 
         def something() -> bool:
-            return self._awaited() is not None or (
-                stop_when is not None and stop_when.holds(simulation)
+            return (
+                next(asked) >= events_left
+                or self._awaited() is not None
+                or (stop_when is not None and stop_when.holds(simulation))
             )
 
         try:
@@ -314,45 +308,6 @@ class ScenarioRun:
         except WaitTimeout:
             self._problem(f"the cluster did not recover within {stop.settle_timeout_ms:g} ms")
 
-    def _judge(self) -> None:
-        simulation, result = self.simulation, self.result
-        for expectation in self.spec.expect:
-            if expectation.at_ms is None:
-                self._expect(expectation.that, expectation.within_ms, expectation.message)
-        metrics = result.metrics
-        metrics["acknowledged"] = sum(len(w.acknowledged) for w in self.workloads)
-        metrics["failed"] = sum(w.failed for w in self.workloads)
-        metrics["retries"] = sum(w.retries for w in self.workloads)
-        metrics["messages"] = simulation.runtime.network.messages_sent
-        metrics["events"] = simulation.runtime.events_run
-        if not self.spec.stop.settle:
-            return
-        for topic in self.spec.cluster.topics:
-            durable = [w for w in self.workloads if w.spec.topic == topic.name]
-            if not durable:
-                continue
-            count = len(topic.assignment) or topic.partitions
-            read = [r.value for n in range(count) for r in simulation.consume(topic.name, n)]
-            promised = [v for w in durable if w.spec.acks == -1 for v in w.acknowledged]
-            verdict = acknowledged_exactly_once(promised, read)
-            metrics["lost"] = metrics.get("lost", 0) + len(set(promised) - set(read))
-            if not self._loses_on_purpose(topic.name):
-                result.problems += [f"{topic.name}: {text}" for text in verdict.problems]
-        same = replicas_identical(simulation, [t.name for t in self.spec.cluster.topics])
-        result.problems += same.problems
-
-    def _loses_on_purpose(self, topic: str) -> bool:
-        """Whether acknowledged records may get lost: it powers off, or elects uncleanly."""
-        config = {**self.spec.cluster.config}
-        for spec in self.spec.cluster.topics:
-            if spec.name == topic:
-                config.update(spec.config)
-        unclean = str(config.get("unclean.leader.election.enable", "false")).lower() == "true"
-        return unclean or any(
-            fault.action == "power_off" or fault.arguments.get("election") == "unclean"
-            for fault in self.spec.faults
-        )
-
 
 def _whole_us(time_ms: float) -> int:
     """The first whole microsecond that is not before a time in milliseconds."""
@@ -378,10 +333,12 @@ def header_of(run: ScenarioRun) -> dict[str, Any]:
 def reproduce(run: ScenarioRun) -> str:
     """The command that gives this very run again."""
     spec = run.spec
-    command = f"fakekafka run {spec.source} --seed {run.seed}"
+    command = f"fakekafka run {shlex.quote(spec.source)} --seed {run.seed}"
     for key, value in spec.parameters.items():
-        is_version = key == "cluster.kafka_version"
-        command += f" --kafka-version {value}" if is_version else f" --set {key}={value!r}"
+        if key == "cluster.kafka_version":
+            command += f" --kafka-version {value}"
+        else:
+            command += f" --set {shlex.quote(f'{key}={toml_text(value)}')}"
     return command
 
 

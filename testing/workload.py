@@ -42,6 +42,8 @@ class Workload:
     def start(self) -> None:
         """Begin: arrivals on a clock (open), or a window of unanswered records (closed)."""
         self.running = True
+        if not self.producers:
+            return
         if self.spec.model == "open":
             self._arrive()
         else:

@@ -41,6 +41,7 @@ def test_seeds_count_up_from_the_first() -> None:
         ("failover", 1, {"brokers": 3.5}, "brokers must be int, not 3.5"),
         ("failover", 1, {"partitions": 0}, "partitions must be at least 1, not 0"),
         ("failover", 1, {"rate_per_s": 0}, "rate_per_s must be at least 1, not 0"),
+        ("failover", 1, {"rate_per_s": 1_000_001}, "must be at most 1000000, not 1000001"),
         ("failover", 1, {"latency_sigma": "wide"}, "latency_sigma must be float, not 'wide'"),
         ("failover", 1, {"latency_median_ms": -1}, "latency_median_ms must be above 0, not -1"),
         ("failover", 1, {"latency_sigma": math.nan}, "latency_sigma must be at least 0, not nan"),

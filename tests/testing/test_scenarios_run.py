@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from fakekafka.cli.main import main
+from fakekafka.cli.run import _parameters
 from fakekafka.testing.scenario_file import load_scenario, parse_scenario
-from fakekafka.testing.scenarios import ScenarioRun, header_of, run_from_header
+from fakekafka.testing.scenarios import ScenarioRun, header_of, reproduce, run_from_header
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.trace import TraceReader
 
@@ -123,6 +126,78 @@ def test_an_expectation_that_fails_is_a_problem_with_its_time() -> None:
     (problem,) = result.problems
     assert problem.startswith("at ")
     assert "sorted(isr('orders', 0)) == [7] does not hold" in problem
+
+
+def test_only_an_idempotent_producer_promises_each_record_once() -> None:
+    """The answer to the last records is lost with the leader: they are sent again."""
+    text = SHORT.replace("rate_per_s = 50", "rate_per_s = 2000\nidempotent = false")
+    text = text.replace("[0.1, 1.0]", "[5.0, 9.0]")
+    runs = [ScenarioRun(parse_scenario(text, "short.toml"), seed).run() for seed in range(3)]
+    assert [run.problems for run in runs] == [[], [], []]
+    assert sum(run.metrics["duplicated"] for run in runs) > 0
+    assert sum(run.metrics["lost"] for run in runs) == 0
+
+
+def test_a_lost_record_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that was promised and is not there is counted and told."""
+    run = ScenarioRun(parse_scenario(SHORT, "short.toml"), 5)
+    run.set_up()
+    run.workloads[0].acknowledged.append(b"never sent")
+    monkeypatch.setattr(run, "set_up", lambda: None)
+    result = run.run()
+    assert result.metrics["lost"] == 1
+    (problem,) = result.problems
+    assert problem == "orders: 1 acknowledged records are lost, the first is b'never sent'"
+
+
+def test_only_the_figures_that_are_asked_for_are_told() -> None:
+    text = 'metrics = ["lost", "retries"]\n' + SHORT
+    result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
+    assert list(result.metrics) == ["retries", "lost"]
+
+
+@pytest.mark.parametrize("extra", ["", 'when = "now_ms > 1e9"\n'])
+def test_the_limit_of_events_is_kept_to_the_event(extra: str) -> None:
+    text = SHORT.replace("at_ms = 4000", f"at_ms = 4000\nsettle = false\n{extra}max_events = 1234")
+    result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
+    assert result.metrics["events"] == 1234
+    assert result.problems[0].endswith("stopped after 1,234 events, as stop.max_events says")
+
+
+def test_a_workload_may_only_read() -> None:
+    text = SHORT.replace("rate_per_s = 50", "producers = 0\nconsumers = 1")
+    result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
+    assert (result.problems, result.metrics["acknowledged"]) == ([], 0)
+
+
+def test_the_command_that_runs_it_again_says_the_same_scenario() -> None:
+    """Whatever was set, as a shell and TOML read it."""
+    parameters = {
+        "workload.idempotent": False,
+        "workload.record_bytes": [10, 20],
+        "network.latency": {"uniform_ms": [0.1, 2]},
+        "name": "it's 5",
+        "description": "5",
+        "cluster.kafka_version": "2.8",
+    }
+    spec = parse_scenario(SHORT, "my file.toml", parameters)
+    words = shlex.split(reproduce(ScenarioRun(spec, 5)))
+    assert words[:5] == ["fakekafka", "run", "my file.toml", "--seed", "5"]
+    settings = [word for before, word in itertools.pairwise(words) if before == "--set"]
+    again = {**_parameters(settings), "cluster.kafka_version": words[-1]}
+    assert parse_scenario(SHORT, "my file.toml", again) == spec
+
+
+def test_a_matrix_is_told_to_be_left_out_of_one_run(
+    scenario: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario.write_text(SHORT + "[matrix]\ncluster.brokers = [3, 4]\n")
+    assert fakekafka("run", scenario, "--json") == 0
+    told = capsys.readouterr()
+    assert told.err == (
+        "one run: the matrix (cluster.brokers) is left out; choose values with --set\n"
+    )
+    assert json.loads(told.out)["ok"] is True
 
 
 @pytest.mark.slow

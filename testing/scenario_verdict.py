@@ -1,0 +1,111 @@
+"""What a run of a scenario gave: its figures, and every promise that was broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .checks import replicas_identical
+from .scenario_spec import ScenarioSpec
+
+if TYPE_CHECKING:
+    from .scenario_story import StoryResult
+    from .simulation import Simulation
+    from .workload import Workload
+
+METRICS = ("acknowledged", "failed", "retries", "messages", "events", "lost", "duplicated")
+"""What a scenario may ask to be reported."""
+
+
+@dataclass
+class ScenarioResult:
+    """What a run gave."""
+
+    name: str
+    seed: int
+    problems: list[str] = field(default_factory=list)
+    """Expectations that failed and promises that were broken; empty when all held."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    fingerprint: str = ""
+    virtual_ms: float = 0.0
+    story: StoryResult | None = None
+    """The steps and the outcome, when the scenario is a story."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def judge(
+    spec: ScenarioSpec,
+    simulation: Simulation,
+    workloads: Sequence[Workload],
+    result: ScenarioResult,
+) -> None:
+    """Fill in the figures, and what was promised and is not so.
+
+    What is acknowledged with acks=all is there, once if the producer is idempotent; all replicas
+    are identical. Only a cluster that has settled can be judged: else the last two figures are
+    missing.
+    """
+    metrics: dict[str, float] = {
+        "acknowledged": sum(len(workload.acknowledged) for workload in workloads),
+        "failed": sum(workload.failed for workload in workloads),
+        "retries": sum(workload.retries for workload in workloads),
+        "messages": simulation.runtime.network.messages_sent,
+        "events": simulation.runtime.events_run,
+    }
+    if spec.stop.settle:
+        metrics.update(lost=0, duplicated=0)
+        for topic in spec.cluster.topics:
+            writing = [workload for workload in workloads if workload.spec.topic == topic.name]
+            if writing:
+                _judge_records(spec, simulation, topic.name, writing, result, metrics)
+        same = replicas_identical(simulation, [topic.name for topic in spec.cluster.topics])
+        result.problems += same.problems
+    wanted = spec.metrics or METRICS
+    result.metrics = {name: value for name, value in metrics.items() if name in wanted}
+
+
+def _judge_records(
+    spec: ScenarioSpec,
+    simulation: Simulation,
+    topic: str,
+    workloads: Sequence[Workload],
+    result: ScenarioResult,
+    metrics: dict[str, float],
+) -> None:
+    """Compare what clients were promised of one topic with what can be read."""
+    count = next(t.partitions for t in spec.cluster.topics if t.name == topic)
+    times = Counter(r.value for n in range(count) for r in simulation.consume(topic, n))
+    for workload in workloads:
+        if workload.spec.acks != -1:
+            continue
+        lost = [value for value in workload.acknowledged if not times[value]]
+        doubled = [value for value in workload.acknowledged if times[value] > 1]
+        metrics["lost"] += len(lost)
+        metrics["duplicated"] += len(doubled)
+        if lost and not _loses_on_purpose(spec, topic):
+            result.problems.append(
+                f"{topic}: {len(lost)} acknowledged records are lost, the first is {lost[0]!r}"
+            )
+        if doubled and workload.spec.idempotent:
+            result.problems.append(
+                f"{topic}: {len(doubled)} records of an idempotent producer are there twice, "
+                f"the first is {doubled[0]!r}"
+            )
+
+
+def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
+    """Whether acknowledged records may get lost: it powers off, or elects uncleanly."""
+    config = {**spec.cluster.config}
+    for topic_spec in spec.cluster.topics:
+        if topic_spec.name == topic:
+            config.update(topic_spec.config)
+    unclean = str(config.get("unclean.leader.election.enable", "false")).lower() == "true"
+    return unclean or any(
+        fault.action == "power_off" or fault.arguments.get("election") == "unclean"
+        for fault in spec.faults
+    )

@@ -1,0 +1,68 @@
+"""Virtual time that would never go on: said instead of waited for."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.actors import virtual
+from fakekafka.actors.node import Delivery
+from fakekafka.actors.virtual import VirtualRuntime
+from fakekafka.protocol.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual, "_MOST_AT_ONCE", 1000)
+
+
+def test_what_calls_itself_at_once_is_named() -> None:
+    """The runtime says where the clock stands, and can be used afterwards."""
+    runtime = VirtualRuntime()
+    goes_on = True
+
+    def again() -> None:
+        if goes_on:
+            runtime.call_later(None, 0, again)
+
+    runtime.call_later(None, 2500, again)
+    wrong = r"has stood at 2.5 ms for 1,000 events; next is a call of .*again\. .* a latency"
+    with pytest.raises(UsageError, match=wrong):
+        runtime.run(10_000)
+    goes_on = False
+    runtime.run(10_000)
+    assert runtime.now_us() == 10_000
+
+
+def test_messages_without_latency_that_go_round_are_named() -> None:
+    """As a closed loop does over a network without latency."""
+    with Simulation(1, latency_ms=0) as simulation:
+        simulation.create_topic("orders", 1, 1)
+        producer = simulation.producer(linger_ms=0)
+
+        def send(*_answer: object) -> None:
+            producer.produce(("orders", 0), b"x", callback=send)
+
+        send()
+        with pytest.raises(UsageError, match=r"for 1,000 events; next is (a call of )?\w+"):
+            simulation.run_for(1000)
+
+
+def test_many_events_at_different_times_are_no_loop() -> None:
+    runtime = VirtualRuntime()
+    called = []
+
+    def tick() -> None:
+        called.append(runtime.now_us())
+        runtime.call_later(None, 0, lambda: called.append(0))
+        runtime.call_later(None, 1, tick)
+
+    tick()
+    runtime.run(3000)
+    assert len(called) > 6000
+
+
+def test_a_delivery_is_told_by_its_message() -> None:
+    runtime = VirtualRuntime()
+    message = "the message"
+    error = runtime._clock_stands(Delivery(None, None, message, 0, False))
+    assert "next is str." in str(error)
