@@ -9,6 +9,7 @@ from ..protocol.awaiting import Pending
 from ..protocol.control import AlterIsrRequest, AlterIsrResponse
 from ..protocol.values import LeaderAndIsr, TopicPartition
 from ..replication.isr import AlterIsrManager, IsrUpdater, ZooKeeperIsrManager
+from ..zkfake.messages import ZooKeeperError
 from .channels import sleep
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ def make_isr_updater(broker: Broker) -> IsrUpdater:
             _write_isr(broker, topic_partition, leader_and_isr, controller_epoch, callback)
         )
 
-    def publish(partitions: Sequence[TopicPartition]) -> None:
-        broker.start_task(broker.zk.propagate_isr_changes(partitions))
-
-    return ZooKeeperIsrManager(host=broker, write=write, publish=publish)
+    manager = ZooKeeperIsrManager(
+        host=broker,
+        write=write,
+        publish=lambda partitions: broker.start_task(_publish(broker, manager, partitions)),
+    )
+    return manager
 
 
 async def _write_isr(
@@ -50,9 +53,25 @@ async def _write_isr(
     controller_epoch: int,
     callback: Callable[[int | None], object],
 ) -> None:
-    callback(
-        await broker.zk.update_partition_isr(topic_partition, leader_and_isr, controller_epoch)
-    )
+    try:
+        version = await broker.zk.update_partition_isr(
+            topic_partition, leader_and_isr, controller_epoch
+        )
+    except ZooKeeperError as error:
+        # A session that expired meanwhile. Kafka's scheduled task ends there, the ISR unchanged.
+        broker.runtime.log(broker.name, "warn", f"ISR of {topic_partition} not written: {error}")
+        version = None
+    callback(version)
+
+
+async def _publish(
+    broker: Broker, manager: ZooKeeperIsrManager, partitions: Sequence[TopicPartition]
+) -> None:
+    try:
+        await broker.zk.propagate_isr_changes(partitions)
+    except ZooKeeperError as error:
+        broker.runtime.log(broker.name, "warn", f"ISR changes not published: {error}")
+        manager.publication_failed(partitions)
 
 
 class _AlterIsrChannel:

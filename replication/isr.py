@@ -14,7 +14,7 @@ state; the updaters here carry proposals to the controller (KIP-497) or into Zoo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ..protocol.control import AlterIsrPartition, AlterIsrRequest, AlterIsrResponse
@@ -190,14 +190,16 @@ class ZooKeeperIsrManager:
         write: ZooKeeperWrite,
         publish: Callable[[tuple[TopicPartition, ...]], object],
     ) -> None:
+        """``publish`` tells of a failure by ``publication_failed``."""
         self._host = host
         self._write = write
         self._publish = publish
         self._started_ms = host.now_ms()
         self._changed: dict[TopicPartition, None] = {}
         self._last_change_ms = self._started_ms
-        self._last_propagation_ms = self._started_ms
+        self._last_propagation_ms = self._propagation_before_ms = self._started_ms
         self._timer: Timer | None = None
+        self._is_shut_down = False
 
     def submit(
         self,
@@ -220,9 +222,17 @@ class ZooKeeperIsrManager:
         """Nothing is queued here: a write is under way or decided."""
 
     def shutdown(self) -> None:
+        self._is_shut_down = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def publication_failed(self, partitions: Sequence[TopicPartition]) -> None:
+        """ZooKeeper did not take them: the next check publishes them, with what came since."""
+        self._changed = dict.fromkeys((*partitions, *self._changed))
+        self._last_propagation_ms = self._propagation_before_ms
+        if self._timer is None and not self._is_shut_down:
+            self._schedule_check()
 
     def _collect(self, topic_partition: TopicPartition) -> None:
         self._changed[topic_partition] = None
@@ -244,6 +254,7 @@ class ZooKeeperIsrManager:
         ):
             changed = tuple(self._changed)
             self._changed.clear()
+            self._propagation_before_ms = self._last_propagation_ms
             self._last_propagation_ms = now_ms
             self._publish(changed)
         else:

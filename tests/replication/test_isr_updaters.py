@@ -197,3 +197,26 @@ def test_failed_write_is_not_published() -> None:
     store.submit(version=9)
     store.clock.advance(120000)
     assert store.published == []
+
+
+def test_what_could_not_be_published_is_published_with_the_next() -> None:
+    """A failed publication keeps the changes, and does not count as the last one (Kafka:
+    ``maybePropagateIsrChanges`` ends at the exception)."""
+    store = Store()
+    store.submit(TPS[0])
+    store.clock.advance(7500)
+    ((_, failed),) = store.published
+    store.submit(TPS[1], version=11)
+    store.manager.publication_failed(failed)
+    store.clock.advance(60000)
+    assert store.published[1:] == [(15000, (TPS[0], TPS[1]))]
+    assert store.clock.pending == 0
+
+
+def test_what_fails_after_the_shutdown_is_not_tried_again() -> None:
+    store = Store()
+    store.submit(TPS[0])
+    store.clock.advance(7500)
+    store.manager.shutdown()
+    store.manager.publication_failed((TPS[0],))
+    assert store.clock.pending == 0

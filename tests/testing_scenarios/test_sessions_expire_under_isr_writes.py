@@ -1,0 +1,53 @@
+"""Before AlterIsr leaders write ISRs themselves, also in a session that is over by then."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.replication.isr import ZooKeeperIsrManager
+from fakekafka.testing.checks import fully_replicated, replicas_identical
+
+
+@pytest.mark.parametrize("kafka_version", ["0.10", "1.1"])
+def test_an_isolated_leader_follows_once_it_hears_again(kafka_version: str) -> None:
+    """Its write met an expired session and changed nothing; the other took over, and
+    the old leader joins the ISR of the new one."""
+    with Simulation(3, seed=1, kafka_version=kafka_version, trace=False) as simulation:
+        simulation.create_topic("orders", 1, 3)
+        simulation.produce("orders", [b"before"])
+        old = simulation.partition("orders", 0).leader
+        simulation.network.isolate(old)
+        simulation.run_for(60_000)
+        after = simulation.partition("orders", 0)
+        assert after.leader not in (old, None)
+        assert old not in after.isr
+        simulation.network.heal()
+        simulation.run_until(lambda: fully_replicated(simulation, ["orders"]), every_ms=100)
+        assert simulation.partition("orders", 0).leader == after.leader
+        assert replicas_identical(simulation, ["orders"])
+        assert simulation.failures == []
+
+
+def test_changes_that_a_dead_session_kept_back_are_published_in_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """CP-189: the notification met an expired session; the changes are not forgotten."""
+    with Simulation(3, seed=1, kafka_version="1.1", trace=False) as simulation:
+        simulation.create_topic("orders", 1, 3)
+        leader = simulation.partition("orders", 0).leader
+        other = next(
+            b for b in simulation.broker_ids if b not in (leader, simulation.controller.id)
+        )
+        simulation.network.partition([other], [leader])
+        updater = simulation.processes[leader].broker.replica_manager.isr_updater
+        assert isinstance(updater, ZooKeeperIsrManager)
+        simulation.run_until(lambda: updater._changed)
+        simulation.zookeeper.expire_session(leader)
+        updater._publish(tuple(updater._changed))
+        updater._changed.clear()
+        simulation.run_until(lambda: updater._changed)
+        assert "ISR changes not published" in caplog.text
+        assert [str(partition) for partition in updater._changed] == ["orders-0"]
+        simulation.run_for(10_000)
+        assert updater._changed == {}
+        assert simulation.failures == []
