@@ -74,15 +74,19 @@ class LoopThread:
 
 
 class LiveTimer:
-    """A scheduled call on the loop."""
+    """A scheduled call on the loop; one that is held back can still be cancelled."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("callback", "handle", "node")
 
-    def __init__(self, handle: asyncio.Handle) -> None:
-        self._handle = handle
+    def __init__(self, node: Node | None, callback: Callable[[], object]) -> None:
+        self.node = node
+        self.callback: Callable[[], object] | None = callback
+        self.handle: asyncio.Handle | None = None
 
     def cancel(self) -> None:
-        self._handle.cancel()
+        self.callback = None
+        if self.handle is not None:
+            self.handle.cancel()
 
 
 class LiveRuntime(LoopRuntime):
@@ -109,15 +113,22 @@ class LiveRuntime(LoopRuntime):
     def call_later(
         self, node: Node | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
+        timer = LiveTimer(node, callback)
         if delay_us <= 0:
-            return LiveTimer(self.loop.call_soon(self._fire, node, callback))
-        return LiveTimer(self.loop.call_later(delay_us / 1e6, self._fire, node, callback))
+            timer.handle = self.loop.call_soon(self._fire, timer)
+        else:
+            timer.handle = self.loop.call_later(delay_us / 1e6, self._fire, timer)
+        return timer
 
-    def _fire(self, node: Node | None, callback: Callable[[], object]) -> None:
+    def _fire(self, timer: LiveTimer) -> None:
+        node, callback = timer.node, timer.callback
+        if callback is None:
+            return
         if node is not None and node.blocked:
             if not node.stopped:
-                node.process.held.append(lambda: self._fire(node, callback))
+                node.process.held.append(lambda: self._fire(timer))
             return
+        timer.callback = None
         if self.recorder is not None and node is not None:
             name = getattr(callback, "__qualname__", "timer")
             self.cause = self.recorder.event(

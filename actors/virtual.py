@@ -287,7 +287,8 @@ class VirtualRuntime(LoopRuntime):
 
     def _fire(self, timer: VirtualTimer) -> None:
         callback, node = timer.callback, timer.node
-        assert callback is not None
+        if callback is None:
+            return  # cancelled while its process was paused
         if node is not None and node.blocked:
             if not node.stopped:
                 self._hold(timer, node)

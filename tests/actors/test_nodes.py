@@ -257,3 +257,46 @@ def test_stopping_a_runtime_leaves_no_thread_and_no_node(runtime, settle):
     assert reference() is None
     left = {thread for thread in threading.enumerate() if thread.is_alive()} - before
     assert not [thread for thread in left if thread.name in ("server", "client", "other")]
+
+
+def test_a_timer_held_back_by_a_pause_can_still_be_cancelled(runtime, settle):
+    """What became due meanwhile and was cancelled does not happen at the resume."""
+    server, _client = _spawn(runtime)
+    fired, timers = [], []
+
+    def schedule():
+        timers.append(server.call_later_ms(1, lambda: fired.append("held")))
+        timers.append(server.call_later_ms(1, lambda: fired.append("due")))
+        runtime.pause(server.process)
+
+    runtime.run_in(server.process, schedule)
+    settle(lambda: len(server.process.held) == 2)
+
+    def go_on():
+        runtime.resume(server.process)
+        timers[0].cancel()
+
+    runtime.run_in(server.process, go_on)
+    settle(lambda: fired)
+    assert fired == ["due"]
+
+
+def test_a_process_that_dies_as_it_resumes_does_nothing_more(runtime, settle):
+    server, client = _spawn(runtime)
+    fired = []
+
+    def schedule():
+        server.call_later_ms(1, lambda: fired.append("dead"))
+        runtime.pause(server.process)
+
+    runtime.run_in(server.process, schedule)
+    settle(lambda: server.process.held)
+
+    def die():
+        runtime.resume(server.process)
+        runtime.kill_process(server.process)
+
+    runtime.run_in(server.process, die)
+    runtime.run_in(client.process, lambda: client.call_later_ms(5, lambda: fired.append("after")))
+    settle(lambda: fired)
+    assert fired == ["after"]
