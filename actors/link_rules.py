@@ -119,9 +119,14 @@ class LinkRules:
         self._observers.append(observer)
         self.watchers_changed()
 
-    def stop_observing(self, observer: Callable[[Delivery], object]) -> None:
-        self._observers.remove(observer)
+    def stop_observing(self, observer: Callable[[Delivery], object]) -> bool:
+        """End it; false if it had ended itself by raising."""
+        try:
+            self._observers.remove(observer)
+        except ValueError:
+            return False
         self.watchers_changed()
+        return True
 
     def intercept(self, interceptor: Interceptor) -> None:
         """Ask a function about every request that arrives, whether it takes it over."""

@@ -152,11 +152,14 @@ class LiveRuntime(LoopRuntime):
     def _drain(self) -> None:
         ready = self._ready
         arrive = self.network.arrive
-        for _ in range(_DRAIN_LIMIT):
-            if not ready:
-                self._draining = False
-                return
-            arrive(ready.popleft())
+        try:
+            for _ in range(_DRAIN_LIMIT):
+                if not ready:
+                    self._draining = False
+                    return
+                arrive(ready.popleft())
+        except Exception as error:  # one message must not keep back all others for ever
+            self.report_failure(None, error)
         self.loop.call_soon(self._drain)
 
     def run_in(self, process: Process | None, function: Callable[[], T]) -> T:

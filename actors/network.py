@@ -136,7 +136,7 @@ class Network(LinkRules):
         arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
         used = self._link(source, target)
         arrival = used.free_at_us = max(arrival, used.free_at_us)
-        if self._hold_filters and any(wants(delivery) for wants in self._hold_filters):
+        if self._hold_filters and self._is_to_hold(delivery):
             self._trace(delivery, "hold")
             self._held.append((delivery, arrival - now))
             return
@@ -209,8 +209,7 @@ class Network(LinkRules):
                 None,
             )
         if self._observers:
-            for observer in self._observers:
-                observer(delivery)
+            self._show(delivery)
         if self._interceptors and not delivery.is_reply:
             for interceptor in list(self._interceptors):
                 if interceptor(delivery):
@@ -221,6 +220,26 @@ class Network(LinkRules):
         except Exception as error:
             runtime.report_failure(target, error)
         runtime.cause = None
+
+    # -- functions of whoever uses the cluster -------------------------------------------------
+
+    def _show(self, delivery: Delivery) -> None:
+        for observer in tuple(self._observers):
+            try:
+                observer(delivery)
+            except Exception as error:
+                if self.stop_observing(observer):  # in one thread of those it raised in
+                    self._runtime.outsider_failed("observer", observer, error)
+
+    def _is_to_hold(self, delivery: Delivery) -> bool:
+        for wants in tuple(self._hold_filters):
+            try:
+                if wants(delivery):
+                    return True
+            except Exception as error:
+                if self.stop_holding(wants):
+                    self._runtime.outsider_failed("filter of hold", wants, error)
+        return False
 
     # -- rules ---------------------------------------------------------------------------------
 
@@ -280,10 +299,14 @@ class Network(LinkRules):
             self._drop(delivery, "lost")
         return len(freed)
 
-    def stop_holding(self, wants: Filter) -> None:
-        """End one rule of ``hold``; what it held stays held."""
-        self._hold_filters.remove(wants)
+    def stop_holding(self, wants: Filter) -> bool:
+        """End one rule of ``hold``; what it held stays held. False if it had ended before."""
+        try:
+            self._hold_filters.remove(wants)
+        except ValueError:
+            return False
         self._update_plain()
+        return True
 
     def _take_held(self, wants: Filter | None) -> list[tuple[Delivery, int]]:
         taken = [entry for entry in self._held if wants is None or wants(entry[0])]

@@ -197,7 +197,10 @@ class Node(pykka.Actor):
 
     def _receive_any(self, message: Any) -> None:
         if type(message) is Delivery:
-            self.runtime.network.arrive(message)
+            try:
+                self.runtime.network.arrive(message)
+            except Exception as error:  # Pykka would end the actor
+                self.runtime.report_failure(self, error)
         elif not self.stopped:
             message.fire()
 

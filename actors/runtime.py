@@ -214,6 +214,12 @@ class Runtime(abc.ABC):
         self.failures.append((name, error))
         logger.error("%s failed: %r", name, error, exc_info=error)
 
+    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+        """An observer or filter raised; it is asked no more, and the cluster goes on."""
+        name = f"{what} {getattr(function, '__qualname__', function)!s}"
+        self.failures.append((name, error))
+        logger.error("the %s raised %r and is ended", name, error, exc_info=error)
+
     def log(self, name: str, level: str, text: str) -> None:
         """Hand a core's log line to Python's logging, under the node's name."""
         logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)

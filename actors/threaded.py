@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import threading
@@ -43,7 +44,8 @@ class ThreadedTimer:
         if node is None:
             self._runtime.loop.call_soon_threadsafe(self.fire)
         elif not node.stopped:
-            node.actor_ref.tell(self)
+            with contextlib.suppress(pykka.ActorDeadError):
+                node.actor_ref.tell(self)
 
     def fire(self) -> None:
         """Runs in the node's thread, under its process's lock."""
@@ -149,7 +151,10 @@ class ThreadedRuntime(Runtime):
         if target.stopped:
             self.network.arrive(delivery)
         elif isinstance(target, pykka.Actor):
-            target.actor_ref.tell(delivery)
+            try:
+                target.actor_ref.tell(delivery)
+            except pykka.ActorDeadError:  # it stopped this very moment
+                self.network.arrive(delivery)
         elif not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.network.arrive, delivery)
 

@@ -41,6 +41,13 @@ Message = tuple[int, int, Peer, Peer, Any, int, bool]
 """On its way: time, sequence, target, sender, message, correlation, is_reply."""
 
 
+class _OutsiderFailed(BaseException):
+    """Ends a run; no handler may catch it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 class VirtualTimer:
     """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
 
@@ -143,7 +150,10 @@ class VirtualRuntime(LoopRuntime):
             return False
         self.events_run += 1
         if self._ready and not self._is_due(self.now):
-            self._take(self._ready.popleft())
+            try:
+                self._take(self._ready.popleft())
+            except _OutsiderFailed as failed:
+                raise failed.error from None
             return True
         self.now = next_us
         if self._is_message_first():
@@ -199,6 +209,8 @@ class VirtualRuntime(LoopRuntime):
         has_reached_end = False
         try:
             has_reached_end = self._run(until)
+        except _OutsiderFailed as failed:
+            raise failed.error from None
         finally:
             self._is_running = False
             gc.set_threshold(*thresholds)
@@ -314,6 +326,14 @@ class VirtualRuntime(LoopRuntime):
 
     def _hold(self, timer: VirtualTimer, node: Node) -> None:
         node.process.held.append(lambda: self._fire(timer))
+
+    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+        """The run ends with the error, once this event is over."""
+
+        def end() -> None:
+            raise _OutsiderFailed(error)
+
+        self._ready.appendleft(VirtualTimer(None, end))
 
     def stop(self) -> None:
         self.halt_all()

@@ -231,7 +231,11 @@ class ClusterBase(AdminOperations, Inspection):
         return self.runtime.run_in(None, install)
 
     def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
-        """Call a function with every message that arrives; gives a function that ends it."""
+        """Call a function with every message that arrives; gives a function that ends it.
+
+        A function that raises is ended: a simulation raises the error at once, a cluster keeps
+        it in ``failures``.
+        """
         network = self.runtime.network
         self.runtime.run_in(None, lambda: network.observe(function))
 

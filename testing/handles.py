@@ -381,7 +381,10 @@ class NetworkHandle:
         self._run(lambda: self._network.set_loss(probability, *names))
 
     def hold(self, wants: Callable[[Delivery], bool]) -> None:
-        """Keep back messages for which ``wants(delivery)`` holds, until ``release``."""
+        """Keep back messages for which ``wants(delivery)`` holds, until ``release``.
+
+        A function that raises is ended, as an observer is.
+        """
         self._run(lambda: self._network.hold(wants))
 
     def release(self) -> int:

@@ -1,0 +1,63 @@
+"""Functions of the user's that raise: told by name and ended; the cluster goes on."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from fakekafka import Cluster, Simulation
+
+
+class BrokenError(Exception):
+    """What the user's function raises."""
+
+
+def broken(_delivery: Any) -> bool:
+    raise BrokenError("at the first message")
+
+
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+@pytest.mark.parametrize("way", ["observe", "hold"])
+def test_a_cluster_goes_on_and_keeps_the_error(
+    runtime: Any, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Cluster(1, runtime=runtime, topics={"orders": 1}) as cluster:
+        caplog.set_level(logging.CRITICAL)  # the traceback is not for here
+        cluster.produce("orders", b"before")
+        end = cluster.observe(broken) if way == "observe" else None
+        if way == "hold":
+            cluster.network.hold(broken)
+        cluster.produce("orders", b"after")
+        assert [record.value for record in cluster.consume("orders")] == [b"before", b"after"]
+        kind = "observer" if way == "observe" else "filter of hold"
+        assert [(name, type(error)) for name, error in cluster.failures] == [
+            (f"{kind} broken", BrokenError)
+        ]
+        if end is not None:
+            end()  # nothing is left to end, and that is no mistake
+        cluster.network.release()
+
+
+@pytest.mark.parametrize("way", ["observe", "hold"])
+def test_a_simulation_raises_the_error_and_loses_no_message(way: str) -> None:
+    """At the call under way, which would have gone on for long; the time is that of the event."""
+    with Simulation(1, topics={"orders": 1}, trace=False) as simulation:
+        before_ms = simulation.now_ms
+        if way == "observe":
+            simulation.observe(broken)
+        else:
+            simulation.network.hold(broken)
+        with pytest.raises(BrokenError, match="at the first message"):
+            simulation.run_for(60_000)
+        assert simulation.now_ms < before_ms + 10_000
+        simulation.produce("orders", [b"after"])
+        assert [record.value for record in simulation.consume("orders")] == [b"after"]
+        assert simulation.failures == []
+
+
+def test_step_raises_it_too() -> None:
+    with Simulation(1, topics={"orders": 1}, trace=False) as simulation:
+        simulation.observe(broken)
+        with pytest.raises(BrokenError):
+            any(not simulation.step() for _ in range(10_000))
