@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import socket
 from typing import Generic, Protocol, TypeVar
 
@@ -29,6 +30,24 @@ class _Closable(Protocol):
 
 
 ConnectionT = TypeVar("ConnectionT", bound=_Closable)
+
+
+def cut(transport: asyncio.Transport) -> None:
+    """Close a connection at once, without what is not sent yet."""
+    accepted = transport.get_extra_info("socket")
+    if accepted is not None:
+        with contextlib.suppress(OSError):
+            # Not every loop's transports let their socket be shut down.
+            twin = socket.socket(fileno=os.dup(accepted.fileno()))
+            _shut_down(twin)
+            twin.close()
+    transport.abort()
+
+
+def _shut_down(shut: socket.socket) -> None:
+    """End it for its peer too: closing does not while a forked process has a copy."""
+    with contextlib.suppress(OSError):
+        shut.shutdown(socket.SHUT_RDWR)
 
 
 class AcceptingListener(Generic[ConnectionT]):
@@ -103,11 +122,11 @@ class AcceptingListener(Generic[ConnectionT]):
         if keep_port:
             self._socket = self._successor(listening)
         if listening is not None:
+            _shut_down(listening)
             listening.close()
         for accepted in self._tasks.values():
             # Its transport is on the way and closes as soon as it is there; the client hears now.
-            with contextlib.suppress(OSError):
-                accepted.shutdown(socket.SHUT_RDWR)
+            _shut_down(accepted)
         self.disconnect_all()
 
     def disconnect_all(self) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..protocol.awaiting import Disconnected
 from ..protocol.data import ProduceRequest, RequestContext
 from ..protocol.errors import ClientError, ErrorCode, KafkaError
+from .accepting import cut
 from .api import Answer, Batch
 from .codec import RequestHeader
 from .exchange import BatchExchange, Exchange
@@ -304,7 +305,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = True
         self._forget()
         if self._transport is not None:
-            self._transport.abort()
+            cut(self._transport)
 
     def _refuse(self, reason: str) -> None:
         if not self._closed:

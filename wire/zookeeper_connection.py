@@ -30,6 +30,7 @@ from ..zkfake.messages import (
     WatchEvent,
     ZkCode,
 )
+from .accepting import cut
 from .jute import AUTH, AUTH_XID, PING, Call, Connect
 from .jute_answers import encode_connected, encode_event, encode_reply, encode_response
 
@@ -373,7 +374,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             if flush:
                 self._transport.close()
             else:
-                self._transport.abort()
+                cut(self._transport)
 
     def _cancel_connect_timer(self) -> None:
         if self._connect_timer is not None:

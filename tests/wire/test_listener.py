@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 
 import pytest
@@ -43,6 +44,32 @@ def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(wir
         wire.backend.answer = lambda request: METADATA
         again.request(3, 1, 1, topics=())
         assert (await again.response(3, 1))[0] == 1
+
+    wire.run(test())
+
+
+@pytest.mark.parametrize("keep_port", [False, True])
+def test_copies_of_its_sockets_in_a_forked_process_change_nothing(wire, keep_port):
+    """``multiprocessing`` may fork: the child has every socket too, and keeps it for its life."""
+
+    async def test():
+        client = await wire.connect()
+        await wire.until(lambda: wire.listener.connections)
+        (connection,) = wire.listener.connections
+        accepted = connection._transport.get_extra_info("socket")
+        copies = [os.dup(wire.listener._socket.fileno()), os.dup(accepted.fileno())]
+        port = wire.listener.port
+        wire.listener.close(keep_port=keep_port)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=1)
+        assert await client.ended()
+        wire.listener.serve()
+        again = await wire.connect()
+        wire.backend.answer = lambda request: METADATA
+        again.request(3, 1, 1, topics=())
+        assert (await again.response(3, 1))[0] == 1
+        for copy in copies:
+            os.close(copy)
 
     wire.run(test())
 
