@@ -129,6 +129,9 @@ class Cluster(ClusterBase):
             self._zookeeper_tcp = None
         self.runtime.stop()
         for process in self.processes.values():
+            if process.broker is not None and self._data_dir is not None:
+                # Else replicas would begin at high watermark 0, and cut their logs there in 0.10.
+                process.broker.replica_manager.checkpoint_high_watermarks()
             process.broker = None
             process.controller_node = None
             process.spec.disk.dispose()

@@ -280,3 +280,20 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
 def test_a_cluster_in_memory_has_no_journal() -> None:
     with Cluster(brokers=1) as cluster:
         assert [z.storage.journal for z in cluster.zookeepers.values()] == [None]
+
+
+def test_a_stop_writes_the_high_watermarks_of_all_replicas(tmp_path: Path) -> None:
+    """10.1, 10.2: as a clean shutdown does. A follower of 0.10 cuts its log there at its start,
+    and would cut everything without; a broker that is down writes nothing more."""
+    with Cluster(3, data_dir=tmp_path, kafka_version="0.10", topics={"orders": 1}) as cluster:
+        cluster.broker(3).kill()
+        cluster.wait_until(lambda: len(cluster.partition("orders", 0).isr) == 2)
+        cluster.produce("orders", [b"%d" % number for number in range(5)])
+
+        def has_all(broker_id: int) -> bool:
+            return cluster.partition("orders", 0).replica(broker_id).high_watermark == 5
+
+        cluster.wait_until(lambda: has_all(1) and has_all(2))
+    files = {path: path.read_text() for path in tmp_path.rglob("replication-offset-checkpoint")}
+    told = {path.relative_to(tmp_path).parts[0]: text for path, text in files.items()}
+    assert {name for name, text in told.items() if "orders 0 5" in text} == {"broker-1", "broker-2"}
