@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from ..protocol.errors import UsageError
 from .runtime import LoopRuntime, Process
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self.loop = new_event_loop()
+        self._process_id = os.getpid()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -47,10 +50,23 @@ class LoopThread:
     def is_current(self) -> bool:
         return threading.current_thread() is self._thread
 
+    @property
+    def is_forked_away(self) -> bool:
+        """Whether this is a forked child: threads are not forked, nobody runs the loop here."""
+        return os.getpid() != self._process_id
+
     def call(self, function: Callable[[], T]) -> T:
-        """Run a function on the loop's thread and give its result."""
+        """Run a function on the loop's thread and give its result.
+
+        Raises ``UsageError`` in a forked child.
+        """
         if self.is_current:
             return function()
+        if self.is_forked_away:
+            raise UsageError(
+                f"the cluster lives in process {self._process_id}, of which this is a forked child; "
+                "use a client here, or start the process with multiprocessing's 'spawn'"
+            )
         done: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def run() -> None:
@@ -63,8 +79,8 @@ class LoopThread:
         return done.result()
 
     def stop(self) -> None:
-        """Stop the loop and free its descriptors; idempotent."""
-        if self.loop.is_closed():
+        """Stop the loop and free its descriptors; idempotent, and nothing in a forked child."""
+        if self.loop.is_closed() or self.is_forked_away:
             return
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
