@@ -17,7 +17,7 @@ from ..protocol.control import (
     ControlledShutdownResponse,
 )
 from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
-from ..protocol.values import BrokerInfo, EndPoint
+from ..protocol.values import BrokerInfo, EndPoint, TopicPartition
 from ..replication.fetcher_manager import FetcherManager
 from ..replication.metadata_cache import MetadataCache
 from ..replication.replica_manager import ReplicaManager
@@ -114,6 +114,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self.offsets = OffsetManager(self, self.config, self.replica_manager)
         self.replica_manager.on_leadership_change = self.offsets.leadership_changed
         self.replica_manager.on_log_dir_failure = self._log_dir_failed
+        self.replica_manager.on_uncleanable = self._log_uncleanable
         self.replica_manager.on_halt = self._halt_process
         self.admin = AdminManager(
             host=self,
@@ -290,6 +291,10 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     def _log_dir_failed(self, directory: str) -> None:
         self.runtime.note("fault", self.name, f"log directory {directory} failed")
         self.start_task(self.zk.propagate_log_dir_event(self.broker_id))
+
+    def _log_uncleanable(self, name: TopicPartition, error: Exception) -> None:
+        text = f"cleaning {name} failed, which is not cleaned any more: {error!r}"
+        self.runtime.log(self.name, "warn", text)
 
     def _halt_process(self, reason: str) -> None:
         # Not from within the handler that found out: its node is among those that end.

@@ -209,9 +209,13 @@ class RecordBatch:
     def records(self) -> list[Record]:
         """Decode the records, decompressing where needed.
 
-        Raises ``MalformedRecords`` when the bytes under the checksum are not records.
+        A batch that counts none has none, whatever codec it names. Raises ``MalformedRecords``
+        when the bytes under the checksum are not records.
         """
         data = self.data
+        count = self.record_count
+        if not count:
+            return []
         codec = data[22] & CODEC_MASK
         if codec:
             try:
@@ -223,7 +227,7 @@ class RecordBatch:
             body, position = data, HEADER_SIZE
         append_time = self.max_timestamp if data[22] & TIMESTAMP_TYPE_BIT else None
         return decode_records(
-            body, position, self.record_count, self.base_offset, self.base_timestamp, append_time
+            body, position, count, self.base_offset, self.base_timestamp, append_time
         )
 
     def control_marker(self) -> ControlMarker | None:
@@ -309,9 +313,12 @@ def build_batch(
 
     ``max_timestamp`` overrides what the records say (with LOG_APPEND_TIME it is the time of all);
     ``last_offset`` keeps an offset whose record compaction removed; ``delete_horizon_ms`` takes
-    the place of the base timestamp and sets its bit (KIP-534).
+    the place of the base timestamp and sets its bit (KIP-534). Without records there is nothing
+    to compress: the batch says so (Kafka's ``writeEmptyHeader``).
     """
     codec = codecs.CODEC_IDS[compression] if isinstance(compression, str) else compression
+    if not records:
+        codec = codecs.NONE
     if delete_horizon_ms is not None:
         base_timestamp = delete_horizon_ms
     else:
@@ -343,7 +350,7 @@ def build_batch(
         producer_epoch,
         base_sequence,
         len(records),
-    ) + (codecs.compress(codec, body) if codec and records else bytes(body))
+    ) + (codecs.compress(codec, body) if codec else bytes(body))
     return (
         PREFIX.pack(base_offset, len(covered) + 9, leader_epoch)
         + b"\x02"
