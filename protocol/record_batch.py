@@ -207,17 +207,14 @@ class RecordBatch:
         )
 
     def records(self) -> list[Record]:
-        """Decode the records, decompressing where needed.
+        """Decode the records, decompressing where needed; none if the batch counts none.
 
-        A batch that counts none has none, whatever codec it names. Raises ``MalformedRecords``
-        when the bytes under the checksum are not records.
+        Raises ``MalformedRecords`` when the bytes under the checksum are not records.
         """
         data = self.data
-        count = self.record_count
-        if not count:
+        if not (count := self.record_count):
             return []
-        codec = data[22] & CODEC_MASK
-        if codec:
+        if codec := data[22] & CODEC_MASK:
             try:
                 body = codecs.decompress(codec, memoryview(data)[HEADER_SIZE:])
             except codecs.CorruptPayload as error:
@@ -313,12 +310,9 @@ def build_batch(
 
     ``max_timestamp`` overrides what the records say (with LOG_APPEND_TIME it is the time of all);
     ``last_offset`` keeps an offset whose record compaction removed; ``delete_horizon_ms`` takes
-    the place of the base timestamp and sets its bit (KIP-534). Without records there is nothing
-    to compress: the batch says so (Kafka's ``writeEmptyHeader``).
+    the place of the base timestamp and sets its bit (KIP-534). No records, no codec.
     """
     codec = codecs.CODEC_IDS[compression] if isinstance(compression, str) else compression
-    if not records:
-        codec = codecs.NONE
     if delete_horizon_ms is not None:
         base_timestamp = delete_horizon_ms
     else:
@@ -332,7 +326,7 @@ def build_batch(
         write_record(body, record, record.offset - base_offset, timestamp - base_timestamp)
     if last_offset is None:
         last_offset = records[-1].offset if records else base_offset
-    attributes = codec
+    attributes = codec if records else codecs.NONE
     if timestamp_type:
         attributes |= TIMESTAMP_TYPE_BIT
     if is_transactional:
@@ -350,7 +344,7 @@ def build_batch(
         producer_epoch,
         base_sequence,
         len(records),
-    ) + (codecs.compress(codec, body) if codec else bytes(body))
+    ) + (codecs.compress(codec, body) if codec and records else bytes(body))
     return (
         PREFIX.pack(base_offset, len(covered) + 9, leader_epoch)
         + b"\x02"
