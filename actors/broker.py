@@ -17,12 +17,16 @@ from ..protocol.control import (
     ControlledShutdownResponse,
 )
 from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
-from ..protocol.values import BrokerInfo, EndPoint
+from ..protocol.values import BrokerInfo, EndPoint, TopicPartition
 from ..replication.fetcher_manager import FetcherManager
 from ..replication.metadata_cache import MetadataCache
 from ..replication.replica_manager import ReplicaManager
 from ..statemachines.admin_manager import AdminManager
-from ..statemachines.broker_registration import BrokerRegistration
+from ..statemachines.broker_registration import (
+    BrokerRegistration,
+    resolve_broker_id,
+    stored_broker_id,
+)
 from ..statemachines.dynamic_config import DynamicConfigManager
 from ..zkfake.messages import ZooKeeperError
 from .broker_admin import AdminHandlers
@@ -114,6 +118,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self.offsets = OffsetManager(self, self.config, self.replica_manager)
         self.replica_manager.on_leadership_change = self.offsets.leadership_changed
         self.replica_manager.on_log_dir_failure = self._log_dir_failed
+        self.replica_manager.on_uncleanable = self._log_uncleanable
         self.replica_manager.on_halt = self._halt_process
         self.admin = AdminManager(
             host=self,
@@ -149,9 +154,11 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
             self.metadata_cache.cluster_id = await self.zk.create_or_get_cluster_id(
                 self.spec.cluster_id
             )
+            await self._check_disk_is_mine()
             await self.dynamic_config.load()
             self._start_disk()
             await self._register()
+            self._mark_disk_as_mine()
             await self.controller.startup()
             await self.dynamic_config.startup()
         except Cancelled:
@@ -195,6 +202,21 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         except ZooKeeperError as error:
             raise RequestTimeout(f"no ZooKeeper server answered within {limit_ms} ms") from error
         patience.cancel()
+
+    async def _check_disk_is_mine(self) -> None:
+        """Raises ``KafkaError`` INVALID_CONFIG when it is another broker's or cluster's."""
+        disk = self.spec.disk
+        online = [path for path in disk.directories if path not in disk.offline_dirs]
+        stored = {path: disk.read_meta_properties(path) for path in online}
+        stored_id = stored_broker_id(stored, self.metadata_cache.cluster_id)
+        await resolve_broker_id(self.config, stored_id, self.zk)
+
+    def _mark_disk_as_mine(self) -> None:
+        """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when ``meta.properties`` cannot be written."""
+        cluster_id = self.metadata_cache.cluster_id
+        self.spec.disk.write_meta_properties(
+            {"version": "0", "broker.id": str(self.broker_id), "cluster.id": cluster_id}
+        )
 
     def _start_disk(self) -> None:
         """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when no log directory can be used."""
@@ -290,6 +312,10 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     def _log_dir_failed(self, directory: str) -> None:
         self.runtime.note("fault", self.name, f"log directory {directory} failed")
         self.start_task(self.zk.propagate_log_dir_event(self.broker_id))
+
+    def _log_uncleanable(self, name: TopicPartition, error: Exception) -> None:
+        text = f"cleaning {name} failed, which is not cleaned any more: {error!r}"
+        self.runtime.log(self.name, "warn", text)
 
     def _halt_process(self, reason: str) -> None:
         # Not from within the handler that found out: its node is among those that end.

@@ -207,13 +207,14 @@ class RecordBatch:
         )
 
     def records(self) -> list[Record]:
-        """Decode the records, decompressing where needed.
+        """Decode the records, decompressing where needed; none if the batch counts none.
 
         Raises ``MalformedRecords`` when the bytes under the checksum are not records.
         """
         data = self.data
-        codec = data[22] & CODEC_MASK
-        if codec:
+        if not (count := self.record_count):
+            return []
+        if codec := data[22] & CODEC_MASK:
             try:
                 body = codecs.decompress(codec, memoryview(data)[HEADER_SIZE:])
             except codecs.CorruptPayload as error:
@@ -223,7 +224,7 @@ class RecordBatch:
             body, position = data, HEADER_SIZE
         append_time = self.max_timestamp if data[22] & TIMESTAMP_TYPE_BIT else None
         return decode_records(
-            body, position, self.record_count, self.base_offset, self.base_timestamp, append_time
+            body, position, count, self.base_offset, self.base_timestamp, append_time
         )
 
     def control_marker(self) -> ControlMarker | None:
@@ -309,7 +310,7 @@ def build_batch(
 
     ``max_timestamp`` overrides what the records say (with LOG_APPEND_TIME it is the time of all);
     ``last_offset`` keeps an offset whose record compaction removed; ``delete_horizon_ms`` takes
-    the place of the base timestamp and sets its bit (KIP-534).
+    the place of the base timestamp and sets its bit (KIP-534). No records, no codec.
     """
     codec = codecs.CODEC_IDS[compression] if isinstance(compression, str) else compression
     if delete_horizon_ms is not None:
@@ -325,7 +326,7 @@ def build_batch(
         write_record(body, record, record.offset - base_offset, timestamp - base_timestamp)
     if last_offset is None:
         last_offset = records[-1].offset if records else base_offset
-    attributes = codec
+    attributes = codec if records else codecs.NONE
     if timestamp_type:
         attributes |= TIMESTAMP_TYPE_BIT
     if is_transactional:

@@ -80,6 +80,7 @@ class Behaviour:
     fetch_from_follower: bool  # >= 2.4, KIP-392
     preferred_replica_answers_at_once: bool  # >= 3.3, KAFKA-13767
     unknown_producer_id_refused: bool  # < 2.5
+    producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     idempotent_producers: bool  # >= 0.11
     max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
     zstd_compression: bool  # >= 2.1, KIP-110
@@ -144,6 +145,7 @@ _V28 = Behaviour(
     fetch_from_follower=True,
     preferred_replica_answers_at_once=False,
     unknown_producer_id_refused=False,
+    producers_go_with_their_records=False,
     idempotent_producers=True,
     max_timestamp_lookup=False,
     zstd_compression=True,
@@ -204,6 +206,7 @@ _V11 = _derive(
     make_follower_restarts="epoch_gap",
     fetch_from_follower=False,
     unknown_producer_id_refused=True,
+    producers_go_with_their_records=True,
     zstd_compression=False,
 )
 _V010 = _derive(

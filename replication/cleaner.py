@@ -194,9 +194,9 @@ class _Rewriter:
         horizon_ms = batch.delete_horizon_ms
         is_past_horizon = horizon_ms is not None and horizon_ms <= self._now_ms
         if batch.is_control:
-            if can_discard and is_past_horizon:
+            if (can_discard and is_past_horizon) or not batch.record_count:
                 return self._emptied(batch)
-            needs_horizon = can_discard and horizon_ms is None and batch.record_count > 0
+            needs_horizon = can_discard and horizon_ms is None
             return self._rebuilt(batch, batch.records()) if needs_horizon else batch
         if can_discard:
             return self._emptied(batch)
@@ -232,7 +232,7 @@ class _Rewriter:
     def _rebuilt(
         self, batch: RecordBatch, records: list[Record], sets_horizon: bool = True
     ) -> RecordBatch:
-        horizon_ms = batch.delete_horizon_ms
+        horizon_ms = batch.delete_horizon_ms if records else None
         if horizon_ms is None and sets_horizon:
             horizon_ms = self._horizon_ms
         return RecordBatch(

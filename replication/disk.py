@@ -330,12 +330,17 @@ class Disk:
 
     def read_meta_properties(self, directory: str | None = None) -> dict[str, str]:
         """``broker.id``, ``cluster.id`` and so on; empty where nothing was written yet."""
+        self.start()
         return dict(self._meta[self._directory(directory).path])
 
     def write_meta_properties(self, values: Mapping[str, str]) -> None:
-        """Write the same properties to every directory that is online."""
+        """Have the same properties in every directory that is online; what is there stays.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when they cannot be written.
+        """
+        self.start()
         for path, directory in self._directories.items():
-            if not directory.is_offline:
+            if not directory.is_offline and self._meta[path] != values:
                 self._meta[path] = dict(values)
                 self._write_meta(directory)
 

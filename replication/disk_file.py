@@ -96,8 +96,7 @@ class FileDisk(Disk):
         with suppress(FileNotFoundError):
             os.remove(marker)
         meta = read_file(os.path.join(directory.path, META_PROPERTIES))
-        if meta is not None:
-            self._meta[directory.path] = parse_properties(meta.decode(errors="replace"))
+        self._meta[directory.path] = parse_properties((meta or b"").decode(errors="replace"))
         for name in _CHECKPOINTS:
             data = read_file(os.path.join(directory.path, name)) or b""
             try:
@@ -170,4 +169,8 @@ class FileDisk(Disk):
 
     def _write_meta(self, directory: LogDirectory) -> None:
         data = format_properties(self._meta[directory.path]).encode()
-        write_atomically(os.path.join(directory.path, META_PROPERTIES), data, self._sync)
+        path = os.path.join(directory.path, META_PROPERTIES)
+        try:
+            write_atomically(path, data, self._sync)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error

@@ -69,13 +69,13 @@ class FileStorage(FileWrites):
         names = sorted(os.listdir(self.path))
         self.segments = []
         for name in names:
-            if name.endswith(SNAPSHOT_SUFFIX) and name[: -len(SNAPSHOT_SUFFIX)].isdigit():
+            if name.endswith(SNAPSHOT_SUFFIX) and name[: -len(SNAPSHOT_SUFFIX)].isdecimal():
                 data = read_file(f"{self.path}/{name}") or b""
                 super().put_snapshot(int(name[: -len(SNAPSHOT_SUFFIX)]), data)
         bases = [
             int(name[: -len(LOG_SUFFIX)])
             for name in names
-            if name.endswith(LOG_SUFFIX) and name[: -len(LOG_SUFFIX)].isdigit()
+            if name.endswith(LOG_SUFFIX) and name[: -len(LOG_SUFFIX)].isdecimal()
         ]
         epochs = read_file(f"{self.path}/{LEADER_EPOCH_CHECKPOINT}")
         if epochs is not None:
@@ -92,19 +92,24 @@ class FileStorage(FileWrites):
         )
 
     def _tidy(self) -> None:
-        """Finish or undo what a crash interrupted."""
+        """Finish or undo what a crash interrupted; files of others are left alone."""
         names = sorted(os.listdir(self.path))
+        files = [  # (base offset, suffix, name) of what belongs to segments
+            (int(stem), f".{suffix}", name)
+            for name in names
+            for stem, _, suffix in (name.partition("."),)
+            if stem.isdecimal()
+        ]
         for name in names:
-            path = f"{self.path}/{name}"
             if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")):
-                os.remove(path)
-            elif name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-                base = int(name.split(".", 1)[0])
+                os.remove(f"{self.path}/{name}")
+        for base, suffix, name in files:
+            if suffix == LOG_SUFFIX + SWAP_SUFFIX:
+                path = f"{self.path}/{name}"
                 batches, _ = scan_batches(read_file(path) or b"", base, verify=False)
                 last = batches[-1].last_offset if batches else base
-                for other in names:
-                    stem, _, suffix = other.partition(".")
-                    if f".{suffix}" in SEGMENT_SUFFIXES and base <= int(stem) <= last:
+                for other_base, other_suffix, other in files:
+                    if other_suffix in SEGMENT_SUFFIXES and base <= other_base <= last:
                         os.remove(f"{self.path}/{other}")
                 os.replace(path, path[: -len(SWAP_SUFFIX)])
 

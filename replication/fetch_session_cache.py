@@ -56,8 +56,8 @@ class FetchSessionCache:
     def resolve(self, request: FetchRequest, now_ms: int) -> FetchSession | ErrorCode | None:
         """The session an incremental request continues, updated by it.
 
-        None for a full fetch (any session it names is closed) and for a session that became
-        empty; FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH otherwise.
+        None for a full fetch (any session it names is closed) and for a session that is empty,
+        which is closed; FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH otherwise.
         """
         session_id = request.session_id
         if request.session_epoch <= INITIAL_EPOCH:
@@ -73,9 +73,9 @@ class FetchSessionCache:
         forgotten = request.forgotten
         if request.partitions or forgotten:
             session.update(request.partitions, forgotten)
-            if forgotten and not session.partitions:
-                self.remove(session_id)
-                return None
+        if not session.partitions:
+            self.remove(session_id)
+            return None
         session.last_used_ms = now_ms
         session.epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
         return session

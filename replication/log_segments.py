@@ -151,8 +151,7 @@ class LogSegments(LogState):
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
         storage.flushed_offset = min(storage.flushed_offset, offset)
-        if storage.cleaned_offset(self.topic_partition) > offset:
-            storage.put_cleaned_offset(self.topic_partition, offset)
+        self._lower_cleaned_offset(offset)
         self._truncate_epochs(offset)
         if storage.has_producers:
             self._reload_producers()
@@ -175,6 +174,12 @@ class LogSegments(LogState):
             self.storage.drop_snapshot(snapshot_offset)
         self.storage.has_producers = False
         self.high_watermark = offset
+        self._lower_cleaned_offset(offset)
+
+    def _lower_cleaned_offset(self, offset: int) -> None:
+        """What will be written from ``offset`` on was not compacted."""
+        if self.storage.cleaned_offset(self.topic_partition) > offset:
+            self.storage.put_cleaned_offset(self.topic_partition, offset)
 
     def _restart_segments_at(self, offset: int) -> None:
         doomed = list(self.segments)

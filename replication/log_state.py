@@ -229,6 +229,8 @@ class LogState:
         for snapshot_offset in tuple(self.storage.snapshots or ()):
             if snapshot_offset <= offset:
                 self.storage.drop_snapshot(snapshot_offset)
+        if self.producers is not None and self.behaviour.producers_go_with_their_records:
+            self.producers.remove_below(offset)
         return True
 
     # -- producer state -----------------------------------------------------------------------
@@ -258,6 +260,8 @@ class LogState:
                     position = offset
                 except CorruptSnapshot:
                     storage.drop_snapshot(offset)
+        if state is not None and self.behaviour.producers_go_with_their_records:
+            state.remove_below(self.log_start_offset)
         self.producers = state or ProducerStateManager()
         for batch in self.batches(position):
             if batch.base_offset >= position and batch.data[43] < 0x80:

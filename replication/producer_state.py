@@ -257,6 +257,22 @@ class ProducerStateManager:
             del self.entries[producer_id]
         return len(expired)
 
+    def remove_below(self, log_start_offset: int) -> None:
+        """Forget producers without a batch at or above the log start, their transactions too.
+
+        Kafka's ``truncateHead``; those of which a marker only is known are among them.
+        """
+        gone = [
+            producer_id
+            for producer_id, entry in self.entries.items()
+            if entry.last_offset < log_start_offset
+        ]
+        for producer_id in gone:
+            first_offset = self.entries.pop(producer_id).transaction_first_offset
+            self.ongoing.pop(first_offset, None)
+        if gone:
+            self._find_first_unstable()
+
     # -- snapshots --------------------------------------------------------------------------
 
     def snapshot(self) -> bytes:

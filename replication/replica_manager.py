@@ -11,6 +11,7 @@ work is scheduled at the ``Host`` given.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..protocol.values import TopicPartition
 from .cleaner import compact
 from .control_requests import ControlRequestHandling
 from .fetch import FetchHandling
+from .log import Log
 from .offsets import OffsetsHandling
 from .partition import Partition
 from .produce import ProduceHandling
@@ -35,7 +37,14 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
     Construction takes the keywords of ``PartitionHost``. One actor owns it.
     """
 
-    __slots__ = ("_is_running", "_timers", "on_halt", "on_log_dir_failure")
+    __slots__ = (
+        "_is_running",
+        "_timers",
+        "_uncleanable",
+        "on_halt",
+        "on_log_dir_failure",
+        "on_uncleanable",
+    )
 
     def __init__(self, **surroundings: Any) -> None:
         super().__init__(**surroundings)
@@ -44,6 +53,9 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         self.on_halt: Callable[[str], object] | None = None
         """The broker process has to exit, with the reason: 0.10 on a position out of range
         (data_plane 7.7) or on a failed disk, later releases on the last of their disks."""
+        self.on_uncleanable: Callable[[TopicPartition, Exception], object] | None = None
+        """Told each log that compaction cannot read and leaves alone from now on, once."""
+        self._uncleanable: dict[TopicPartition, Log] = {}
         self._timers: dict[str, Timer] = {}
         self._is_running = False
         self.fetcher_manager.bind(self.partition)
@@ -164,16 +176,28 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
                 self.delete_purgatory.check_and_complete(name)
 
     def clean_logs(self) -> None:
-        """Compact the logs of compacted topics that are dirty enough."""
+        """Compact the logs of compacted topics that are dirty enough.
+
+        A log that cannot be read is left alone until the broker starts again (KIP-346); a new log
+        of the same name is another one.
+        """
         now_ms = self.host.now_ms()
+        uncleanable, self._uncleanable = self._uncleanable, {}
         for name, partition in tuple(self._partitions.items()):
             log = partition.log
             if log is None or not log.settings.is_compacted:
+                continue
+            if uncleanable.get(name) is log:
+                self._uncleanable[name] = log
                 continue
             try:
                 compact(log, now_ms)
             except (KafkaError, OSError) as error:
                 self.on_storage_failure(name, error)
+            except (ValueError, LookupError, struct.error) as error:
+                self._uncleanable[name] = log
+                if self.on_uncleanable is not None:
+                    self.on_uncleanable(name, error)
 
     # -- failures ---------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ the broker again before it stands for election.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..protocol.config import BrokerConfig
@@ -57,6 +58,41 @@ class BrokerRegistration:
         controller.broker_epoch = await controller.zk.register_broker(
             controller.broker_info(), controller.host.now_ms()
         )
+
+
+def stored_broker_id(properties: Mapping[str, Mapping[str, str]], cluster_id: str) -> int | None:
+    """The id in the ``meta.properties`` of log directories, given by path; None without any.
+
+    Raises ``KafkaError`` (INVALID_CONFIG) when one is unreadable, belongs to another cluster, or
+    when they name several brokers.
+    """
+    found: dict[int, str] = {}
+    for path, values in properties.items():
+        stored_cluster_id = values.get("cluster.id", cluster_id)
+        if stored_cluster_id != cluster_id:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"The Cluster ID {cluster_id} doesn't match stored clusterId {stored_cluster_id} "
+                f"in {path}/meta.properties (InconsistentClusterId)",
+            )
+        text = values.get("broker.id")
+        if text is None:
+            continue
+        if not text.isdecimal() or values.get("version") != "0":
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{path}/meta.properties cannot be read: it needs version=0 and a number as "
+                f"broker.id, not version={values.get('version')} and broker.id={text}",
+            )
+        found.setdefault(int(text), path)
+    if len(found) > 1:
+        named = ", ".join(f"{path} is of broker {number}" for number, path in found.items())
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"BrokerMetadata is not consistent across log.dirs: {named} "
+            "(InconsistentBrokerMetadata)",
+        )
+    return next(iter(found), None)
 
 
 async def resolve_broker_id(

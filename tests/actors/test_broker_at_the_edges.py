@@ -10,7 +10,8 @@ from fakekafka import KafkaError, Simulation
 from fakekafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest, NewTopic
 from fakekafka.protocol.control import UpdateMetadataRequest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import EndPoint
+from fakekafka.protocol.record_batch import Record, RecordBatch, build_batch
+from fakekafka.protocol.values import EndPoint, TopicPartition
 from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
 
 SESSION_MS = 6000
@@ -124,3 +125,25 @@ def test_a_topic_created_twice_at_once(
         ("c", ErrorCode.UNKNOWN_SERVER_ERROR),
         ("a", ErrorCode.TOPIC_ALREADY_EXISTS),
     ]
+
+
+def test_a_log_that_cannot_be_compacted_is_named_in_one_line(
+    simulation: Simulation, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the broker and what was wrong; it is no failure of the broker."""
+    name = TopicPartition("a", 0)
+    broker = simulation.processes[simulation.partition(*name).leader].broker
+    assert broker is not None
+    log = broker.replica_manager.partition(name).log
+    simulation.alter_config("a", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"})
+    data = bytearray(build_batch([Record(0, 0, b"k", b"v")]))
+    data[57:61] = (9).to_bytes(4, "big")
+    log.append_as_follower([RecordBatch(bytes(data), 0, 0)], int(simulation.now_ms))
+    log.roll()
+    log.update_high_watermark(1)
+    caplog.clear()
+    simulation.run_for(40000)
+    lines = [r.getMessage() for r in caplog.records if "clean" in r.getMessage()]
+    assert len(lines) == 1
+    assert "a-0" in lines[0]
+    assert "MalformedRecords" in lines[0]

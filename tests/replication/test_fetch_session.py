@@ -71,6 +71,23 @@ def test_epoch_wraps_to_one() -> None:
     assert next_epoch(5) == 6
 
 
+def test_a_session_of_nothing_is_closed_when_it_is_used() -> None:
+    """A full fetch of no partition opens it; what follows is answered without a session."""
+    sessions = cache()
+    session_id = opened(sessions)
+    assert session_id > 0
+    assert sessions.resolve(request(session_id, 1), NOW) is None
+    assert sessions.resolve(request(session_id, 1), NOW) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_session_of_nothing_may_be_given_partitions() -> None:
+    """It is looked at after it was updated."""
+    sessions = cache()
+    session = sessions.resolve(request(opened(sessions), 1, wanted(A)), NOW)
+    assert isinstance(session, FetchSession)
+    assert list(session.partitions) == [A]
+
+
 def test_wrong_epoch_leaves_the_session_alone() -> None:
     """DP-82: a wrong epoch is error 71 and the session survives it."""
     sessions = cache()

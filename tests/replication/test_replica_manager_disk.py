@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode, UsageError
+from fakekafka.protocol.record_batch import MalformedRecords, Record, build_batch
 from fakekafka.protocol.values import TopicPartition
 from replica_cluster import TP, ReplicaCluster, led
 
@@ -173,20 +175,70 @@ def test_retention_runs_by_the_clock() -> None:
     assert cluster[0].log_end_offset() == 4
 
 
-def test_compaction_runs_by_the_clock() -> None:
-    """A compacted topic is cleaned in the background; the last value of a key stays."""
-    from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
-    from fakekafka.protocol.record_batch import Record, build_batch
+COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "100"}
 
-    cluster = led(brokers=1, topic={"cleanup.policy": "compact", "segment.bytes": "100"})
-    for value in range(6):
-        records = build_batch([Record(0, cluster.clock.now_ms, b"k", b"v%d" % value)])
+
+def put(cluster, tp: TopicPartition, values: list[bytes]) -> None:
+    """One batch of one record of the same key for each value."""
+    for value in values:
+        records = build_batch([Record(0, cluster.clock.now_ms, b"k", value)])
         cluster[0].manager.append_records(
-            ProduceRequest(1, 1000, (ProducePartition(TP, records),)),
+            ProduceRequest(1, 1000, (ProducePartition(tp, records),)),
             INTERNAL_CONTEXT,
             lambda response: None,
         )
+
+
+def values_of(cluster, tp: TopicPartition) -> list[bytes]:
+    return [record.value for record in cluster[0].log(tp).records()]
+
+
+def test_compaction_runs_by_the_clock() -> None:
+    """A compacted topic is cleaned in the background; the last value of a key stays."""
+    cluster = led(brokers=1, topic=COMPACTED)
+    put(cluster, TP, [b"v%d" % value for value in range(6)])
     cluster.clock.advance(15000)
-    values = [record.value for record in cluster[0].log().records()]
-    assert values == [b"v4", b"v5"]
+    assert values_of(cluster, TP) == [b"v4", b"v5"]
     assert cluster[0].log_end_offset() == 6
+
+
+def spoil(cluster, tp: TopicPartition) -> None:
+    """Put a batch at the front of a log that counts more records than it holds."""
+    stored = cluster[0].log(tp).segments[0].stored
+    data = bytearray(stored[0])
+    data[57:61] = (9).to_bytes(4, "big")
+    stored[0] = bytes(data)
+
+
+def test_an_unreadable_log_does_not_keep_others_from_being_compacted() -> None:
+    """It is left alone from then on, which is told once (KIP-346); nothing goes offline."""
+    cluster = led(brokers=1, topic=COMPACTED)
+    cluster.create((0,), OTHER)
+    told = []
+    cluster[0].manager.on_uncleanable = lambda name, error: told.append((name, type(error)))
+    put(cluster, TP, [b"v1", b"v2"])
+    spoil(cluster, TP)
+    for round_ in range(2):
+        put(cluster, OTHER, [b"w%d%d" % (round_, number) for number in range(4)])
+        cluster.clock.advance(15000)
+        assert values_of(cluster, OTHER) == [b"w%d2" % round_, b"w%d3" % round_]
+    assert told == [(TP, MalformedRecords)]
+    assert not cluster[0].manager.is_offline(TP)
+
+
+def test_a_new_log_of_the_same_name_is_compacted() -> None:
+    """What is remembered is the log that could not be compacted, not the partition."""
+    cluster = led(brokers=1, topic=COMPACTED)
+    told = []
+    manager = cluster[0].manager
+    manager.on_uncleanable = lambda name, error: told.append(name)
+    put(cluster, TP, [b"v1", b"v2"])
+    spoil(cluster, TP)
+    cluster.clock.advance(15000)
+    assert told == [TP]
+    cluster.stop_replica(0, delete=True)
+    cluster.create((0,))
+    put(cluster, TP, [b"v1", b"v2", b"v3"])
+    cluster.clock.advance(15000)
+    assert values_of(cluster, TP) == [b"v2", b"v3"]
+    assert told == [TP]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ from fakekafka.protocol.record_batch import (
 )
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.log import Log
+
+sys.path.insert(0, str(Path(__file__).parent))  # for ``compacting``
 
 NOW_MS = 1_700_000_000_000
 NAME = TopicPartition("orders", 0)

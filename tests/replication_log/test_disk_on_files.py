@@ -309,6 +309,23 @@ def test_interrupted_compaction_is_finished_or_undone(tmp_path: Path, tools: Any
     assert not second.exists()
 
 
+def test_files_of_others_are_left_alone(tmp_path: Path, tools: Any) -> None:
+    """Whatever lies in a partition's directory under another name, also after a compaction."""
+    disk, log = open_log(tmp_path, tools, segment_bytes=200)
+    tools.fill(log, 6)
+    before = written(log)
+    disk.kill()
+    folder = directory(tmp_path, tools)
+    names = ("notes.txt", "notes.log", "notes.log.swap", "notes.index", ".log", "\u00b2.log")
+    for name in names:
+        (folder / name).write_text("mine")
+    data = (folder / f"{SEGMENT}.log").read_bytes()
+    (folder / f"{SEGMENT}.log.swap").write_bytes(data)
+    _, log = open_log(tmp_path, tools, segment_bytes=200)
+    assert written(log) == before
+    assert [(folder / name).read_text() for name in names] == ["mine"] * len(names)
+
+
 def test_several_directories(tmp_path: Path, tools: Any) -> None:
     """Partitions are found again in the directory they were made in."""
     paths = [tmp_path / "a", tmp_path / "b"]

@@ -68,6 +68,65 @@ def test_unknown_producer_was_refused_before(tools: Any) -> None:
     assert refusal(tools.produce, log, 2, 0, 17) is ErrorCode.UNKNOWN_PRODUCER_ID
 
 
+@pytest.mark.parametrize("reason", ["client", "retention", "leader"])
+@pytest.mark.parametrize("version", ["0.10", "1.1"])
+def test_a_producer_went_with_its_last_record(tools: Any, version: str, reason: str) -> None:
+    """Before KAFKA-7190 the log forgot producers as it came to start above their last batch."""
+    log = tools.log(version)
+    for sequence in range(3):
+        tools.produce(log, 1, 0, sequence)
+    tools.produce(log, 2, 0, 0)
+    log.update_high_watermark(4)
+    log.maybe_increment_log_start_offset(2, reason)
+    assert tools.produce(log, 1, 0, 3).first_offset == 4
+    log.maybe_increment_log_start_offset(4, reason)
+    assert refusal(tools.produce, log, 2, 0, 1) is ErrorCode.UNKNOWN_PRODUCER_ID
+    assert tools.produce(log, 1, 0, 4).first_offset == 5
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_a_producer_outlives_its_records(tools: Any, version: str) -> None:
+    """Since then only silence makes a log forget it: sequences go on to be checked."""
+    log = tools.log(version)
+    for sequence in range(3):
+        tools.produce(log, 1, 0, sequence)
+    log.update_high_watermark(3)
+    log.maybe_increment_log_start_offset(3)
+    assert refusal(tools.produce, log, 1, 0, 7) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert tools.produce(log, 1, 0, 3).first_offset == 3
+
+
+def test_a_producers_transaction_went_with_its_records(tools: Any) -> None:
+    """Before KAFKA-7190: what remains of it does not hold the last stable offset back."""
+    log = tools.log("1.1")
+    tools.produce(log, 1, 0, 0, txn=True)
+    tools.produce(log, 2, 0, 0, txn=True)
+    tools.produce(log, 3, 0, 0)
+    tools.end(log, 4, True)
+    log.update_high_watermark(4)
+    log.maybe_increment_log_start_offset(1)
+    assert (log.first_unstable_offset, sorted(log.producers.entries)) == (1, [2, 3])
+    log.maybe_increment_log_start_offset(2)
+    assert (log.last_stable_offset, sorted(log.producers.entries)) == (4, [3])
+
+
+@pytest.mark.parametrize(("version", "known"), [("1.1", [2]), ("2.8", [1, 2])])
+def test_a_snapshot_brings_back_who_has_records(tools: Any, version: str, known: list[int]) -> None:
+    """Before KAFKA-7190 only those with a batch above the log start were taken out of it."""
+    disk = MemoryDisk()
+    log = disk.open_log(tools.name, tools.config(version))
+    tools.produce(log, 1, 0, 0)
+    tools.produce(log, 2, 0, 0)
+    log.roll()
+    log.update_high_watermark(2)
+    log.maybe_increment_log_start_offset(1)
+    disk.checkpoint_log_offsets()
+    assert list(log.storage.snapshots) == [2]
+    disk.kill()
+    log = disk.open_log(tools.name, tools.config(version))
+    assert (log.log_start_offset, sorted(log.producers.entries)) == (1, known)
+
+
 def test_marker_only_state(tools: Any, log: Any) -> None:
     """DP-117: known from a marker only: older epoch and non-zero sequence refused, zero taken."""
     tools.end(log, 1, True, epoch=3)

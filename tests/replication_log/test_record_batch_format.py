@@ -193,6 +193,15 @@ def test_damage_is_noticed() -> None:
         parse_batches(bytes(data[:8] + b"\0\0\0\1" + data[12:]))
 
 
+@pytest.mark.parametrize("codec", range(5))
+def test_a_batch_without_records_is_read_whatever_codec_it_names(codec: int) -> None:
+    """Nothing is there to decompress; such a batch is never written with a codec."""
+    data = bytearray(build_batch([], compression=codec))
+    assert RecordBatch.of(bytes(data)).compression == 0
+    data[22] |= codec
+    assert RecordBatch.of(bytes(data)).records() == []
+
+
 @pytest.mark.parametrize("count", [2, 4])
 def test_wrong_record_count_is_malformed(count: int) -> None:
     """A count that does not match the bytes is found when the records are read."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compacting import compacted, content, put
 from fakekafka.protocol.data import AbortedTransaction
-from fakekafka.protocol.record_batch import Record, build_batch
 from fakekafka.replication.cleaner import compact
 from fakekafka.replication.disk import Disk, MemoryDisk
 from fakekafka.replication.disk_file import FileDisk
@@ -85,30 +85,6 @@ def test_records_without_time_age_by_the_last_write(tools: Any) -> None:
 
 
 # -- compaction -----------------------------------------------------------------------------------
-
-
-def put(log: Any, tools: Any, *pairs: tuple[str, str | None], **header: Any) -> None:
-    records = [
-        Record(i, tools.now_ms, key.encode(), None if value is None else value.encode())
-        for i, (key, value) in enumerate(pairs)
-    ]
-    log.append_as_leader(build_batch(records, **header), 0, tools.now_ms)
-
-
-def compacted(tools: Any, log: Any, now_ms: int = 0) -> Any:
-    """Close the active segment, replicate everything, compact."""
-    log.roll(tools.now_ms)
-    log.update_high_watermark(log.log_end_offset)
-    return compact(log, now_ms or tools.now_ms, force=True)
-
-
-def content(log: Any) -> list[tuple[int, str, str | None]]:
-    return [
-        (r.offset, r.key.decode(), None if r.value is None else r.value.decode())
-        for batch in log.batches()
-        if not batch.is_control
-        for r in batch.records()
-    ]
 
 
 @pytest.fixture(params=["memory", "files"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from fakekafka import Cluster
-from fakekafka.protocol.errors import UsageError
+from fakekafka.protocol.errors import KafkaError, UsageError
 from fakekafka.testing.checks import fully_replicated, replicas_identical
 
 CHILD = """
@@ -265,6 +265,37 @@ def test_an_unreadable_directory_is_refused_and_left_alone(tmp_path: Path) -> No
     with pytest.raises(UsageError, match="snapshot is not a file of fakekafka's ZooKeeper"):
         cluster.start()
     assert path.read_bytes() == b"something else"
+
+
+def test_a_log_directory_names_its_broker_and_cluster(tmp_path: Path) -> None:
+    """``meta.properties`` is written at the first start and stays (data_plane 10.1)."""
+    path = tmp_path / "broker-1" / "meta.properties"
+    with Cluster(brokers=1, data_dir=tmp_path) as cluster:
+        client = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+        cluster_id = client.list_topics(timeout=10).cluster_id
+    text = f"#\nversion=0\nbroker.id=1\ncluster.id={cluster_id}\n"
+    assert path.read_text() == text
+    written_ns = path.stat().st_mtime_ns
+    with Cluster(brokers=1, data_dir=tmp_path):
+        assert (path.read_text(), path.stat().st_mtime_ns) == (text, written_ns)
+
+
+def test_the_log_directory_of_another_broker_is_refused(tmp_path: Path) -> None:
+    """CP-194: a broker does not start on it, and leaves it as it is."""
+    with Cluster(brokers=2, data_dir=tmp_path):
+        pass
+    (tmp_path / "broker-1").rename(tmp_path / "mine")
+    (tmp_path / "broker-2").rename(tmp_path / "broker-1")
+    path = tmp_path / "broker-1" / "meta.properties"
+    before = path.read_text()
+    with pytest.raises(KafkaError, match=r"broker.id 1 doesn't match stored broker.id 2"):
+        Cluster(brokers=1, data_dir=tmp_path).start()
+    assert path.read_text() == before
+    path.write_text(
+        before.replace("broker.id=2", "broker.id=1").replace("cluster.id=", "cluster.id=x")
+    )
+    with pytest.raises(KafkaError, match=r"InconsistentClusterId"):
+        Cluster(brokers=1, data_dir=tmp_path).start()
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:

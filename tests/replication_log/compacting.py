@@ -1,0 +1,32 @@
+"""Filling compacted logs, compacting them and looking at what is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekafka.protocol.record_batch import Record, build_batch
+from fakekafka.replication.cleaner import compact
+
+
+def put(log: Any, tools: Any, *pairs: tuple[str, str | None], **header: Any) -> None:
+    records = [
+        Record(i, tools.now_ms, key.encode(), None if value is None else value.encode())
+        for i, (key, value) in enumerate(pairs)
+    ]
+    log.append_as_leader(build_batch(records, **header), 0, tools.now_ms)
+
+
+def compacted(tools: Any, log: Any, now_ms: int = 0) -> Any:
+    """Close the active segment, replicate everything, compact."""
+    log.roll(tools.now_ms)
+    log.update_high_watermark(log.log_end_offset)
+    return compact(log, now_ms or tools.now_ms, force=True)
+
+
+def content(log: Any) -> list[tuple[int, str, str | None]]:
+    return [
+        (r.offset, r.key.decode(), None if r.value is None else r.value.decode())
+        for batch in log.batches()
+        if not batch.is_control
+        for r in batch.records()
+    ]
