@@ -64,8 +64,8 @@ class LoopThread:
             return function()
         if self.is_forked_away:
             raise UsageError(
-                f"the cluster lives in process {self._process_id}, of which this is a forked child; "
-                "use a client here, or start the process with multiprocessing's 'spawn'"
+                f"the cluster lives in process {self._process_id}, of which this is a forked child;"
+                " use a client here, or start the process with multiprocessing's 'spawn'"
             )
         done: concurrent.futures.Future[T] = concurrent.futures.Future()
 
