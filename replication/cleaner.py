@@ -46,7 +46,7 @@ def compact(log: Log, now_ms: int, force: bool = False) -> CompactionResult | No
     dirty_bytes = sum(segment.size for segment in dirty)
     all_bytes = dirty_bytes + sum(segment.size for segment in clean)
     is_dirty_enough = (
-        dirty_bytes >= settings.min_cleanable_dirty_ratio * all_bytes
+        dirty_bytes > settings.min_cleanable_dirty_ratio * all_bytes
         or now_ms - dirty[0].first_timestamp > settings.max_compaction_lag_ms
     )
     if not (is_dirty_enough or force) or not all_bytes:
