@@ -9,7 +9,6 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -143,17 +142,14 @@ def _real_clients() -> bool:
 
 def _simulated_failovers(runs: int) -> bool:
     from ..spark_bench.engines import choose_engine
-    from ..spark_bench.report import percentile_rows
     from ..spark_bench.suite import run_suite
+    from .percentile_table import print_percentiles
 
     engine, reason = choose_engine()
     where = escape(f"on {engine} ({reason})")
     console.print(f"\n[bold]{runs} simulated failovers[/bold] {where}")
     result = run_suite("failover", runs=runs, engine=engine)
-    table = Table("metric", "p50", "p90", "p99", "max")
-    for row in percentile_rows(result):
-        table.add_row(*row)
-    console.print(table)
+    print_percentiles(console, result)
     console.print(f"{result.ok} of {result.runs} runs kept every promise")
     return bool(result.ok == result.runs)
 
