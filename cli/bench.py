@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .exits import ended_by_sigterm
+
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console()
 
@@ -67,7 +69,7 @@ def run(
     try:
         if out is not None and importlib.util.find_spec("pyarrow") is None:
             raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'")
-        with _Progress(suite, quiet=as_json) as progress:
+        with ended_by_sigterm(), _Progress(suite, quiet=as_json) as progress:
             batch = run_suite(
                 suite,
                 runs=runs,

@@ -136,10 +136,11 @@ def _span(text: str | None) -> tuple[int | None, int | None]:
     first, colon, last = text.partition(":")
     if not colon:
         raise UsageError(f"--time takes a span such as 1.5s:2s, not {text!r}")
-    return (
-        parse_duration_us(first) if first else None,
-        parse_duration_us(last) if last else None,
-    )
+    start_us = parse_duration_us(first) if first else None
+    stop_us = parse_duration_us(last) if last else None
+    if start_us is not None and stop_us is not None and stop_us <= start_us:
+        raise UsageError(f"--time {text}: the end must be after the beginning")
+    return start_us, stop_us
 
 
 @app.command()
