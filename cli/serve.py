@@ -85,7 +85,7 @@ def command(
     """Serve a cluster on 127.0.0.1 until interrupted."""
     from ..protocol.errors import FakeKafkaError, UsageError
     from ..testing.cluster import Cluster
-    from ..testing.control_api import ControlServer
+    from ..testing.control_api_http import ControlServer
 
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
