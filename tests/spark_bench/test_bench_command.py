@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.cli import bench as bench_command
 from fakekafka.cli.main import main
 from fakekafka.spark_bench import suite as suite_module
 from fakekafka.spark_bench.failover import FailoverParameters
 from fakekafka.spark_bench.suite import SUITES
+from rich.console import Console
 
 SMALL = ["--engine", "serial", "--set", "session_timeout_ms=6000", "--set", "rate_per_s=20"]
 
@@ -76,6 +78,7 @@ def test_no_terminal_is_so_narrow_that_numbers_are_cut(
 ) -> None:
     """Names of metrics wrap, numbers stand whole in one line each."""
     monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(bench_command, "console", Console())  # it looks when it is made
     assert bench("run", "failover", "--runs", "1", "--set", "rate_per_s=20", *SMALL[:2]) == 0
     output = capsys.readouterr().out
     assert "…" not in output
