@@ -61,7 +61,9 @@ test: $(STAMP)
 	$(BIN)/pytest -m serial $(ARGS) || test $$? -eq 5
 
 PAGES := out/docs/.built
-PAGE_SOURCES := mkdocs.yml $(shell find docs protocol statemachines testing tests \
+# Pages show what runs print, which any module may change.
+PAGE_SOURCES := mkdocs.yml README.md $(shell find actors cli coordinators docs election examples \
+	protocol replication spark_bench statemachines testing tests tracing wire zkfake \
 	-name '*.md' -o -name '*.py' -o -name '*.toml' -o -name '*.svg')
 
 docs: $(PAGES)

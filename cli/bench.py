@@ -11,7 +11,8 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+
+from .exits import ended_by_sigterm
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console()
@@ -61,13 +62,14 @@ def run(
 ) -> None:
     """Run a batch and print its percentiles."""
     from ..protocol.errors import UsageError
-    from ..spark_bench.report import percentile_rows
+    from ..spark_bench.report import report
     from ..spark_bench.suite import run_suite
+    from .percentile_table import print_percentiles
 
     try:
         if out is not None and importlib.util.find_spec("pyarrow") is None:
             raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'")
-        with _Progress(suite, quiet=as_json) as progress:
+        with ended_by_sigterm(), _Progress(suite, quiet=as_json) as progress:
             batch = run_suite(
                 suite,
                 runs=runs,
@@ -82,17 +84,14 @@ def run(
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
     if as_json:
-        rows = [list(row) for row in percentile_rows(batch)]
-        typer.echo(json.dumps({"runs": batch.runs, "ok": batch.ok, "percentiles": rows}))
+        typer.echo(json.dumps(report(batch)))
     else:
-        table = Table("metric", "p50", "p90", "p99", "max", title=f"{suite}, {batch.runs} runs")
-        for row in percentile_rows(batch):
-            table.add_row(*row)
-        console.print(table)
+        print_percentiles(console, batch, f"{suite}, {batch.runs} runs")
         console.print(
             f"{batch.ok} of {batch.runs} runs kept every promise; {batch.wall_s:.1f} s on "
             f"{engine}, {batch.setup_s:.1f} s to start it"
-            + (f"; tables in {out}" if out is not None else "")
+            + (f"; tables in {out}" if out is not None else ""),
+            soft_wrap=True,
         )
         for bad in [row for row in batch.rows if row["status"] != "ok"][:5]:
             text = f"seed {bad['seed']}: {bad['problems']}\n    {bad['reproduce']}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import Any, Self
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+
+from .exits import ended_by_sigterm
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -17,6 +18,8 @@ console = Console()
 TOPIC = "orders"
 RECORDS = 20_000
 SIMULATIONS = 100
+_LOOK_S = 0.1
+"""How often waiting looks whether the tour has been ended."""
 
 
 class _Producing:
@@ -39,13 +42,22 @@ class _Producing:
                 "log_level": 0,  # a killed broker is part of the tour
             }
         )
-        self._thread = threading.Thread(target=self._run, name="demo-producer")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="demo-producer", daemon=True)
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Give up what is not acknowledged yet: without a cluster it never will be."""
+        self._ended.set()
+        self._thread.join()
 
     def join(self) -> None:
-        self._thread.join()
+        """Wait until every record is acknowledged or has failed."""
+        while self._thread.is_alive():
+            self._thread.join(_LOOK_S)
 
     def _run(self) -> None:
         for number in range(self._records):
@@ -53,9 +65,12 @@ class _Producing:
             self._producer.produce(TOPIC, value, partition=number % 3, on_delivery=self._delivered)
             self.sent += 1
             self._producer.poll(0)
-            if number % 100 == 99:
-                time.sleep(0.01)  # spread over about two seconds: the kill falls in between
-        self._producer.flush()
+            # Spread over about two seconds: the kill falls in between.
+            if number % 100 == 99 and self._ended.wait(0.01):
+                break
+        while self._producer.flush(_LOOK_S) and not self._ended.is_set():
+            pass
+        self._producer.purge()
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is None:
@@ -105,18 +120,17 @@ def _real_clients() -> bool:
             TOPIC, partitions=3, replication_factor=3, config={"min.insync.replicas": "2"}
         )
         cluster.runtime.recorder = recorder
-        producing = _Producing(cluster.bootstrap_servers, RECORDS)
-        producing.start()
-        cluster.wait_until(lambda: len(producing.acknowledged) > RECORDS // 10, 30)
-        victim = cluster.partition(TOPIC, 0).leader
-        assert victim is not None
-        console.print(
-            f"{len(producing.acknowledged)} records acknowledged; "
-            f"killing broker {victim}, the leader of {TOPIC}-0"
-        )
-        cluster.broker(victim).kill()
-        cluster.wait_until(lambda: cluster.partition(TOPIC, 0).leader not in (None, victim), 30)
-        producing.join()
+        with _Producing(cluster.bootstrap_servers, RECORDS) as producing:
+            cluster.wait_until(lambda: len(producing.acknowledged) > RECORDS // 10, 30)
+            victim = cluster.partition(TOPIC, 0).leader
+            assert victim is not None
+            console.print(
+                f"{len(producing.acknowledged)} records acknowledged; "
+                f"killing broker {victim}, the leader of {TOPIC}-0"
+            )
+            cluster.broker(victim).kill()
+            cluster.wait_until(lambda: cluster.partition(TOPIC, 0).leader not in (None, victim), 30)
+            producing.join()
         cluster.broker(victim).start()
         cluster.wait_until(lambda: fully_replicated(cluster, [TOPIC]), 30)
         cluster.runtime.recorder = None
@@ -143,24 +157,21 @@ def _real_clients() -> bool:
 
 def _simulated_failovers(runs: int) -> bool:
     from ..spark_bench.engines import choose_engine
-    from ..spark_bench.report import percentile_rows
     from ..spark_bench.suite import run_suite
+    from .percentile_table import print_percentiles
 
     engine, reason = choose_engine()
     where = escape(f"on {engine} ({reason})")
     console.print(f"\n[bold]{runs} simulated failovers[/bold] {where}")
     result = run_suite("failover", runs=runs, engine=engine)
-    table = Table("metric", "p50", "p90", "p99", "max")
-    for row in percentile_rows(result):
-        table.add_row(*row)
-    console.print(table)
+    print_percentiles(console, result)
     console.print(f"{result.ok} of {result.runs} runs kept every promise")
     return bool(result.ok == result.runs)
 
 
 @app.command()
 def command(
-    runs: int = typer.Option(SIMULATIONS, help="simulated failovers after the real one"),
+    runs: int = typer.Option(SIMULATIONS, min=0, help="simulated failovers after the real one"),
 ) -> None:
     """A minute's tour: a real client, a killed leader, nothing lost, a batch of simulations."""
     try:
@@ -168,6 +179,7 @@ def command(
     except ImportError:
         console.print("the demo needs a real client: pip install confluent-kafka")
         raise typer.Exit(2) from None
-    kept = _real_clients()
-    kept = _simulated_failovers(runs) and kept if runs else kept
+    with ended_by_sigterm():
+        kept = _real_clients()
+        kept = _simulated_failovers(runs) and kept if runs else kept
     raise typer.Exit(0 if kept else 1)

@@ -10,6 +10,7 @@ from typer.main import get_command
 
 from .. import __version__
 from .commands import COMMANDS, available_commands, load_command
+from .exits import written_output
 
 
 class LazyGroup(TyperGroup):
@@ -30,6 +31,15 @@ class LazyGroup(TyperGroup):
         if name is None or stand_in is None:
             return name, stand_in, rest
         return name, load_command(name), rest
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        with written_output():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        # In here, because Typer's own answer to a broken pipe is status 1.
+        with written_output():
+            return super().invoke(ctx)
 
 
 def _show_version(wanted: bool) -> None:
@@ -62,4 +72,7 @@ def build_root(help_text: str) -> Any:
         """Options of the root; the work is done by the commands."""
 
     root.__doc__ = help_text
-    return get_command(app)
+    built: Any = get_command(app)
+    # Typer looks for the command that was meant among these.
+    built.commands = {name: built.get_command(None, name) for name in available_commands()}
+    return built

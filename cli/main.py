@@ -11,16 +11,17 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..protocol.errors import UsageError
-from .exits import end_with_error
+from .exits import end_with_error, written_output
 
 HELP = "An Apache Kafka cluster of the ZooKeeper era inside one Python process."
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; always ends with ``SystemExit`` (0, 1 or 2, see ``exits``)."""
+    """Run the command line; always ends with ``SystemExit``, for its status see ``exits``."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["--version"] or given == ["-V"]:
-        print(f"fakekafka {__version__}")
+        with written_output():
+            print(f"fakekafka {__version__}")
         raise SystemExit(0)
     from .group import build_root
 

@@ -54,8 +54,8 @@ def command(
 
     try:
         specs = _specs(scenario, settings, kafka_version)
-        if output is not None and (output.is_dir() or not output.parent.is_dir()):
-            raise UsageError(f"cannot record to {output}: its directory must exist")
+        if output is not None:
+            _check_output(output, scenario)
         if output is not None and len(specs) > 1:
             told = ", ".join(spec.cluster.kafka_version for spec in specs)
             raise UsageError(f"one run can be recorded: give --kafka-version, one of {told}")
@@ -69,6 +69,18 @@ def command(
     elif len(results) > 1:
         _print_summary(results)
     raise typer.Exit(0 if all(result.ok for result in results) else 1)
+
+
+def _check_output(output: Path, scenario: Path) -> None:
+    """``UsageError`` for a recording that could not be written, before anything is run."""
+    from ..protocol.errors import UsageError
+
+    if output.is_dir():
+        raise UsageError(f"cannot record to {output}: it is a directory; name a file in it")
+    if not output.parent.is_dir():
+        raise UsageError(f"cannot record to {output}: its directory must exist")
+    if output.exists() and output.samefile(scenario):
+        raise UsageError(f"{output} is the scenario itself; give -o another name")
 
 
 def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> list[ScenarioSpec]:

@@ -27,6 +27,18 @@ def _topic(text: str) -> tuple[str, dict[str, int]]:
     return name, shape
 
 
+def _topics(texts: list[str]) -> dict[str, dict[str, int]]:
+    from ..protocol.errors import UsageError
+
+    topics: dict[str, dict[str, int]] = {}
+    for text in texts:
+        name, shape = _topic(text)
+        if name in topics:
+            raise UsageError(f"--topic {text}: the topic {name!r} is given twice")
+        topics[name] = shape
+    return topics
+
+
 def _setting(text: str) -> tuple[str, str]:
     from ..protocol.errors import UsageError
 
@@ -51,8 +63,11 @@ def _ports(first: int | None, brokers: int) -> list[int] | None:
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:
     """Whole or not at all: a reader that sees the file may trust it."""
     temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(facts) + "\n")
-    temporary.replace(path)
+    try:
+        temporary.write_text(json.dumps(facts) + "\n")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @app.command()
@@ -68,21 +83,23 @@ def command(
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
 ) -> None:
     """Serve a cluster on 127.0.0.1 until interrupted."""
-    from ..protocol.errors import FakeKafkaError
+    from ..protocol.errors import FakeKafkaError, UsageError
     from ..testing.cluster import Cluster
-    from ..testing.control_api import ControlServer
+    from ..testing.control_api_http import ControlServer
 
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
     with contextlib.ExitStack() as stack:
         try:
+            if ready_file is not None and ready_file.is_dir():
+                raise UsageError(f"--ready-file {ready_file} is a directory; name a file in it")
             cluster = stack.enter_context(
                 Cluster(
                     brokers,
                     kafka_version=kafka_version,
                     config=dict(map(_setting, config)),
-                    topics=dict(map(_topic, topic)),
+                    topics=_topics(topic),
                     zookeepers=zookeepers,
                     ports=_ports(port, brokers),
                     data_dir=data_dir,

@@ -14,7 +14,7 @@ from ..tracing.events import Event
 from ..tracing.expressions import parse_duration_us
 from ..tracing.text import format_event
 from .exits import DOES_NOT_HOLD
-from .trace_shared import File, Json, app, opened, print_events, print_json
+from .trace_shared import File, Json, app, opened, print_events, print_json, refuse_itself
 
 
 @app.command()
@@ -29,6 +29,9 @@ def diff(
 
     with opened(left) as a, opened(right) as b:
         difference = first_difference(a, b)
+        if difference is None:
+            a.check()
+            b.check()
         if as_json:
             print_json(
                 {
@@ -104,8 +107,7 @@ def slice_(
     with opened(file) as trace:
         if not actor and op is None and time is None:
             raise UsageError("slice needs --actor, --op or --time")
-        if out.exists() and out.samefile(file):
-            raise UsageError(f"{out} is the trace itself; give -o another name")
+        refuse_itself(out, file)
         lanes = trace.actors()
         for name in actor or ():
             if name not in lanes:
@@ -134,10 +136,11 @@ def _span(text: str | None) -> tuple[int | None, int | None]:
     first, colon, last = text.partition(":")
     if not colon:
         raise UsageError(f"--time takes a span such as 1.5s:2s, not {text!r}")
-    return (
-        parse_duration_us(first) if first else None,
-        parse_duration_us(last) if last else None,
-    )
+    start_us = parse_duration_us(first) if first else None
+    stop_us = parse_duration_us(last) if last else None
+    if start_us is not None and stop_us is not None and stop_us <= start_us:
+        raise UsageError(f"--time {text}: the end must be after the beginning")
+    return start_us, stop_us
 
 
 @app.command()
@@ -155,6 +158,7 @@ def export(
         if out is None:
             print_events(trace.events(), 0, False)
             return
+        refuse_itself(out, file)
         try:
             with out.open("w", encoding="utf-8") as stream:
                 stream.writelines(format_event(event) + "\n" for event in trace.events())

@@ -39,11 +39,14 @@ def opened(file: Path) -> Iterator[TraceReader]:
             if trace.problem is not None:
                 print(f"warning: {trace.problem}; showing what is whole", file=sys.stderr)
             yield trace
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has seen enough
-        raise typer.Exit(0) from None
     except FakeKafkaError as error:
         end_with_error(str(error))
+
+
+def refuse_itself(out: Path, file: Path) -> None:
+    """``UsageError`` when the output is the trace: it is read while the output is written."""
+    if out.exists() and out.samefile(file):
+        raise UsageError(f"{out} is the trace itself; give -o another name")
 
 
 def seq_of(text: str) -> int:

@@ -1,5 +1,7 @@
 """Writes the generated pages from the code and from runs, or checks that they are current.
 
+The ```console blocks of the pages written by hand are renewed too, see docs/console_blocks.py.
+
 python docs/generate.py            write docs/reference (versions, configuration, state-machines,
                                    coverage) and the pictures and output of docs/stories
 python docs/generate.py --check    change nothing; exit 1 and name the pages that are stale
@@ -14,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import console_blocks
 import draw_stories
 from citations import collect, coverage_page
 
@@ -184,7 +187,8 @@ def main(arguments: list[str]) -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     stories = draw_stories.main(arguments)
-    return 1 if problems or stories else 0
+    blocks = console_blocks.main(arguments)
+    return 1 if problems or stories or blocks else 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -81,7 +82,9 @@ def open_engine(name: str, workers: int | None = None) -> Iterator[Engine]:
     elif name == "process":
         # Started afresh: a forked child would inherit event loops and threads.
         context = multiprocessing.get_context("spawn")
-        with context.Pool(workers or os.cpu_count() or 1) as pool:
+        # Ctrl-C reaches every process of the terminal; the parent ends the workers.
+        ignore = (signal.SIGINT, signal.SIG_IGN)
+        with context.Pool(workers or os.cpu_count() or 1, signal.signal, ignore) as pool:
             yield ProcessEngine(pool)
     elif name == "spark":
         problem = java_problem()

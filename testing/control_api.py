@@ -2,34 +2,27 @@
 
 One table of operations feeds the dispatcher and the OpenAPI document at ``/openapi.json``. Bodies
 are JSON objects; an answer is a JSON value. Errors: 400 for misuse, 409 with Kafka's error code
-for what the cluster refused, 404 for an unknown path.
+for what the cluster refused, 404 for an unknown path, 405 for the wrong method.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from .. import __version__
-from ..protocol.errors import FakeKafkaError, KafkaError, UsageError
+from ..protocol.errors import FakeKafkaError, KafkaError
+from .control_api_fields import KINDS, checked_body, whole_number
 
 if TYPE_CHECKING:
     from .cluster import Cluster
 
-_JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
-_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "object": (dict,),
-    "array": (list,),
-}
+_DOCUMENT = ["", "openapi.json"]
+_NUMBERS = frozenset({"broker", "partition"})
+"""Parts of paths that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +35,12 @@ class Operation:
     summary: str
     run: Callable[[Cluster, dict[str, Any]], Any]
     parameters: tuple[tuple[str, str, bool], ...] = ()
-    """(name, type, required) of the body's fields: str, int, float, bool, object or array."""
+    """(name, kind, required) of the body's fields; the kinds are in ``control_api_fields``."""
 
-    def match(self, method: str, path: str) -> dict[str, str] | None:
-        """The path's parameters when this operation is meant."""
-        wanted, given = self.path.split("/"), path.split("/")
-        if method != self.method or len(wanted) != len(given):
+    def match(self, given: list[str]) -> dict[str, str] | None:
+        """The path's parameters when this operation's path is meant."""
+        wanted = self.path.split("/")
+        if len(wanted) != len(given):
             return None
         found = {}
         for part, value in zip(wanted, given, strict=True):
@@ -59,7 +52,7 @@ class Operation:
 
 
 def _view(cluster: Cluster, arguments: dict[str, Any]) -> dict[str, Any]:
-    view = cluster.partition(arguments["topic"], int(arguments["partition"]))
+    view = cluster.partition(arguments["topic"], arguments["partition"])
     shown = dataclasses.asdict(view)
     replicas = shown.pop("_replicas")
     shown["replica_views"] = [replicas[broker] for broker in view.replicas]
@@ -73,7 +66,7 @@ def _brokers(cluster: Cluster, _arguments: dict[str, Any]) -> list[dict[str, Any
 
 def _broker(action: str) -> Callable[[Cluster, dict[str, Any]], Any]:
     def run(cluster: Cluster, arguments: dict[str, Any]) -> Any:
-        return getattr(cluster.broker(int(arguments["broker"])), action)()
+        return getattr(cluster.broker(arguments["broker"]), action)()
 
     return run
 
@@ -82,7 +75,7 @@ def _records(cluster: Cluster, arguments: dict[str, Any]) -> list[dict[str, Any]
     def text(value: bytes | None) -> str | None:
         return None if value is None else value.decode("utf-8", "backslashreplace")
 
-    records = cluster.records(arguments["topic"], int(arguments["partition"]))
+    records = cluster.records(arguments["topic"], arguments["partition"])
     return [
         {"offset": r.offset, "timestamp": r.timestamp, "key": text(r.key), "value": text(r.value)}
         for r in records
@@ -142,11 +135,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "create a topic",
         _create_topic,
         (
-            ("name", "str", True),
-            ("partitions", "int", False),
-            ("replication_factor", "int", False),
-            ("config", "object", False),
-            ("assignment", "object", False),
+            ("name", "string", True),
+            ("partitions", "integer", False),
+            ("replication_factor", "integer", False),
+            ("config", "config", False),
+            ("assignment", "assignment", False),
         ),
     ),
     Operation(
@@ -157,14 +150,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "/topics/{topic}/partitions",
         "grow a topic",
         lambda c, a: c.create_partitions(a["topic"], a["count"]),
-        (("count", "int", True),),
+        (("count", "integer", True),),
     ),
     Operation(
         "POST",
         "/topics/{topic}/config",
         "set configurations of a topic",
         lambda c, a: c.alter_config(a["topic"], a["config"]),
-        (("config", "object", True),),
+        (("config", "config", True),),
     ),
     Operation("GET", "/topics/{topic}/{partition}", "a partition's snapshot", _view),
     Operation("GET", "/topics/{topic}/{partition}/records", "the leader's records", _records),
@@ -173,23 +166,23 @@ OPERATIONS: tuple[Operation, ...] = (
         "/topics/{topic}/{partition}/records",
         "append a record; gives its offset",
         lambda c, a: c.produce(
-            a["topic"], a["value"], a.get("key"), int(a["partition"]), a.get("acks", -1)
+            a["topic"], a["value"], a.get("key"), a["partition"], a.get("acks", -1)
         ),
-        (("value", "str", True), ("key", "str", False), ("acks", "int", False)),
+        (("value", "text", True), ("key", "string", False), ("acks", "integer", False)),
     ),
     Operation(
         "POST",
         "/elect_leaders",
         "run a preferred or unclean election",
         _elect,
-        (("election", "str", False), ("partitions", "array", False)),
+        (("election", "string", False), ("partitions", "partitions", False)),
     ),
     Operation(
         "POST",
         "/reassign_partitions",
         "move partitions: [topic, partition, [brokers] or null] each",
         _reassign,
-        (("reassignments", "array", True),),
+        (("reassignments", "moves", True),),
     ),
     Operation("GET", "/controller", "the active controller and its metrics", _controller),
     Operation("POST", "/controller/resign", "elect anew", lambda c, _: c.controller.resign()),
@@ -197,14 +190,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         "/zookeeper/expire_session/{broker}",
         "expire a broker's session",
-        lambda c, a: c.zookeeper.expire_session(int(a["broker"])),
+        lambda c, a: c.zookeeper.expire_session(a["broker"]),
     ),
     Operation(
         "POST",
         "/network/partition",
         "cut the links between groups of machines",
         _partition_network,
-        (("groups", "array", True), ("both_ways", "bool", False)),
+        (("groups", "groups", True), ("both_ways", "boolean", False)),
     ),
     Operation("POST", "/network/heal", "undo cuts and losses", lambda c, _: c.network.heal()),
     Operation(
@@ -212,7 +205,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/network/latency",
         "set the delay of all links",
         lambda c, a: c.network.latency(a["constant_ms"]),
-        (("constant_ms", "float", True),),
+        (("constant_ms", "number", True),),
     ),
     Operation(
         "POST",
@@ -220,12 +213,12 @@ OPERATIONS: tuple[Operation, ...] = (
         "answer, delay or break off the next requests of an API",
         _inject,
         (
-            ("api", "str", True),
-            ("error", "str", False),
-            ("times", "int", False),
-            ("broker", "int", False),
-            ("delay_ms", "float", False),
-            ("disconnect", "bool", False),
+            ("api", "string", True),
+            ("error", "string", False),
+            ("times", "integer", False),
+            ("broker", "integer", False),
+            ("delay_ms", "number", False),
+            ("disconnect", "boolean", False),
         ),
     ),
     Operation("POST", "/reset", "empty the cluster", lambda c, _: c.reset()),
@@ -258,7 +251,7 @@ def openapi() -> dict[str, Any]:
                             "type": "object",
                             "required": [n for n, _, needed in operation.parameters if needed],
                             "properties": {
-                                name: {"type": _JSON_TYPES.get(kind, kind)}
+                                name: dict(KINDS[kind].schema)
                                 for name, kind, _ in operation.parameters
                             },
                         }
@@ -273,94 +266,39 @@ def openapi() -> dict[str, Any]:
     }
 
 
-def _is_a(value: Any, kind: str) -> bool:
-    """Whether a JSON value has a type of the table; null counts as any, as not given."""
-    if value is None:
-        return True
-    if isinstance(value, bool):
-        return kind == "bool"
-    return isinstance(value, _PYTHON_TYPES[kind])
+def _parts(path: str) -> list[str]:
+    """The parts of a path, decoded; a query is ignored, and so is a slash at the end."""
+    return list(map(unquote, path.partition("?")[0].rstrip("/").split("/")))
+
+
+def methods_at(path: str) -> list[str]:
+    """What a path can be asked with; empty for an unknown one."""
+    parts = _parts(path)
+    if parts == _DOCUMENT:
+        return ["GET"]
+    found = (operation.method for operation in OPERATIONS if operation.match(parts) is not None)
+    return list(dict.fromkeys(found))
 
 
 def dispatch(cluster: Cluster, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
     """(HTTP status, JSON value) of one call."""
-    path = path.rstrip("/") or "/"
-    if (method, path) == ("GET", "/openapi.json"):
+    parts = _parts(path)
+    if method == "GET" and parts == _DOCUMENT:
         return 200, openapi()
     for operation in OPERATIONS:
-        found = operation.match(method, path)
+        found = operation.match(parts) if operation.method == method else None
         if found is None:
             continue
-        known = [name for name, _, _ in operation.parameters]
-        unknown = [name for name in body if name not in known]
-        missing = [n for n, _, needed in operation.parameters if needed and n not in body]
-        if unknown or missing:
-            wrong = f"unknown {unknown}" if unknown else f"missing {missing}"
-            return 400, {"error": f"{method} {operation.path}: {wrong}; fields are {known}"}
-        for name, kind, _ in operation.parameters:
-            if not _is_a(body.get(name), kind):
-                wrong = f"{name} must be {_JSON_TYPES.get(kind, kind)}, not {body[name]!r}"
-                return 400, {"error": f"{method} {operation.path}: {wrong}"}
         try:
-            return 200, operation.run(cluster, {**body, **found})
+            numbers = {n: whole_number(n, t) for n, t in found.items() if n in _NUMBERS}
+            given = checked_body(body, operation.parameters)
+            return 200, operation.run(cluster, {**given, **found, **numbers})
         except KafkaError as error:
             return 409, {"error": str(error), "code": int(error.code), "name": error.code.name}
         except (FakeKafkaError, ValueError, TypeError, KeyError, IndexError) as error:
-            return 400, {"error": f"{method} {path}: {error}"}
-    return 404, {"error": f"there is no {method} {path}; see /openapi.json"}
-
-
-class ControlServer:
-    """Serves the control API of a cluster on 127.0.0.1 in threads of its own.
-
-    Raises ``UsageError`` for a number that is no port and ``OSError`` for a port in use.
-    """
-
-    def __init__(self, cluster: Cluster, port: int = 0) -> None:
-        if not 0 <= port <= 65535:
-            raise UsageError(f"the control port must be between 0 and 65535, not {port}")
-
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                raw = self.rfile.read(length)
-                try:
-                    body = json.loads(raw) if raw.strip() else {}
-                    if not isinstance(body, dict):
-                        raise UsageError("the body must be a JSON object")
-                except (ValueError, UsageError) as error:
-                    status, value = 400, {"error": f"the body is no JSON object: {error}"}
-                else:
-                    status, value = dispatch(cluster, self.command, self.path, body)
-                data = json.dumps(value, default=str).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = do_DELETE = _answer  # noqa: N815
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """The caller sees the answers; a log of them would only be noise."""
-
-        try:
-            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        except OSError as error:
-            raise OSError(error.errno, f"control port {port}: {error.strerror}") from None
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=lambda: self._server.serve_forever(poll_interval=0.05),
-            name="fakekafka-control",
-            daemon=True,
-        )
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+            return 400, {"error": f"{method} {operation.path}: {error}"}
+    allowed = methods_at(path)
+    if allowed:
+        told = " and ".join(allowed)
+        return 405, {"error": f"{'/'.join(parts)} takes {told}, not {method}; see /openapi.json"}
+    return 404, {"error": f"there is no {method} {'/'.join(parts) or '/'}; see /openapi.json"}

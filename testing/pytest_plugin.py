@@ -8,7 +8,9 @@ and the command that opens it is printed.
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import shlex
 import zlib
 from collections.abc import Generator
 from pathlib import Path
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from .cluster import Cluster
     from .simulation import Simulation
 
-_TRACES = Path(".fakekafka-traces")
+_TRACES = ".fakekafka-traces"
+"""Directory of kept traces, in pytest's rootdir: a test may change the working directory."""
 _NAME_MAX = 200
 """Characters of a trace's name; file systems take 255 bytes."""
 
@@ -50,27 +53,36 @@ def pytest_runtest_makereport(
         simulation = item.stash.get(_SIMULATION, None)
         mode = item.config.getoption("--fk-trace")
         if simulation is not None and mode != "never" and (report.failed or mode == "always"):
-            path = _keep_trace(item, simulation)
-            report.sections.append(
-                (
-                    "fakekafka",
-                    f"seed {simulation.seed}; trace kept, open it with\n"
-                    f"    fakekafka trace show {path}",
-                )
-            )
+            text = _kept(item, simulation, report.failed)
+            if text:
+                report.sections.append(("fakekafka", text))
     return report
 
 
 _SIMULATION: pytest.StashKey[Any] = pytest.StashKey()
 
 
+def _kept(item: pytest.Item, simulation: Simulation, failed: bool) -> str:
+    """Keep the trace and say so; an error here is told, because it would end the whole session."""
+    told = f"seed {simulation.seed}; "
+    if not hasattr(simulation.recorder, "save"):
+        return told + "it ran without recording (trace=False): no trace kept" if failed else ""
+    try:
+        path = _keep_trace(item, simulation)
+    except Exception as error:
+        return told + f"the trace could not be kept: {error}"
+    shown = os.path.relpath(path, item.config.invocation_params.dir)
+    return told + f"trace kept, open it with\n    fakekafka trace show {shlex.quote(shown)}"
+
+
 def _keep_trace(item: pytest.Item, simulation: Simulation) -> Path:
-    _TRACES.mkdir(exist_ok=True)
+    traces = item.config.rootpath / _TRACES
+    traces.mkdir(exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
     # Parameters that differ only in such characters, or far behind, must not share a file.
     if name != item.nodeid.replace("::", "-").replace("/", "-") or len(name) > _NAME_MAX:
         name = f"{name[:_NAME_MAX]}-{zlib.crc32(item.nodeid.encode()):08x}"
-    path = _TRACES / f"{name}.fktrace"
+    path = traces / f"{name}.fktrace"
     simulation.save(path)
     return path
 

@@ -67,14 +67,17 @@ def decode_frame(data: Any, offset: int, place: str) -> Frame:
     stored = data[head_end : head_end + length]
     if zlib.crc32(stored) != checksum:
         raise TraceError(f"{place}: wrong checksum of the frame at byte {offset}")
-    if codec == ZLIB:
-        body = zlib.decompress(stored)
-    elif codec == ZSTD:
-        body = bytes(cramjam.zstd.decompress(stored))
-    elif codec == RAW:
-        body = bytes(stored)
-    else:
-        raise TraceError(f"{place}: unknown codec {codec} of the frame at byte {offset}")
+    try:
+        if codec == ZLIB:
+            body = zlib.decompress(stored)
+        elif codec == ZSTD:
+            body = bytes(cramjam.zstd.decompress(stored))
+        elif codec == RAW:
+            body = bytes(stored)
+        else:
+            raise TraceError(f"{place}: unknown codec {codec} of the frame at byte {offset}")
+    except (zlib.error, cramjam.DecompressionError) as error:  # the checksum leaves the head out
+        raise TraceError(f"{place}: damaged frame at byte {offset}: {error}") from None
     return Frame(kind, offset, FRAME_HEAD.size + length, body)
 
 

@@ -99,6 +99,8 @@ def parse_range(text: str | None, trace: Trace) -> tuple[int, int]:
         stop = start + 1 if re.fullmatch(r"-?\d+", first) else end
     else:
         stop = _position(last, trace, text) if last else end
+        if first and last and stop < start:
+            raise UsageError(f"range {text!r}: the end is before the beginning")
     return max(start, trace.first_seq), min(stop, end)
 
 

@@ -51,12 +51,14 @@ def refusal(trace: Trace) -> str | None:
 def verify(trace: Trace, run_again: RunAgain) -> Verdict:
     """Run the scenario in the header again and compare fingerprints.
 
-    Raises ``TraceError`` with the reason when the trace cannot be run again.
+    Raises ``TraceError`` with the reason when the trace cannot be run again, or is damaged: the
+    fingerprint at its end says nothing of the frames before it.
     """
     reason = refusal(trace)
     recorded = trace.fingerprint
     if reason is not None or recorded is None:
         raise TraceError(f"this trace cannot be verified: {reason}")
+    trace.check()
     limit = trace.header.get("record_bytes_limit", 64)
     recorder = Recorder(record_bytes_limit=limit)
     run_again(trace.header, recorder)

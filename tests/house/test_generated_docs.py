@@ -25,6 +25,7 @@ def citations() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_generated_pages_are_current() -> None:
     """Code, tests and pages change together: `make docs` renews the pages."""
     done = subprocess.run(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.cli import bench as bench_command
 from fakekafka.cli.main import main
 from fakekafka.spark_bench import suite as suite_module
 from fakekafka.spark_bench.failover import FailoverParameters
 from fakekafka.spark_bench.suite import SUITES
+from rich.console import Console
 
 SMALL = ["--engine", "serial", "--set", "session_timeout_ms=6000", "--set", "rate_per_s=20"]
 
@@ -54,10 +57,49 @@ def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixtur
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     assert (found["runs"], found["ok"]) == (2, 2)
-    titles = [row[0] for row in found["percentiles"]]
-    assert "crash to full ISR, ms" in titles
-    assert all(len(row) == 5 for row in found["percentiles"])
+    assert (found["suite"], found["engine"], found["broken"]) == ("failover", "serial", [])
+    assert list(found["metrics"]) == [
+        "unavailable_ms", "detect_ms", "elect_ms", "client_ms", "full_isr_ms", "service_ms",
+        "response_ms",
+    ]  # fmt: skip
+    for metric in found["metrics"].values():
+        assert list(metric) == ["over", "count", "p50", "p90", "p99", "max"]
+        assert 0 < metric["p50"] <= metric["p90"] <= metric["p99"] <= metric["max"]
+    assert found["metrics"]["full_isr_ms"]["over"] == "runs"
+    assert found["metrics"]["full_isr_ms"]["count"] == 2
+    assert found["metrics"]["service_ms"]["over"] == "records"
     assert captured.err == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", ["20", "40", "80", "200"])
+def test_no_terminal_is_so_narrow_that_numbers_are_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    """Names of metrics wrap, numbers stand whole in one line each."""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(bench_command, "console", Console())  # it looks when it is made
+    assert bench("run", "failover", "--runs", "1", "--set", "rate_per_s=20", *SMALL[:2]) == 0
+    output = capsys.readouterr().out
+    assert "…" not in output
+    assert all(len(line) <= max(int(columns), 75) for line in output.splitlines())
+    numbers = [re.findall(r"│ +([0-9,]+\.[0-9]) +(?=│)", line) for line in output.splitlines()]
+    assert [len(found) for found in numbers if found] == [4] * 7
+
+
+def test_broken_runs_are_in_the_json(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(_seed: int, _parameters: Any) -> dict[str, Any]:
+        raise RuntimeError("the run broke")
+
+    monkeypatch.setitem(suite_module.SUITES, "breaks", (FailoverParameters, breaks, "breaks"))
+    assert bench("run", "breaks", "--runs", "1", "--seed", "8", "--engine", "serial", "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["runs"], found["ok"], found["metrics"]) == (1, 0, {})
+    (broken,) = found["broken"]
+    assert (broken["seed"], broken["problems"]) == (8, "RuntimeError: the run broke")
+    assert broken["reproduce"].startswith("fakekafka bench run breaks --runs 1 --seed 8")
 
 
 @pytest.mark.slow

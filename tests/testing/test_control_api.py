@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster, __version__
-from fakekafka.testing.control_api import OPERATIONS, ControlServer, dispatch, openapi
+from fakekafka.testing.control_api import OPERATIONS, dispatch, openapi
+from fakekafka.testing.control_api_http import ControlServer
 
 GET, POST, DELETE = "GET", "POST", "DELETE"
 
@@ -188,26 +190,58 @@ def test_the_cluster_is_emptied(cluster: Cluster) -> None:
     ("method", "path", "body", "status", "message"),
     [
         (GET, "/nowhere", {}, 404, "there is no GET /nowhere; see /openapi.json"),
-        (DELETE, "/brokers", {}, 404, "there is no DELETE /brokers"),
+        (DELETE, "/brokers", {}, 405, "/brokers takes GET, not DELETE; see /openapi.json"),
+        ("PUT", "/topics", {}, 405, "/topics takes GET and POST, not PUT"),
+        (POST, "/openapi.json", {}, 405, "/openapi.json takes GET, not POST"),
+        (GET, "/", {}, 404, "there is no GET /;"),
         (POST, "/topics", {}, 400, "missing ['name']; fields are ['name', "),
         (POST, "/topics", {"name": "x", "part": 1}, 400, "unknown ['part']"),
         (POST, "/topics", {"name": 3}, 400, "name must be string, not 3"),
-        (POST, "/topics", {"name": "x", "config": [1]}, 400, "config must be object, not [1]"),
+        (POST, "/topics", {"name": "x", "config": [1]}, 400, "config must be object, such as "),
+        (POST, "/topics", {"name": "x", "config": {"a": [1]}}, 400, "not {'a': [1]}"),
+        (POST, "/topics", {"name": None}, 400, "missing ['name']"),
+        (POST, "/topics", {"name": "x", "partitions": 2**31}, 400, "partitions must be integer"),
         (POST, "/topics", {"name": "x", "partitions": True}, 400, "partitions must be integer"),
-        (POST, "/topics", {"name": "x", "assignment": {"a": [1]}}, 400, "'a'"),
+        (POST, "/topics", {"name": "x", "assignment": {"a": [1]}}, 400, "assignment must be"),
+        (POST, "/topics", {"name": "x", "assignment": {"0": 1}}, 400, "partition to brokers"),
         (POST, "/topics", {"name": "orders"}, 409, "TOPIC_ALREADY_EXISTS"),
         (POST, "/topics", {"name": "x", "replication_factor": 9}, 409, "INVALID_REPLICATION"),
         (DELETE, "/topics/nope", {}, 409, "UNKNOWN_TOPIC_OR_PARTITION"),
         (GET, "/topics/nope/0", {}, 400, "nope"),
-        (GET, "/topics/orders/x", {}, 400, "'x'"),
+        (GET, "/topics/orders/x", {}, 400, "partition must be a whole number, not 'x'"),
+        (GET, "/topics/orders/-1", {}, 400, "partition must be a whole number, not '-1'"),
+        (GET, "/topics/orders/9", {}, 400, "there is no partition orders-9"),
+        (
+            POST,
+            "/topics/orders/0/records",
+            {"value": 5},
+            400,
+            "value must be string or null, not 5",
+        ),
         (POST, "/brokers/9/kill", {}, 400, "there is no broker 9; ids are [1, 2, 3]"),
         (POST, "/brokers/1/start", {}, 400, "broker-1"),
-        (POST, "/brokers/x/kill", {}, 400, "'x'"),
+        (POST, "/brokers/x/kill", {}, 400, "broker must be a whole number, not 'x'"),
         (POST, "/elect_leaders", {"election": "fair"}, 400, "must be 'preferred' or 'unclean'"),
-        (POST, "/elect_leaders", {"partitions": [["orders"]]}, 400, "/elect_leaders"),
-        (POST, "/reassign_partitions", {"reassignments": [["orders"]]}, 400, "index"),
+        (
+            POST,
+            "/elect_leaders",
+            {"partitions": [["orders"]]},
+            400,
+            "partitions must be array of [topic",
+        ),
+        (POST, "/elect_leaders", {"partitions": [["orders", "0"]]}, 400, "not [['orders', '0']]"),
+        (POST, "/reassign_partitions", {"reassignments": [["orders"]]}, 400, "brokers or null"),
+        (
+            POST,
+            "/reassign_partitions",
+            {"reassignments": [["a", 0, "1"]]},
+            400,
+            "not [['a', 0, '1']",
+        ),
         (POST, "/network/partition", {"groups": [[1]]}, 400, "needs two groups"),
-        (POST, "/network/partition", {"groups": [[1], 2]}, 400, "/network/partition"),
+        (POST, "/network/partition", {"groups": [[1], 2]}, 400, "groups must be array of groups"),
+        (POST, "/network/latency", {"constant_ms": -1}, 400, "milliseconds >= 0, not -1"),
+        (POST, "/network/latency", {"constant_ms": 10**400}, 400, "constant_ms must be number"),
         (POST, "/inject", {"api": "Produce"}, 400, "inject needs an error"),
         (POST, "/inject", {"api": "Nothing", "error": "INVALID_CONFIG"}, 400, "Nothing"),
     ],
@@ -269,6 +303,77 @@ def test_a_body_that_is_no_object_is_refused(url: str, body: bytes) -> None:
     status, value = http(POST, url + "/topics", body)
     assert status == 400
     assert value["error"].startswith("the body is no JSON object")
+
+
+@pytest.mark.parametrize("body", [b'{"constant_ms": NaN}', b"[" * 100_000])
+def test_a_body_that_only_python_understands_is_refused(url: str, body: bytes) -> None:
+    assert http(POST, url + "/network/latency", body)[0] == 400
+
+
+@pytest.mark.parametrize("way", ["/topics?now=1", "/topics/?", "/t%6fpics"])
+def test_a_query_is_ignored_and_paths_are_decoded(one: Cluster, url: str, way: str) -> None:
+    assert http(GET, url + way) == (200, one.topics())
+
+
+def raw(url: str, request: bytes) -> tuple[bytes, dict[str, str], bytes]:
+    """(status line, headers, body) of the answer to these bytes."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(request)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.split(b"\r\n")
+    return status, dict(line.decode().split(": ", 1) for line in lines), body
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"Content-Length: many", "Content-Length must be a number of bytes, not 'many'"),
+        (b"Content-Length: -5", "Content-Length must be a number of bytes, not '-5'"),
+        (b"Content-Length: " + b"9" * 5000, "Content-Length must be at most 100000000 bytes"),
+        (b"Transfer-Encoding: chunked", "Transfer-Encoding is not understood"),
+    ],
+)
+def test_a_body_without_a_usable_length_is_refused(
+    url: str, header: bytes, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Though the body is on its way already; standard error stays silent."""
+    request = b"POST /topics HTTP/1.1\r\n" + header + b"\r\n\r\n" + b'{"name": "x"}' * 1000
+    status, headers, body = raw(url, request)
+    assert status == b"HTTP/1.0 400 Bad Request"
+    assert headers["Content-Type"] == "application/json"
+    assert json.loads(body)["error"].startswith(message)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "BREW"])
+def test_other_methods_are_told_what_is_allowed(url: str, method: str) -> None:
+    status, headers, body = raw(url, f"{method} /topics?x HTTP/1.1\r\n\r\n".encode())
+    assert status.startswith(b"HTTP/1.0 405")
+    assert headers["Allow"] == "GET, POST"
+    assert headers["Content-Type"] == "application/json"
+    if method == "HEAD":
+        assert body == b"", "no body follows a HEAD"
+    else:
+        assert "takes GET and POST" in json.loads(body)["error"]
+
+
+def test_what_is_no_http_is_answered_as_json(url: str) -> None:
+    status, headers, body = raw(url, b"GET /a b c HTTP/1.1\r\n\r\n")
+    assert status.startswith(b"HTTP/1.0 400")
+    assert headers["Content-Type"] == "application/json"
+    assert "Bad request" in json.loads(body)["error"]
+
+
+def test_an_unforeseen_error_is_an_answer(
+    one: Cluster, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks() -> None:
+        raise RuntimeError("nobody thought of this")
+
+    monkeypatch.setattr(one, "topics", breaks)
+    assert http(GET, url + "/topics") == (500, {"error": "RuntimeError: nobody thought of this"})
 
 
 def test_errors_have_their_status_over_http(url: str) -> None:

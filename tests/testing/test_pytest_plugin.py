@@ -231,6 +231,60 @@ def test_traces_of_parametrised_tests_do_not_overwrite_each_other(
     assert len(list(suite.path.glob(".fakekafka-traces/*.fktrace"))) == 2
 
 
+UNRECORDED = """
+import pytest
+
+@pytest.mark.kafka(brokers=1, seed=77, trace=False)
+def test_unrecorded(kafka_simulation):
+    assert kafka_simulation.seed == 78
+
+def test_next():
+    pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
+def test_a_failed_test_without_recording_does_not_end_the_session(
+    suite: pytest.Pytester, arguments: tuple[str, ...]
+) -> None:
+    suite.makepyfile(UNRECORDED)
+    result = suite.runpytest_subprocess("-p", "fakekafka.testing.pytest_plugin", *arguments)
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["seed 77; it ran without recording (trace=False): no trace kept"])
+    assert not (suite.path / ".fakekafka-traces").exists()
+
+
+def test_a_passing_test_without_recording_says_nothing(suite: pytest.Pytester) -> None:
+    result = run(suite, UNRECORDED.replace("78", "77"), "--fk-trace", "always", "-rP")
+    result.assert_outcomes(passed=2)
+    result.stdout.no_fnmatch_line("*seed 77*")
+
+
+def test_a_trace_that_cannot_be_kept_is_told_in_the_report(suite: pytest.Pytester) -> None:
+    """A file stands where the directory should be; the tests after it still run."""
+    (suite.path / ".fakekafka-traces").write_text("in the way")
+    result = run(suite, SIMULATED + "\ndef test_next():\n    pass\n")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["seed 77; the trace could not be kept: *.fakekafka-traces*"])
+
+
+def test_a_test_that_changes_directory_keeps_its_trace_in_the_project(
+    suite: pytest.Pytester,
+) -> None:
+    suite.mkdir("below")
+    changing = SIMULATED.replace("(kafka_simulation):", "(kafka_simulation, monkeypatch, tmp_path):"
+        "\n    monkeypatch.chdir(tmp_path)")  # fmt: skip
+    run(suite, changing).assert_outcomes(failed=1)
+    (trace,) = (suite.path / ".fakekafka-traces").iterdir()
+    trace.unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(suite.path / "below")
+        result = suite.runpytest_inprocess("-p", "fakekafka.testing.pytest_plugin", "..")
+    assert trace.exists()
+    result.stdout.fnmatch_lines([f"*fakekafka trace show ../.fakekafka-traces/{trace.name}"])
+
+
 def test_the_mark_is_listed(suite: pytest.Pytester) -> None:
     result = run(suite, "", "--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.kafka(**arguments)*"])

@@ -155,6 +155,7 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (["--config", "log.retention.ms=soon"], "log.retention.ms"),
         (["--topic", ":3"], "--topic takes NAME[:PARTITIONS[:REPLICAS]], not ':3'"),
         (["--topic", "a:b"], "not 'a:b'"),
+        (["--topic", "a", "--topic", "a:3"], "--topic a:3: the topic 'a' is given twice"),
         (["--topic", "a:1:1:1"], "not 'a:1:1:1'"),
         (["--brokers", "1", "--topic", "a:1:2"], "INVALID_REPLICATION_FACTOR"),
         (["--brokers", "1", "--ready-file", "/nonexistent/x/ready"], "/nonexistent/x/ready"),
@@ -168,6 +169,16 @@ def test_bad_options_end_with_status_2_and_a_message(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert message in refused(*arguments, capsys=capsys)
+
+
+def test_a_ready_file_that_is_a_directory_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the cluster starts; nothing is left beside the directory."""
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    assert f"{taken} is a directory" in refused("--ready-file", str(taken), capsys=capsys)
+    assert list(tmp_path.iterdir()) == [taken]
 
 
 def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str]) -> None:

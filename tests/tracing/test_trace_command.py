@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from fakekafka.cli import trace as command
 from fakekafka.cli import trace_compare
+from fakekafka.tracing.trace import TraceReader
 from fakekafka.tracing.writer import TraceWriter
-from trace_helpers import Recorder, header, record_failover, write_failover
+from trace_helpers import Recorder, header, record_failover, record_fetches, write_failover
 from typer.testing import CliRunner, Result
 
 
@@ -162,6 +163,49 @@ def test_export(file: Path, tmp_path: Path) -> None:
     assert "cannot export to 'xml'; there is: text" in wrong.stderr
 
 
+@pytest.mark.parametrize("link", [False, True])
+def test_a_trace_is_not_exported_over_itself(file: Path, tmp_path: Path, link: bool) -> None:
+    """The file is read while the text is written; neither name of it is taken."""
+    whole, out = file.read_bytes(), file
+    if link:
+        out = tmp_path / "link.txt"
+        out.symlink_to(file)
+    result = run("export", file, "-o", out)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{out} is the trace itself; give -o another name" in result.stderr
+    assert file.read_bytes() == whole
+
+
+def test_a_damaged_trace_is_neither_verified_nor_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Index and fingerprint are whole, one chunk is not: status 2 and its place, as for show."""
+
+    def again(head: dict[str, Any], recorder: Recorder) -> None:
+        record_fetches(recorder, 3000)
+
+    monkeypatch.setattr(trace_compare, "_runner", lambda: again)
+    for name in ("whole", "damaged"):
+        recorder = Recorder(TraceWriter(tmp_path / name, header()))
+        again({}, recorder)
+        recorder.close()
+    file = tmp_path / "damaged"
+    assert run("verify", file).exit_code == 0
+    with TraceReader(file) as trace:
+        chunk = trace.chunks[1]
+    whole = file.read_bytes()
+    for begin in (chunk.offset, chunk.offset + 50):
+        damaged = whole[:begin] + bytes(100) + whole[begin + 100 :]
+        file.write_bytes(damaged)
+        words = f"{file}: wrong checksum of the frame at byte {chunk.offset}"
+        for verb in (["verify", file], ["diff", tmp_path / "whole", file]):
+            result = run(*verb)
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert result.stderr == f"error: {words}\n"
+    file.write_bytes(whole[: chunk.offset + 1] + b"\x01" + whole[chunk.offset + 2 :])
+    assert f"damaged frame at byte {chunk.offset}" in run("verify", file).stderr
+
+
 def test_story(file: Path) -> None:
     """The failover in sentences."""
     result = run("story", file)
@@ -183,6 +227,10 @@ def test_wrong_file_is_wrong_usage(verb: str, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("show", "zz"), "write seqs or times"),
+        (("show", "8:7"), "range '8:7': the end is before the beginning"),
+        (("show", "7s:1s"), "range '7s:1s': the end is before the beginning"),
+        (("slice", "--time", "7s:1s", "-o", "x"), "--time 7s:1s: the end must be after the begin"),
+        (("slice", "--time", "7s:7s", "-o", "x"), "--time 7s:7s: the end must be after the begin"),
         (("why", "abc"), "write its seq"),
         (("why", "99"), "the trace holds 22 events"),
         (("grep", "tpye==1"), "did you mean 'type'?"),

@@ -1,0 +1,43 @@
+"""The percentiles of a batch as a table whose numbers are whole on any terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from ..spark_bench.report import COLUMNS, percentile_rows
+
+if TYPE_CHECKING:
+    from ..spark_bench.suite import BatchResult
+
+_PADDING = 3
+"""Columns of the terminal that a column of the table takes beside its text."""
+
+
+def percentile_table(batch: BatchResult, title: str | None = None) -> tuple[Table, int]:
+    """The table, and the columns of the terminal that it needs at least.
+
+    The names of the metrics wrap, the numbers do not: half a number is a wrong one. A terminal
+    that is narrower than the numbers gets lines that are too long.
+    """
+    rows = list(percentile_rows(batch))
+    table = Table(title=title)
+    table.add_column("metric", overflow="fold")
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    cells = [("metric", *COLUMNS), *rows]
+    numbers = [max(len(row[place]) for row in cells) for place in range(1, len(COLUMNS) + 1)]
+    words = max(len(word) for row in cells for word in row[0].split())
+    return table, 1 + words + _PADDING + sum(width + _PADDING for width in numbers)
+
+
+def print_percentiles(console: Console, batch: BatchResult, title: str | None = None) -> None:
+    """Print the table, if need be wider than the terminal."""
+    table, least = percentile_table(batch, title)
+    if least > console.width:
+        console = Console(width=least)
+    console.print(table)

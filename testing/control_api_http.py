@@ -1,0 +1,139 @@
+"""Serves the control API of a cluster over HTTP/1.0; every answer is JSON, errors too."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..protocol.errors import UsageError
+from .control_api import dispatch, methods_at
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+BODY_BYTES_MAX = 100_000_000
+_DRAIN_S = 1.0
+
+
+def read_object(raw: bytes) -> dict[str, Any]:
+    """The JSON object of a body, empty when there is none; raises ``UsageError`` otherwise."""
+    try:
+        body = json.loads(raw, parse_constant=_refuse_constant) if raw.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the body is no JSON object: {error}") from None
+    if not isinstance(body, dict):
+        raise UsageError("the body is no JSON object: it must be written as {...}")
+    return body
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def body_length(text: str | None) -> int:
+    """Bytes of the body as the header says; raises ``UsageError`` for what is no length."""
+    stripped = (text or "0").strip()
+    if not (stripped.isascii() and stripped.isdigit()):
+        raise UsageError(f"Content-Length must be a number of bytes, not {text!r}")
+    if len(stripped) > len(str(BODY_BYTES_MAX)) or int(stripped) > BODY_BYTES_MAX:
+        raise UsageError(f"Content-Length must be at most {BODY_BYTES_MAX} bytes")
+    return int(stripped)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request; ``cluster`` is set by the server's own class."""
+
+    cluster: Cluster
+
+    def _answer(self) -> None:
+        try:
+            if self.headers.get("Transfer-Encoding"):
+                raise UsageError("Transfer-Encoding is not understood: send a Content-Length")
+            raw = self.rfile.read(body_length(self.headers.get("Content-Length")))
+            body = read_object(raw)
+        except UsageError as error:
+            self._write(400, {"error": str(error)})
+            self._drain()
+            return
+        try:
+            status, value = dispatch(self.cluster, self.command, self.path, body)
+        except Exception as error:
+            status, value = 500, {"error": f"{type(error).__name__}: {error}"}
+        self._write(status, value)
+
+    do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+
+    def _write(self, status: int, value: Any) -> None:
+        data = json.dumps(value, default=str).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        if status == 405:
+            self.send_header("Allow", ", ".join(methods_at(self.path)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _drain(self) -> None:
+        """Read what is left: closing before would reset the connection, answer and all."""
+        self.connection.shutdown(socket.SHUT_WR)
+        self.connection.settimeout(_DRAIN_S)
+        with contextlib.suppress(OSError):
+            while self.connection.recv(65536):
+                pass
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the library refuses is answered as JSON too."""
+        if code == 501:  # a method without a function here: the path decides what is said
+            self._answer()
+            return
+        self.close_connection = True
+        self._write(code, {"error": message or self.responses[code][0]})
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """The caller sees the answers; a log of them would only be noise."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller that goes away before its answer is no error of ours."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class ControlServer:
+    """Serves the control API of a cluster on 127.0.0.1 in threads of its own.
+
+    Raises ``UsageError`` for a number that is no port and ``OSError`` for a port in use.
+    """
+
+    def __init__(self, cluster: Cluster, port: int = 0) -> None:
+        if not 0 <= port <= 65535:
+            raise UsageError(f"the control port must be between 0 and 65535, not {port}")
+        handler = type("Handler", (_Handler,), {"cluster": cluster})
+        try:
+            self._server = _Server(("127.0.0.1", port), handler)
+        except OSError as error:
+            raise OSError(error.errno, f"control port {port}: {error.strerror}") from None
+        self._thread = threading.Thread(
+            target=lambda: self._server.serve_forever(poll_interval=0.05),
+            name="fakekafka-control",
+            daemon=True,
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,161 @@
+"""Output that nobody reads, that does not fit, or that would go over the input; and early ends."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakekafka.cli.exits import ended_by_sigterm, written_output
+from fakekafka.cli.main import main
+from fakekafka.testing.simulation import Simulation
+
+COMMAND = [sys.executable, "-m", "fakekafka.cli.main"]
+SCENARIO = (
+    "[cluster]\nbrokers = 1\n[cluster.topics.orders]\nreplication_factor = 1\n"
+    "[workload]\nrate_per_s = 10\n[stop]\nat_ms = 100\n"
+)
+WAIT_S = 60
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A trace that is larger than a pipe."""
+    with Simulation(3, topics={"orders": 3}) as simulation:
+        simulation.run_for(5_000)
+        simulation.save(tmp_path / "run.fktrace")
+    return tmp_path / "run.fktrace"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    return tmp_path / "small.toml"
+
+
+def status_of(*arguments: object) -> object:
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", ["trace show {trace}", "run {scenario}", "--help"])
+def test_a_reader_that_goes_away_ends_a_command_quietly(
+    arguments: str, trace: Path, scenario: Path
+) -> None:
+    """The status is that of a program ended by SIGPIPE; nothing is said on standard error."""
+    words = arguments.format(trace=trace, scenario=scenario).split()
+    process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", ["trace show {trace}", "run {scenario}", "--version"])
+def test_a_full_disk_is_one_line_and_status_2(arguments: str, trace: Path, scenario: Path) -> None:
+    words = arguments.format(trace=trace, scenario=scenario).split()
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+def test_an_error_that_is_not_the_outputs_stays_an_error() -> None:
+    """A traceback is what an error of the program deserves."""
+    with pytest.raises(ConnectionRefusedError), written_output():
+        raise ConnectionRefusedError
+    with pytest.raises(SystemExit) as ended, written_output():
+        raise SystemExit(1)
+    assert ended.value.code == 1
+
+
+def test_a_recording_cannot_go_over_a_directory_or_the_scenario(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Refused before anything is run, with the reason that is true."""
+    link = tmp_path / "link.fktrace"
+    link.symlink_to(scenario)
+    for output, words in (
+        (tmp_path, "it is a directory; name a file in it"),
+        (tmp_path / "none" / "x.fktrace", "its directory must exist"),
+        (scenario, "is the scenario itself"),
+        (link, "is the scenario itself"),
+    ):
+        assert status_of("run", scenario, "-o", output) == 2
+        captured = capsys.readouterr()
+        assert words in captured.err
+        assert captured.out == ""
+    assert scenario.read_text() == SCENARIO
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"), [(["serv"], "'serve'"), (["trace", "shw"], "'show'")]
+)
+def test_a_mistyped_command_gets_a_suggestion(
+    arguments: list[str], suggestion: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(*arguments) == 2
+    assert f"Did you mean {suggestion}?" in capsys.readouterr().err
+
+
+@pytest.mark.clients
+def test_the_demo_checks_its_options_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("demo", "--runs", "-1") == 2
+    captured = capsys.readouterr()
+    assert "--runs" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.slow
+@pytest.mark.clients
+def test_the_demo_ends_when_its_reader_goes_away() -> None:
+    """Its producer has thousands of records to go and no cluster any more."""
+    process = subprocess.Popen(
+        [*COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("three brokers at")
+        process.stdout.close()
+        try:
+            assert process.wait(WAIT_S) == 141
+        finally:
+            process.kill()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_batch_in_processes_quietly() -> None:
+    """Its workers and what they share are gone with it; nothing is left to complain about."""
+    words = ["bench", "run", "failover", "--runs", "20", "--engine", "process", "--workers", "2"]
+    process = subprocess.Popen(
+        [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "failover: 2 of 20 runs\n"
+        process.send_signal(signal.SIGTERM)
+        errors = process.stderr.read()
+        assert process.wait(WAIT_S) == 143
+    assert "Traceback" not in errors
+    assert "leaked" not in errors
+    assert [line for line in errors.splitlines() if not line.endswith("of 20 runs")] == []
+
+
+def test_sigterm_is_handled_only_while_asked_for() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended, ended_by_sigterm():
+        signal.raise_signal(signal.SIGTERM)
+    assert ended.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) is before
