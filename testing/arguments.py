@@ -76,11 +76,9 @@ def listed(name: str, values: Any, right: str) -> list[Any]:
 
 
 def integers(name: str, values: Any, right: str) -> tuple[int, ...]:
-    """Several whole numbers, one at least."""
+    """Several whole numbers; whether none at all makes sense is up to Kafka."""
     found = listed(name, values, right)
-    if not found or not all(
-        isinstance(value, Integral) and not isinstance(value, bool) for value in found
-    ):
+    if not all(isinstance(value, Integral) and not isinstance(value, bool) for value in found):
         refuse(name, values, right)
     return tuple(int(value) for value in found)
 
