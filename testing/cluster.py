@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
-import json
 import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..actors.live import LiveRuntime
 from ..actors.runtime import Runtime
@@ -22,11 +21,9 @@ from ..replication.disk import Disk
 from ..zkfake.storage import ZooKeeperStorage
 from . import arguments
 from .base import PARTS, ClusterBase
+from .reset import reset
 from .tcp import TcpGateway, TcpListener
 from .zookeeper_tcp import ZooKeeperTcp
-
-if TYPE_CHECKING:
-    from .handles import BrokerHandle
 
 T = TypeVar("T")
 
@@ -307,58 +304,14 @@ class Cluster(ClusterBase):
     def reset(self) -> None:
         """Empty the cluster; faster than a new one.
 
-        Every topic goes, every broker and ZooKeeper server is up, and what a test set up has
-        ended: cuts, losses, delays, holds, injections, observers.
+        Every topic goes, with the committed offsets, and every dynamic configuration; every
+        broker and ZooKeeper server is up; what a test set up has ended: cuts, losses, delays,
+        holds, injections, observers.
 
         ``UsageError`` when a topic has replicas at brokers that this cluster does not have: as in
         Kafka it cannot be deleted without them.
         """
-        self._require_waiting()
-        network = self.runtime.network
-        self._in_process(None, network.forget_watchers)
-        self.network.heal()
-        self.network.release()
-        self._in_process(None, network.forget_link_latencies)
-        self.network.latency(0)
-        for server_id, process in self.zookeepers.items():
-            if not process.is_alive:
-                self.zookeeper.server(server_id).start()
-        for broker_id in self.broker_ids:
-            self._revive(self.broker(broker_id))
-        self.wait_until(self._is_settled, _START_TIMEOUT_S)
-        self._require_deletable()
-        for topic in self.topics():
-            self.delete_topic(topic)
-        # What was being deleted before is no topic any more, but still has to go.
-        self.wait_until(self._has_deleted_all, _START_TIMEOUT_S)
-
-    def _revive(self, handle: BrokerHandle) -> None:
-        if handle._process.process.paused:
-            handle.resume()
-        disk = handle._process.spec.disk
-        if disk.offline_dirs:  # what was in them stays offline until the broker restarts
-            if handle.is_alive:
-                handle.shutdown()
-            for index in range(len(disk.directories)):
-                handle.repair_log_dir(index)
-        if not handle.is_alive:
-            handle.start()
-
-    def _require_deletable(self) -> None:
-        """Raise ``UsageError`` for replicas at brokers that can never come."""
-        for topic in self.zookeeper.children("/brokers/topics"):
-            data = json.loads(self.zookeeper.get(f"/brokers/topics/{topic}") or b"{}")
-            for partition, replicas in data.get("partitions", {}).items():
-                strange = [replica for replica in replicas if replica not in self.broker_ids]
-                if strange:
-                    raise UsageError(
-                        f"reset cannot delete {topic!r}: partition {partition} has replicas at "
-                        f"{strange}, and brokers are {list(self.broker_ids)}; start a new cluster"
-                    )
-
-    def _has_deleted_all(self) -> bool:
-        controller = self.controller._active()
-        return controller is not None and not controller.context.topics_to_be_deleted
+        reset(self)
 
     def _start_recording(self) -> None:
         if self._trace is None:

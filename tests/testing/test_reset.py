@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fakekafka import Cluster, UsageError
+from fakekafka.protocol.admin import BROKER_RESOURCE, SET, AlterConfigsRequest, ConfigResource
+from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated
 
 
@@ -70,3 +72,25 @@ def test_reset_names_a_topic_that_cannot_go(tmp_path):
         pytest.raises(UsageError, match=r"reset cannot delete 'wide': partition 0 .* \[2\], and"),
     ):
         cluster.reset()
+
+
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+def test_reset_takes_dynamic_configurations_of_brokers_back(runtime):
+    """Of one broker and of all; with the next test's topics nothing of them is in force."""
+    with Cluster(brokers=2, runtime=runtime) as cluster:
+        request = AlterConfigsRequest(
+            (
+                (ConfigResource(BROKER_RESOURCE, "1"), (("min.insync.replicas", SET, "2"),)),
+                (ConfigResource(BROKER_RESOURCE, ""), (("log.retention.ms", SET, "5000"),)),
+            )
+        )
+
+        async def alter():
+            return await cluster._admin.ask("broker-1", request, 5000)
+
+        results = cluster.call(alter, 10000).results
+        assert [error for _, error, _ in results] == [ErrorCode.NONE] * 2
+        brokers = [process.broker for process in cluster.processes.values()]
+        cluster.wait_until(lambda: [len(b.config.dynamic) for b in brokers] == [2, 1])
+        cluster.reset()
+        assert [dict(b.config.dynamic) for b in brokers] == [{}, {}]
