@@ -136,7 +136,6 @@ class BrokerHandle:
         broker = self._process.broker
         if broker is None:
             raise UsageError(f"{self.name} is not running")
-        self._cluster._require_waiting()
         if self._run(lambda: broker.fail_log_dir(directory)):
             self._cluster.wait_until(lambda: not self._process.is_alive)
 

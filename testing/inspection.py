@@ -235,6 +235,8 @@ class Inspection(ClusterParts):
         return str(where.partition) in json.loads(data or b"{}").get("partitions", {})
 
     def _no_such(self, where: TopicPartition) -> UsageError:
+        if not any(process.is_alive for process in self.processes.values()):
+            return UsageError(f"nobody can tell of {where}: no broker is running")
         topics = self.topics()
         if where.topic in topics:
             count = partition_count(self, where.topic)

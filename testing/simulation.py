@@ -135,6 +135,14 @@ class Simulation(ClusterBase):
                 "nothing happens in it any more; make a new one"
             )
 
+    def _require_waiting(self) -> None:
+        self._require_going()
+        if self.runtime._is_running:
+            raise UsageError(
+                "what is called while events run, such as an observer, cannot run events itself: "
+                "let it note what it saw, and act after step, run_for or run_until"
+            )
+
     # -- time ----------------------------------------------------------------------------------
 
     @property
@@ -144,14 +152,14 @@ class Simulation(ClusterBase):
 
     def step(self) -> bool:
         """Run one event; False when nothing is left to happen."""
-        self._require_going()
+        self._require_waiting()
         happened = self.runtime.step()
         self._raise_failure()
         return happened
 
     def run_for(self, duration_ms: float) -> int:
         """Run for a span of virtual time; gives the number of events."""
-        self._require_going()
+        self._require_waiting()
         arguments.number("duration_ms", duration_ms, "milliseconds")
         count = self.runtime.run(self.runtime.now_us() + int(duration_ms * 1000))
         self._raise_failure()
@@ -177,6 +185,7 @@ class Simulation(ClusterBase):
             return
         if condition():
             return
+        self._require_waiting()
         limit_us = self.runtime.now_us() + int(timeout_ms * 1000)
         while True:
             self.runtime.run(limit_us, until=condition)
@@ -215,7 +224,7 @@ class Simulation(ClusterBase):
             raise error
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
-        self._require_going()
+        self._require_waiting()
         task = Task(function())
         self.run_until(lambda: task.done, timeout_ms)
         return task.result()

@@ -197,6 +197,13 @@ def test_a_mistyped_topic_or_partition_is_told_at_once(kind: type[Any]) -> None:
         assert cluster.topics() == ["orders"]
 
 
+def test_without_brokers_nobody_can_tell_of_a_partition() -> None:
+    with Simulation(brokers=1, topics={"orders": 1}) as simulation:
+        simulation.broker(1).kill()
+        with pytest.raises(UsageError, match="nobody can tell of orders-0: no broker is running"):
+            simulation.partition("orders", 0)
+
+
 def test_what_brokers_have_not_heard_of_yet_is_waited_for() -> None:
     """ZooKeeper has the topic, and the controller has not heard of it."""
     with Simulation(brokers=1) as simulation:

@@ -256,6 +256,22 @@ def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime):
         assert cluster.failures == []
 
 
+def test_an_observer_of_a_simulation_cannot_run_it():
+    refusals = []
+
+    def act(_delivery):
+        for use in (simulation.step, lambda: simulation.produce("orders", "x")):
+            with pytest.raises(UsageError, match="cannot run events itself") as refusal:
+                use()
+            refusals.append(refusal)
+
+    with Simulation(brokers=1, topics={"orders": 1}) as simulation:
+        simulation.observe(act)
+        simulation.produce("orders", "value")
+        assert refusals
+        assert [record.value for record in simulation.records("orders", 0)] == [b"value"]
+
+
 def test_a_broker_that_is_down_cannot_be_paused(cluster):
     """It would be paused when it starts again, and nobody would know why it does not."""
     cluster.broker(3).kill()
