@@ -51,7 +51,14 @@ class ControlHandlers(BrokerBase):
     def on_stop_replica_request(
         self, request: StopReplicaRequest, _delivery: Delivery
     ) -> StopReplicaResponse:
-        return self.replica_manager.stop_replicas(request)
+        response = self.replica_manager.stop_replicas(request)
+        for_good = {s.topic_partition: s.delete_partition for s in request.partition_states}
+        self.offsets.partitions_stopped(
+            partition
+            for partition, error in response.partitions
+            if error == ErrorCode.NONE and for_good[partition]
+        )
+        return response
 
     def on_update_metadata_request(
         self, request: UpdateMetadataRequest, _delivery: Delivery
@@ -60,6 +67,8 @@ class ControlHandlers(BrokerBase):
         for topic in dict.fromkeys(partition.topic for partition in deleted):
             if not self.metadata_cache.contains_topic(topic):
                 self.dynamic_config.forget(topic)
+        if deleted:
+            self.offsets.partitions_deleted(deleted)
         self.waiters.examine()
         return response
 

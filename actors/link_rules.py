@@ -90,6 +90,11 @@ class LinkRules:
             self._link_models[source, target] = model
         self._update_plain()
 
+    def forget_link_latencies(self) -> None:
+        """Give every link the delay of all links again."""
+        self._link_models.clear()
+        self._update_plain()
+
     def set_loss(
         self, probability: float, source: str | None = None, target: str | None = None
     ) -> None:
@@ -139,6 +144,12 @@ class LinkRules:
             self._interceptors.clear()
         elif interceptor in self._interceptors:
             self._interceptors.remove(interceptor)
+        self.watchers_changed()
+
+    def forget_watchers(self) -> None:
+        """End every observer and every interceptor."""
+        self._observers.clear()
+        self._interceptors.clear()
         self.watchers_changed()
 
     @property

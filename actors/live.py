@@ -120,6 +120,11 @@ class LiveRuntime(LoopRuntime):
         self._stopped = False
         super().__init__(seed)
 
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether this runs on the thread of the nodes, which must not wait for them."""
+        return self.thread.is_current
+
     def now_us(self) -> int:
         return (time.monotonic_ns() - self._started_ns) // 1000
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..protocol.awaiting import Pending
 from ..protocol.data import MetadataRequest, MetadataResponse
-from ..protocol.errors import ErrorCode
+from ..protocol.errors import ErrorCode, UsageError
 from ..protocol.values import TopicPartition
 from .channels import broker_name
 from .node import Node
@@ -17,6 +19,23 @@ if TYPE_CHECKING:
 RETRY_BACKOFF_MS = 100
 """Kafka's ``retry.backoff.ms``: also the pause between two metadata requests."""
 METADATA_MAX_AGE_MS = 300000
+
+
+def check_numbers(settings: object, least: Mapping[str, int]) -> None:
+    """Refuse settings that are no numbers or below the least that makes sense; times may be
+    fractions."""
+    for name, low in least.items():
+        value = getattr(settings, name)
+        kinds = (int, float) if name.endswith("_ms") else (int,)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value < math.inf:
+            what = "finite number" if name.endswith("_ms") else "whole number"
+            refuse_setting(settings, name, f"a {what} >= {low}")
+
+
+def refuse_setting(settings: object, name: str, right: str) -> NoReturn:
+    """Raise ``UsageError`` with the setting, its value and what would be right."""
+    value = getattr(settings, name)
+    raise UsageError(f"{type(settings).__name__}: {name} must be {right}, not {value!r}")
 
 
 class SimulatedClient(Node):

@@ -23,11 +23,20 @@ from ..protocol.data import (
 from ..protocol.errors import ErrorCode
 from ..protocol.values import TopicPartition
 from .channels import broker_name
-from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient
+from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 
 if TYPE_CHECKING:
     from ..protocol.record_batch import RecordBatch
     from .runtime import Process, Runtime
+
+_LEAST = {
+    "fetch_max_wait_ms": 0,
+    "fetch_min_bytes": 0,
+    "fetch_max_bytes": 0,
+    "max_partition_fetch_bytes": 0,
+    "request_timeout_ms": 0,
+}
+"""The least value of each setting."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,14 @@ class ConsumerSettings:
     request_timeout_ms: int = 30000
     sends_leader_epoch: bool = True
     """Fetch requests carry an epoch for fencing since KIP-320; False with older brokers."""
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for values no consumer can work with."""
+        if self.auto_offset_reset not in ("earliest", "latest"):
+            refuse_setting(self, "auto_offset_reset", "'earliest' or 'latest'")
+        if self.isolation_level not in (0, 1):
+            refuse_setting(self, "isolation_level", "0 (read uncommitted) or 1 (read committed)")
+        check_numbers(self, _LEAST)
 
 
 class SimulatedConsumer(SimulatedClient):

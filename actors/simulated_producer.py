@@ -26,12 +26,22 @@ from ..protocol.record_batch import Record, build_batch
 from ..protocol.small_batch import build_batch_of_one, build_batch_of_small
 from ..protocol.values import TopicPartition
 from .channels import broker_name
-from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient
+from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 
 if TYPE_CHECKING:
     from .runtime import Process, Runtime
 
 _NONE = ErrorCode.NONE
+
+_LEAST = {
+    "linger_ms": 0,
+    "batch_records": 1,
+    "max_in_flight": 1,
+    "retry_backoff_ms": 0,
+    "request_timeout_ms": 0,
+    "delivery_timeout_ms": 0,
+}
+"""The least value of each setting."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,14 @@ class ProducerSettings:
     retry_backoff_ms: int = RETRY_BACKOFF_MS
     request_timeout_ms: int = 30000
     delivery_timeout_ms: int = 120000
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for values no producer can work with."""
+        if isinstance(self.acks, bool) or self.acks not in (ACKS_ALL, 0, 1):
+            refuse_setting(self, "acks", "-1 (all), 0 or 1")
+        if not isinstance(self.enable_idempotence, bool):
+            refuse_setting(self, "enable_idempotence", "True or False")
+        check_numbers(self, _LEAST)
 
 
 Callback = Callable[[ErrorCode, int], object]

@@ -121,6 +121,12 @@ class ThreadedRuntime(Runtime):
         self._stopped = False
         super().__init__(seed)
 
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether this runs on a thread of a node, of the timers or of the sockets."""
+        here = threading.current_thread()
+        return self.thread.is_current or here is self._timers or here in [*self._threads.values()]
+
     def now_us(self) -> int:
         return (time.monotonic_ns() - self._started_ns) // 1000
 

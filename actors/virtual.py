@@ -79,7 +79,7 @@ class VirtualRuntime(LoopRuntime):
         self._entries: list[Entry] = []
         self._due_us = _NEVER_US  # time of its first
         self._ready: deque[VirtualTimer | Delivery] = deque()
-        self._is_running = False
+        self.is_running = False
         self.events_run = 0
         self.condition_held = False  # of the last run
         super().__init__(seed)
@@ -193,7 +193,7 @@ class VirtualRuntime(LoopRuntime):
         to the limit. ``condition_held`` tells whether the condition ended it. Raises
         ``RuntimeError`` when called from within an event.
         """
-        if self._is_running:
+        if self.is_running:
             raise RuntimeError("an event cannot run events; it has to end first")
         # The limit is an entry of the heap: after all that is due by then, before the rest.
         end: Entry = (_NEVER_US if limit_us is None else limit_us + 1, 0, None)
@@ -203,7 +203,7 @@ class VirtualRuntime(LoopRuntime):
         # thresholds the collector walks them again and again.
         thresholds = gc.get_threshold()
         gc.set_threshold(max(thresholds[0], _GC_THRESHOLD), *thresholds[1:])
-        self._is_running = True
+        self.is_running = True
         self.condition_held = False
         events_before = self.events_run
         has_reached_end = False
@@ -212,7 +212,7 @@ class VirtualRuntime(LoopRuntime):
         except _OutsiderFailed as failed:
             raise failed.error from None
         finally:
-            self._is_running = False
+            self.is_running = False
             gc.set_threshold(*thresholds)
             if not has_reached_end and end in self._entries:
                 self._entries.remove(end)
@@ -341,7 +341,7 @@ class VirtualRuntime(LoopRuntime):
         self._entries.clear()
         self._ready.clear()
         self._due_us = _NEVER_US
-        if self._is_running:
+        if self.is_running:
             heappush(self._entries, (0, 0, None))
             self._due_us = 0
         self.network.clear()

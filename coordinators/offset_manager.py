@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ..replication.partition import Partition
     from ..replication.replica_manager import ReplicaManager
 
+_ACKS_NONE = 0
 _APPEND_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -56,6 +57,10 @@ _APPEND_ERRORS = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
+
+
+def _not_awaited(_response: ProduceResponse) -> None:
+    """What becomes of tombstones is of no interest: without them the offsets are gone, too."""
 
 
 class OffsetManager:
@@ -102,6 +107,43 @@ class OffsetManager:
                 else:
                     offsets[key] = decode_value(record.value)
         return offsets
+
+    # -- deletion ------------------------------------------------------------------------------
+
+    def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
+        """Partitions were stopped for good; those of the internal topic are coordinated no more.
+
+        LeaderAndIsr, which tells of other losses of leadership, goes to living replicas only.
+        """
+        for partition in partitions:
+            if partition.topic == OFFSETS_TOPIC:
+                self._owned.pop(partition.partition, None)
+
+    def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget what was committed for partitions that are being deleted.
+
+        As Kafka's ``cleanupGroupMetadata`` has it: the offsets go at once, and each group gets
+        tombstones that nobody waits for.
+        """
+        deleted = dict.fromkeys(partitions)
+        for owner, offsets in self._owned.items():
+            removed: dict[str, list[OffsetKey]] = {}
+            for key in offsets:
+                if TopicPartition(key.topic, key.partition) in deleted:
+                    removed.setdefault(key.group_id, []).append(key)
+            for keys in removed.values():
+                for key in keys:
+                    del offsets[key]
+                self._append_tombstones(owner, keys)
+
+    def _append_tombstones(self, owner: int, keys: list[OffsetKey]) -> None:
+        now_ms = self._host.now_ms()
+        data = build_batch(
+            [Record(index, now_ms, encode_key(key), None, ()) for index, key in enumerate(keys)]
+        )
+        entry = ProducePartition(TopicPartition(OFFSETS_TOPIC, owner), data)
+        request = ProduceRequest(_ACKS_NONE, self._config["offsets.commit.timeout.ms"], (entry,))
+        self._replicas.append_records(request, INTERNAL_CONTEXT, _not_awaited, origin="coordinator")
 
     def _gate(self, group_id: str) -> ErrorCode:
         if self.partition_for(group_id) not in self._owned:

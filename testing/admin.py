@@ -24,12 +24,14 @@ from ..protocol.admin import (
     OngoingReassignment,
 )
 from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
-from ..protocol.errors import ErrorCode, KafkaError, UsageError
+from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import TopicPartition
+from . import arguments
 from .cluster_parts import ClusterParts
 
 _TIMEOUT_MS = 30000
 _RETRY_MS = 20
+_BROKER_IDS = "a list of broker ids, such as [2, 3], or None to cancel a move"
 
 
 def _top_error(response: Any) -> ErrorCode:
@@ -92,13 +94,17 @@ class AdminOperations(ClusterParts):
         ``assignment`` maps partition numbers to broker ids, given instead of the two counts;
         ``replication_factor`` is otherwise ``default.replication.factor``.
         """
-        overrides = tuple((key, str(value)) for key, value in (config or {}).items())
+        arguments.text("name", name)
+        count = arguments.integer("partitions", partitions)
+        factor = -1
+        if replication_factor is not None:
+            factor = arguments.integer("replication_factor", replication_factor)
+        overrides = arguments.topic_config(config)
         if assignment is not None:
-            lists = tuple((p, tuple(replicas)) for p, replicas in assignment.items())
+            lists = arguments.assignment(assignment)
             topic = NewTopic(name, -1, -1, lists, overrides)
         else:
-            factor = -1 if replication_factor is None else replication_factor
-            topic = NewTopic(name, partitions, factor, (), overrides)
+            topic = NewTopic(name, count, factor, (), overrides)
         response = self._ask(CreateTopicsRequest((topic,), _TIMEOUT_MS))
         _check_topics(response)
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(name))
@@ -107,13 +113,20 @@ class AdminOperations(ClusterParts):
         self, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
     ) -> None:
         """Create many topics of one shape with one request."""
-        topics = tuple(NewTopic(name, partitions, replication_factor) for name in names)
+        right = "a list of names, such as ['orders', 'payments']"
+        names = [arguments.text("a name", name) for name in arguments.listed("names", names, right)]
+        if not names:
+            arguments.refuse("names", names, right)
+        count = arguments.integer("partitions", partitions)
+        factor = arguments.integer("replication_factor", replication_factor)
+        topics = tuple(NewTopic(name, count, factor) for name in names)
         _check_topics(self._ask(CreateTopicsRequest(topics, _TIMEOUT_MS)))
         last = names[-1]
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(last))
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until no living broker knows it."""
+        arguments.text("name", name)
         _check_topics(self._ask(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
         self._wait_everywhere(lambda broker: not broker.metadata_cache.contains_topic(name))
         self.wait_until(lambda: self._deletion_ended(name))
@@ -135,20 +148,22 @@ class AdminOperations(ClusterParts):
         assignment: Sequence[Sequence[int]] = (),
     ) -> None:
         """Grow a topic to ``count`` partitions."""
-        lists = tuple(tuple(replicas) for replicas in assignment)
+        arguments.text("topic", topic)
+        count = arguments.integer("count", count)
+        lists = arguments.replica_lists("assignment", assignment)
         request = CreatePartitionsRequest((NewPartitions(topic, count, lists),), _TIMEOUT_MS)
         _check_topics(self._ask(request))
         self._wait_everywhere(lambda broker: broker.metadata_cache.partition_count(topic) >= count)
 
     def alter_config(self, topic: str, config: Mapping[str, Any]) -> None:
         """Set configurations of a topic, leaving its others as they are."""
-        entries = tuple((key, SET, str(value)) for key, value in config.items())
-        resource = ConfigResource(TOPIC_RESOURCE, topic)
+        wanted = dict(arguments.topic_config(config))
+        entries = tuple((key, SET, value) for key, value in wanted.items())
+        resource = ConfigResource(TOPIC_RESOURCE, arguments.text("topic", topic))
         response = self._ask(AlterConfigsRequest(((resource, entries),)))
         for _, error, message in response.results:
             if error != ErrorCode.NONE:
                 raise KafkaError(error, message or f"topic {topic!r}")
-        wanted = {key: str(value) for key, value in config.items()}
         self._wait_everywhere(
             lambda broker: all(
                 broker.dynamic_config.topic_config(topic).overrides.get(key) == value
@@ -163,9 +178,11 @@ class AdminOperations(ClusterParts):
     ) -> dict[TopicPartition, ErrorCode]:
         """Run a ``preferred`` or ``unclean`` election; per partition its error code."""
         kinds = {"preferred": PREFERRED, "unclean": UNCLEAN}
-        if election not in kinds:
-            raise UsageError(f"election must be 'preferred' or 'unclean', not {election!r}")
-        wanted = None if partitions is None else tuple(TopicPartition(*p) for p in partitions)
+        if election not in ("preferred", "unclean"):
+            arguments.refuse("election", election, "'preferred' or 'unclean'")
+        wanted = None
+        if partitions is not None:
+            wanted = tuple(TopicPartition(*p) for p in arguments.partition_keys(partitions))
         response = self._ask(ElectLeadersRequest(kinds[election], wanted))
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)
@@ -173,9 +190,15 @@ class AdminOperations(ClusterParts):
 
     def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
         """Start moving partitions to other brokers; None cancels a move."""
+        right = "a mapping such as {('orders', 0): [2, 3]}, None cancelling a move"
+        if not isinstance(targets, Mapping):
+            arguments.refuse("targets", targets, right)
         wanted = tuple(
-            (TopicPartition(*key), None if target is None else tuple(target))
-            for key, target in targets.items()
+            (
+                TopicPartition(*arguments.partition_key("a key of targets", key)),
+                None if ids is None else arguments.integers(f"targets[{key!r}]", ids, _BROKER_IDS),
+            )
+            for key, ids in targets.items()
         )
         response = self._ask(AlterPartitionReassignmentsRequest(wanted))
         if response.error != ErrorCode.NONE:

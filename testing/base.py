@@ -17,11 +17,13 @@ from ..protocol.errors import UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..replication.disk import Disk, MemoryDisk
 from ..zkfake.storage import ZooKeeperStorage
+from . import arguments
 from .admin import AdminOperations
 from .defaults import cluster_config, log_dirs
 from .faults import Injection, error_code, request_type
-from .handles import BrokerHandle, ControllerHandle, NetworkHandle, ZooKeeperHandle
+from .handles import BrokerHandle, ControllerHandle, ZooKeeperHandle
 from .inspection import Inspection
+from .network_handle import NetworkHandle
 from .restart import is_restored, topics_are_back
 from .zookeeper_process import ZooKeeperProcess
 
@@ -54,20 +56,21 @@ class ClusterBase(AdminOperations, Inspection):
         zookeepers: int = 1,
         racks: Sequence[str | None] | None = None,
     ) -> None:
+        brokers = arguments.integer("brokers", brokers)
         if brokers < 1:
             raise UsageError(f"a cluster needs at least one broker, not {brokers}")
+        zookeepers = arguments.integer("zookeepers", zookeepers)
         if zookeepers < 1:
             raise UsageError(f"a cluster needs at least one ZooKeeper server, not {zookeepers}")
-        if racks is not None and len(racks) != brokers:
-            raise UsageError(f"racks names {len(racks)} racks for {brokers} brokers")
-        self.kafka_version = kafka_version
+        self.kafka_version = arguments.text("kafka_version", kafka_version)
         self.behaviour = behaviour(kafka_version)
         self.broker_ids = tuple(range(1, brokers + 1))
-        self._racks = tuple(racks) if racks is not None else (None,) * brokers
-        self._config = cluster_config(config, brokers, test_friendly=self._test_friendly)
+        self._racks = (None,) * brokers if racks is None else arguments.racks(racks, brokers)
+        given = arguments.broker_config(config)
+        self._config = cluster_config(given, brokers, test_friendly=self._test_friendly)
         checked = BrokerConfig(self._config, kafka_version)  # refuse a bad one here and now
         self._log_dirs = log_dirs(checked["log.dirs"])
-        self._topics = dict(topics or {})
+        self._topics = arguments.topics(topics)
         self._zookeeper_count = zookeepers
         self.runtime: Runtime
         self.zookeepers: dict[int, ZooKeeperProcess]
@@ -91,6 +94,13 @@ class ClusterBase(AdminOperations, Inspection):
 
     def _make_zookeeper_storage(self, server_id: int) -> ZooKeeperStorage:
         return ZooKeeperStorage()
+
+    def _require_going(self) -> None:
+        """Raise ``UsageError`` unless something can be done to the cluster now."""
+        _ = self.processes
+
+    def _require_waiting(self) -> None:
+        """Raise ``UsageError`` where the cluster could not go on while somebody waits for it."""
 
     def __getattr__(self, name: str) -> NoReturn:
         """Called for what is not there: a cluster has its parts between start and stop."""
@@ -182,6 +192,7 @@ class ClusterBase(AdminOperations, Inspection):
     def broker(self, broker_id: int) -> BrokerHandle:
         """Handle of a broker; ids run from 1."""
         processes = self.processes
+        arguments.integer("broker_id", broker_id)
         if broker_id not in processes:
             raise UsageError(f"there is no broker {broker_id!r}; ids are {list(self.broker_ids)}")
         handle = self._handles.get(broker_id)
@@ -217,10 +228,11 @@ class ClusterBase(AdminOperations, Inspection):
         ``error`` is a name or number of Kafka's; without it the request is only delayed, or its
         connection broken with ``disconnect``.
         """
+        self._require_going()
+        arguments.number("delay_ms", delay_ms, "milliseconds")
         if error is None and not delay_ms and not disconnect:
             raise UsageError("inject needs an error, a delay_ms or disconnect=True")
-        if times < 1:
-            raise UsageError(f"times must be at least 1, not {times}")
+        arguments.integer("times", times, 1)
         wanted = request_type(api)
         code = None if error is None else error_code(error)
         machine = None if broker is None else self.broker(broker).name
@@ -228,19 +240,22 @@ class ClusterBase(AdminOperations, Inspection):
         def install() -> Injection:
             return Injection(self.runtime, wanted, code, times, machine, delay_ms, disconnect)
 
-        return self.runtime.run_in(None, install)
+        return self._in_process(None, install)
 
     def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
         """Call a function with every message that arrives; gives a function that ends it.
 
-        A function that raises is ended: a simulation raises the error at once, a cluster keeps
-        it in ``failures``.
+        ``reset`` ends it, too. In real time the function runs on a thread of the cluster, so it
+        must not wait for the cluster: note what it saw and act elsewhere. A function that raises
+        is ended: a simulation raises the error at once, a cluster keeps it in ``failures``.
         """
+        self._require_going()
+        arguments.function("function", function, "seen.append")
         network = self.runtime.network
-        self.runtime.run_in(None, lambda: network.observe(function))
+        self._in_process(None, lambda: network.observe(function))
 
         def end() -> None:
-            self.runtime.run_in(None, lambda: network.stop_observing(function))
+            self._in_process(None, lambda: network.stop_observing(function))
 
         return end
 

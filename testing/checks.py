@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .base import ClusterBase
+    from .cluster_parts import ClusterParts
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def replicas_identical(cluster: ClusterBase, topics: Iterable[str]) -> Verdict:
     return Verdict(checked, tuple(problems))
 
 
-def partition_count(cluster: ClusterBase, topic: str) -> int:
+def partition_count(cluster: ClusterParts, topic: str) -> int:
     """How many partitions of a topic the living brokers know."""
     caches = [
         process.broker.metadata_cache

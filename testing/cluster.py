@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,9 @@ from ..protocol.errors import FakeKafkaError, UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from ..replication.disk import Disk
 from ..zkfake.storage import ZooKeeperStorage
+from . import arguments
 from .base import PARTS, ClusterBase
+from .reset import reset
 from .tcp import TcpGateway, TcpListener
 from .zookeeper_tcp import ZooKeeperTcp
 
@@ -70,24 +73,25 @@ class Cluster(ClusterBase):
             zookeepers=zookeepers,
             racks=racks,
         )
-        if runtime not in _RUNTIMES:
-            raise UsageError(f"runtime must be 'live' or 'threaded', not {runtime!r}")
-        if ports is not None and len(ports) != brokers:
-            raise UsageError(f"ports names {len(ports)} ports for {brokers} brokers")
+        if arguments.text("runtime", runtime) not in _RUNTIMES:
+            arguments.refuse("runtime", runtime, "'live' or 'threaded'")
         if security is not None:
             raise UsageError("security is not supported: every listener is PLAINTEXT")
         self._runtime_name = runtime
-        self._host = host
-        self._ports = tuple(ports) if ports is not None else (0,) * brokers
-        if zookeeper_ports is not None and len(zookeeper_ports) != zookeepers:
-            raise UsageError(
-                f"zookeeper_ports names {len(zookeeper_ports)} ports for {zookeepers} servers"
-            )
-        self._zookeeper_ports = zookeeper_ports
+        self._host = arguments.text("host", host)
+        if ports is None:
+            ports = (0,) * brokers
+        self._ports = arguments.ports("ports", ports, brokers, "brokers")
+        self._zookeeper_ports = (
+            None
+            if zookeeper_ports is None
+            else arguments.ports("zookeeper_ports", zookeeper_ports, zookeepers, "servers")
+        )
         self._zookeeper_tcp: ZooKeeperTcp | None = None
-        self._trace = Path(trace) if trace is not None else None
-        self._data_dir = Path(data_dir) if data_dir is not None else None
+        self._trace = arguments.file_path("trace", trace)
+        self._data_dir = arguments.file_path("data_dir", data_dir)
         self._recorder: Any = None
+        self._process_id = 0
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -96,6 +100,7 @@ class Cluster(ClusterBase):
         if self._started:
             raise UsageError("the cluster is already started")
         self._started = True
+        self._process_id = os.getpid()
         try:
             self._assemble()
             self._start_recording()
@@ -120,6 +125,9 @@ class Cluster(ClusterBase):
         """Stop everything: sockets, threads, actors; idempotent."""
         if "runtime" not in self.__dict__:
             return
+        if os.getpid() != self._process_id:  # forked: the parent's threads are not here
+            self._forget_parts()
+            return
         for process in self.processes.values():
             listener = process.spec.listener
             assert isinstance(listener, TcpListener)
@@ -141,6 +149,9 @@ class Cluster(ClusterBase):
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None
+        self._forget_parts()
+
+    def _forget_parts(self) -> None:
         self._started = False
         for part in PARTS:
             self.__dict__.pop(part, None)
@@ -173,10 +184,12 @@ class Cluster(ClusterBase):
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, comma-separated, as clients want it."""
-        return ",".join(
-            f"{self._host}:{self.broker(broker_id).port}" for broker_id in self.broker_ids
-        )
+        """``host:port`` of every broker, comma-separated, as clients want it.
+
+        An IPv6 address stands in brackets.
+        """
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return ",".join(f"{host}:{self.broker(broker_id).port}" for broker_id in self.broker_ids)
 
     @property
     def zookeeper_connect(self) -> str:
@@ -228,7 +241,28 @@ class Cluster(ClusterBase):
 
         return open_storage(self._data_dir / f"zookeeper-{server_id}", server_id)
 
+    def _require_going(self) -> None:
+        super()._require_going()
+        if os.getpid() != self._process_id:
+            raise UsageError(
+                "this process was forked from the one that runs the cluster: use the cluster "
+                "there, and here only clients of its bootstrap_servers"
+            )
+
+    def _require_waiting(self) -> None:
+        self._require_going()
+        if self._sockets.is_own_thread:
+            raise UsageError(
+                "a thread of the cluster cannot wait for the cluster: do in a thread of your own "
+                "what an observer or a filter shall set off"
+            )
+
+    def _in_process(self, process: Any, function: Callable[[], T]) -> T:
+        self._require_going()
+        return super()._in_process(process, function)
+
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        self._require_waiting()
         done: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def finish(task: Pending[T]) -> None:
@@ -249,6 +283,9 @@ class Cluster(ClusterBase):
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """Wait until a condition holds; raises ``WaitTimeout`` after ``timeout_s``."""
+        arguments.condition(condition)
+        arguments.number("timeout_s", timeout_s, "seconds")
+        self._require_waiting()
         deadline = time.monotonic() + timeout_s
         pause_s = _POLL_S
         while not condition():
@@ -262,28 +299,16 @@ class Cluster(ClusterBase):
             pause_s = min(pause_s * 1.5, 0.02)
 
     def reset(self) -> None:
-        """Empty the cluster: no topics, no faults, every broker up; faster than a new one."""
-        self.runtime.run_in(None, self.runtime.network.stop_intercepting)
-        self.network.heal()
-        self.network.release()
-        self.network.latency(0)
-        for broker_id in self.broker_ids:
-            handle = self.broker(broker_id)
-            if handle._process.process.paused:
-                handle.resume()
-            disk = handle._process.spec.disk
-            if disk.offline_dirs:  # what was in them stays offline until the broker restarts
-                if handle.is_alive:
-                    handle.shutdown()
-                for index in range(len(disk.directories)):
-                    handle.repair_log_dir(index)
-            if not handle.is_alive:
-                handle.start()
-        self.wait_until(self._is_settled, _START_TIMEOUT_S)
-        for topic in self.topics():
-            self.delete_topic(topic)
-        # Brokers forget a topic first; its znodes and logs go a moment later.
-        self.wait_until(lambda: not self.controller._require().context.all_topics, _START_TIMEOUT_S)
+        """Empty the cluster; faster than a new one.
+
+        Every topic goes, with the committed offsets, and every dynamic configuration; every
+        broker and ZooKeeper server is up; what a test set up has ended: cuts, losses, delays,
+        holds, injections, observers.
+
+        ``UsageError`` when a topic has replicas at brokers that this cluster does not have: as in
+        Kafka it cannot be deleted without them.
+        """
+        reset(self)
 
     def _start_recording(self) -> None:
         if self._trace is None:

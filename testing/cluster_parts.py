@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..actors.broker_process import BrokerProcess
     from ..actors.node import Node
     from ..actors.runtime import Runtime
-    from .handles import BrokerHandle, ControllerHandle
+    from .handles import BrokerHandle, ControllerHandle, ZooKeeperHandle
 
 T = TypeVar("T")
 
@@ -36,6 +36,10 @@ class ClusterParts(abc.ABC):
     @property
     @abc.abstractmethod
     def controller(self) -> ControllerHandle: ...
+
+    @property
+    @abc.abstractmethod
+    def zookeeper(self) -> ZooKeeperHandle: ...
 
     def _in_process(self, process: Any, function: Callable[[], T]) -> T:
         return self.runtime.run_in(process, function)

@@ -35,10 +35,8 @@ def _partition_value(name: str) -> Callable[..., Any]:
 
 def _replica_value(name: str) -> Callable[..., Any]:
     def ask(simulation: Any, topic: Any, number: Any, broker: Any) -> Any:
-        try:
-            return getattr(simulation.partition(topic, number).replica(broker), name)
-        except KeyError:
-            return None
+        view = simulation.partition(topic, number)
+        return getattr(view.replica(broker), name) if broker in view.replicas else None
 
     return takes_scope(ask)
 

@@ -10,12 +10,13 @@ from ..protocol import admin, control, data
 from ..protocol.awaiting import Disconnected
 from ..protocol.errors import ErrorCode, UsageError
 from ..zkfake import messages as zookeeper
+from . import arguments
 from .error_responses import error_response
 
 if TYPE_CHECKING:
     from ..actors.node import Delivery
     from ..actors.runtime import Runtime
-    from .handles import NetworkHandle
+    from .network_handle import NetworkHandle
 
 _REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
@@ -44,6 +45,7 @@ def message_type(name: str) -> type:
 
 def request_type(api: str) -> type:
     """The message of an API given by Kafka's name (``Produce``, ``fetch``, ``LeaderAndIsr``)."""
+    arguments.text("api", api)
     by_lower = {name.lower(): value for name, value in _REQUESTS.items()}
     try:
         return by_lower[api.replace("_", "").lower().removesuffix("request")]

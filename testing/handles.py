@@ -1,18 +1,18 @@
-"""Handles of interface.md: brokers, the controller, ZooKeeper, the network."""
+"""Handles of brokers, of the controller and of ZooKeeper."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..actors.latency import Constant, LatencyModel, Lognormal, Uniform
 from ..protocol.errors import UsageError
 from ..protocol.values import PartitionReplica, TopicPartition
+from ..zkfake.messages import ZkCode, ZooKeeperError
+from . import arguments
 from .metrics import broker_metrics
 
 if TYPE_CHECKING:
     from ..actors.broker_process import BrokerProcess
-    from ..actors.node import Delivery
     from ..zkfake.messages import Stat
     from .base import ClusterBase
 
@@ -61,9 +61,11 @@ class BrokerHandle:
         broker = self._process.broker
         if broker is None:
             raise UsageError(f"{self.name} is not running; it has no metrics")
-        return dict(self._run(lambda: broker_metrics(broker)))
+        process = self._process.process
+        return dict(self._cluster._in_process(process, lambda: broker_metrics(broker)))
 
     def _run(self, function: Callable[[], Any]) -> Any:
+        self._cluster._require_going()
         return self._cluster._in_process(self._process.process, function)
 
     def kill(self) -> None:
@@ -76,6 +78,7 @@ class BrokerHandle:
 
     def shutdown(self) -> bool:
         """Shut down in control; False when leadership of some partition could not be moved."""
+        self._cluster._require_waiting()
         pending = self._run(self._process.shutdown)
         self._cluster.wait_until(
             lambda: pending.done and not self._process.is_alive, _SHUTDOWN_TIMEOUT_MS / 1000
@@ -92,6 +95,8 @@ class BrokerHandle:
         Raises what kept it from starting: ``RequestTimeout`` without ZooKeeper, ``KafkaError``
         KAFKA_STORAGE_ERROR when every log directory is offline.
         """
+        if wait:
+            self._cluster._require_waiting()
         self._run(self._process.start)
         broker = self._process.broker
         if wait and broker is not None:
@@ -105,14 +110,21 @@ class BrokerHandle:
         self.start()
 
     def pause(self) -> None:
-        """Freeze the process, as a long garbage collection does."""
+        """Freeze the process, as a long garbage collection does; ``UsageError`` without one."""
+        self._require_running("nothing to pause")
         self._run(lambda: self._process.runtime.pause(self._process.process))
         self._process.runtime.note("fault", self.name, "paused")
 
     def resume(self) -> None:
         """Let a paused process go on with everything that waited."""
+        self._require_running("nothing to resume")
         self._run(lambda: self._process.runtime.resume(self._process.process))
         self._process.runtime.note("fault", self.name, "resumed")
+
+    def _require_running(self, consequence: str) -> None:
+        self._cluster._require_going()
+        if not self._process.is_alive:
+            raise UsageError(f"{self.name} is not running; there is {consequence}")
 
     def fail_log_dir(self, directory: int = 0) -> None:
         """Let one of the broker's log directories fail, the first by default.
@@ -120,6 +132,7 @@ class BrokerHandle:
         The broker goes on with the others (``config={"log.dirs": "a,b"}``); with the last one its
         process ends, before Kafka 1.0 with any.
         """
+        arguments.integer("directory", directory)
         broker = self._process.broker
         if broker is None:
             raise UsageError(f"{self.name} is not running")
@@ -128,6 +141,7 @@ class BrokerHandle:
 
     def repair_log_dir(self, directory: int = 0) -> None:
         """Put a failed log directory in order: the broker finds its content at the next start."""
+        arguments.integer("directory", directory)
         disk = self._process.spec.disk
         if not 0 <= directory < len(disk.directories):
             raise UsageError(
@@ -171,12 +185,14 @@ class ControllerHandle:
 
     def partition_state(self, topic: str, partition: int) -> str:
         """State in the partition state machine, such as ``OnlinePartition``."""
-        state = self._require().context.partition_state(TopicPartition(topic, partition))
+        key = TopicPartition(*arguments.partition_key("partition", (topic, partition)))
+        state = self._require().context.partition_state(key)
         return str(state)
 
     def replica_state(self, topic: str, partition: int, broker_id: int) -> str:
         """State in the replica state machine, such as ``OnlineReplica``."""
-        replica = PartitionReplica(topic, partition, broker_id)
+        key = arguments.partition_key("partition", (topic, partition))
+        replica = PartitionReplica(*key, arguments.integer("broker_id", broker_id))
         state = self._require().context.replica_state(replica)
         return str(state)
 
@@ -214,6 +230,16 @@ class ZooKeeperHandle:
         serving = [p for p in alive if p.server.is_serving]
         return max(serving or alive, key=lambda p: p.server.last_zxid).server
 
+    def _read_node(self, path: str, function: Callable[[Any], Any]) -> Any:
+        """Read a znode, which must exist."""
+        arguments.path("path", path)
+        try:
+            return self._read(function)
+        except ZooKeeperError as error:
+            if error.code is not ZkCode.NONODE:
+                raise
+            raise UsageError(f"there is no znode {path!r}") from None
+
     def _read(self, function: Callable[[Any], Any]) -> Any:
         server = self._tree()
         process = next(
@@ -225,14 +251,17 @@ class ZooKeeperHandle:
 
     def get(self, path: str) -> bytes | None:
         """Data of a znode; ``UsageError`` when it does not exist."""
-        return self._read(lambda server: server.get(path))  # type: ignore[no-any-return]
+        data: bytes | None = self._read_node(path, lambda server: server.get(path))
+        return data
 
     def stat(self, path: str) -> Stat:
-        return self._read(lambda server: server.stat(path))  # type: ignore[no-any-return]
+        """Versions and times of a znode; ``UsageError`` when it does not exist."""
+        stat: Stat = self._read_node(path, lambda server: server.stat(path))
+        return stat
 
     def children(self, path: str) -> list[str]:
-        """Names of the children, sorted."""
-        return sorted(self._read(lambda server: server.children(path)))
+        """Names of the children, sorted; ``UsageError`` when the znode does not exist."""
+        return sorted(self._read_node(path, lambda server: server.children(path)))
 
     def tree(self) -> dict[str, bytes | None]:
         """Every path with its data, sorted."""
@@ -244,19 +273,18 @@ class ZooKeeperHandle:
         node = process.controller_node
         if node is None:
             raise UsageError(f"broker {broker_id} is not running; it has no session")
+        self._cluster._require_going()
         session_id = node.zk_client.session_id
         self._cluster.runtime.note("fault", process.name, "session expired")
         self._read(lambda server: server.expire_session(session_id))
 
     def server(self, server_id: int) -> ZooKeeperServerHandle:
         """Handle of a server; ids run from 1."""
-        try:
-            return ZooKeeperServerHandle(self._cluster, server_id)
-        except KeyError:
-            raise UsageError(
-                f"there is no ZooKeeper server {server_id!r}; "
-                f"ids are {list(self._cluster.zookeepers)}"
-            ) from None
+        arguments.integer("server_id", server_id)
+        ids = list(self._cluster.zookeepers)
+        if server_id not in ids:
+            raise UsageError(f"there is no ZooKeeper server {server_id}; ids are {ids}")
+        return ZooKeeperServerHandle(self._cluster, server_id)
 
 
 class ZooKeeperServerHandle:
@@ -271,122 +299,11 @@ class ZooKeeperServerHandle:
         return self._process.is_alive
 
     def kill(self) -> None:
+        """End the process; what it logged stays in its storage."""
+        self._cluster._require_going()
         self._cluster._in_process(self._process.process, self._process.kill)
 
     def start(self) -> None:
+        """Start it again with its storage."""
+        self._cluster._require_going()
         self._cluster._in_process(self._process.process, self._process.start)
-
-
-Machine = int | str
-
-
-class NetworkHandle:
-    """Faults of the network. A machine is a broker id or a name such as ``zk-1``."""
-
-    def __init__(self, cluster: ClusterBase) -> None:
-        self._cluster = cluster
-        self._network = cluster.runtime.network
-
-    def _name(self, machine: Machine) -> str:
-        if isinstance(machine, int):
-            return self._cluster.broker(machine).name
-        known = [*self._cluster.runtime.processes, "clients"]
-        if machine not in known:
-            raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
-        return machine
-
-    def _run(self, function: Callable[[], Any]) -> Any:
-        return self._cluster.runtime.run_in(None, function)
-
-    def _machines(self) -> list[str]:
-        return [*self._cluster.runtime.processes, "clients"]
-
-    def _fault(self, text: str) -> None:
-        self._cluster.runtime.note("fault", "network", text)
-
-    def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
-        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
-        if len(groups) < 2:
-            raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
-        named = [[self._name(machine) for machine in group] for group in groups]
-
-        def cut() -> None:
-            self._fault(f"partition {named}{'' if both_ways else ' (one way)'}")
-            for index, group in enumerate(named):
-                for other in named[index + 1 :]:
-                    for source in group:
-                        for target in other:
-                            self._network.cut(source, target)
-                            if both_ways:
-                                self._network.cut(target, source)
-
-        self._run(cut)
-
-    def isolate(self, machine: Machine) -> None:
-        """Cut a machine off from every other one."""
-        name = self._name(machine)
-        self.partition([name], [other for other in self._machines() if other != name])
-
-    def heal(self) -> None:
-        """Undo every partition and every loss."""
-
-        def heal() -> None:
-            self._fault("heal")
-            self._network.heal()
-
-        self._run(heal)
-
-    def latency(
-        self,
-        constant_ms: float | None = None,
-        *,
-        uniform_ms: tuple[float, float] | None = None,
-        lognormal_ms: tuple[float, float] | None = None,
-        source: Machine | None = None,
-        target: Machine | None = None,
-    ) -> None:
-        """Set the one-way delay of all links, or of the link ``source`` to ``target``.
-
-        Give one of ``constant_ms``, ``uniform_ms=(low, high)``, ``lognormal_ms=(median, sigma)``.
-        """
-        models: list[LatencyModel] = []
-        if constant_ms is not None:
-            models.append(Constant(constant_ms))
-        if uniform_ms is not None:
-            models.append(Uniform(*uniform_ms))
-        if lognormal_ms is not None:
-            models.append(Lognormal(*lognormal_ms))
-        if len(models) != 1:
-            raise UsageError("give exactly one of constant_ms, uniform_ms and lognormal_ms")
-        if (source is None) != (target is None):
-            raise UsageError("a link needs both source and target")
-        names = (
-            None if source is None else self._name(source),
-            None if target is None else self._name(target),
-        )
-        self._run(lambda: self._network.set_latency(models[0], *names))
-
-    def drop(
-        self, probability: float, source: Machine | None = None, target: Machine | None = None
-    ) -> None:
-        """Lose messages with a probability, on all links or on one."""
-        if not 0 <= probability <= 1:
-            raise UsageError(f"probability must be between 0 and 1, not {probability!r}")
-        if (source is None) != (target is None):
-            raise UsageError("a link needs both source and target")
-        names = (
-            None if source is None else self._name(source),
-            None if target is None else self._name(target),
-        )
-        self._run(lambda: self._network.set_loss(probability, *names))
-
-    def hold(self, wants: Callable[[Delivery], bool]) -> None:
-        """Keep back messages for which ``wants(delivery)`` holds, until ``release``.
-
-        A function that raises is ended, as an observer is.
-        """
-        self._run(lambda: self._network.hold(wants))
-
-    def release(self) -> int:
-        """Deliver what was held, in order; gives how many messages that were."""
-        return int(self._run(self._network.release))

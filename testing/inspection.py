@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,8 @@ from ..protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
+from . import arguments
+from .checks import partition_count
 from .cluster_parts import ClusterParts
 from .views import PartitionView, ReplicaView
 
@@ -33,10 +37,6 @@ if TYPE_CHECKING:
 
 _TIMEOUT_MS = 30000
 _RETRY_MS = 20
-
-
-def _bytes(value: bytes | str | None) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
 
 
 class Inspection(ClusterParts):
@@ -53,7 +53,7 @@ class Inspection(ClusterParts):
         While no controller is active, or a new one still loads, it shows the newest that a
         living broker has heard, and its states are empty.
         """
-        key = TopicPartition(topic, partition)
+        key = _partition_key(topic, partition)
         controller = self.controller._active()
         if controller is not None:
             process = self.processes[controller.broker_id].process
@@ -63,7 +63,7 @@ class Inspection(ClusterParts):
         if facts is None or facts[1] is None:  # between two controllers, or the new one still loads
             facts = _metadata_facts(self._newest_metadata(key)) or facts
         if facts is None:
-            raise UsageError(f"there is no partition {key}; topics are {self.topics()}")
+            raise self._no_such(key)
         assignment, leadership, state, states = facts
         replicas = {
             broker_id: self._replica_view(key, broker_id, states.get(broker_id, ""))
@@ -118,7 +118,7 @@ class Inspection(ClusterParts):
 
         Control records are left out. ``UsageError`` when that replica is not there.
         """
-        key = TopicPartition(topic, partition)
+        key = _partition_key(topic, partition)
         broker_id = replica if replica is not None else self.partition(topic, partition).leader
         if broker_id is None:
             raise UsageError(f"{key} has no leader; name a replica")
@@ -133,7 +133,7 @@ class Inspection(ClusterParts):
         broker = self.processes[self.broker(replica).id].broker
         if broker is None:
             raise UsageError(f"broker {replica} is not running")
-        key = TopicPartition(topic, partition)
+        key = _partition_key(topic, partition)
         batches = self._in_process(broker.process, lambda: _stored_batches(broker, key))
         return b"".join(batch.data for batch in batches)
 
@@ -146,22 +146,22 @@ class Inspection(ClusterParts):
         key: bytes | str | None = None,
         partition: int = 0,
         acks: int = ACKS_ALL,
-        headers: tuple[tuple[str, bytes | None], ...] = (),
+        headers: Iterable[tuple[str, bytes | None]] = (),
     ) -> int:
         """Append one record, or several given as a list; gives the first offset.
 
-        Waits and retries as a client does while the partition has no leader.
+        Waits and retries as a client does while the partition has no leader; ``UsageError`` when
+        it does not exist: nothing is created by producing to it here.
         """
-        single = value is None or isinstance(value, (bytes, str))
-        values = [value] if single else list(value)  # type: ignore[arg-type]
+        where = _partition_key(topic, partition)
+        arguments.integer("acks", acks)
+        values = arguments.record_values(value)
+        key = arguments.record_bytes("key", key)
+        pairs = arguments.headers(headers)
         now_ms = self.runtime.now_ms()
         data = build_batch(
-            [
-                Record(i, now_ms, _bytes(key), _bytes(item), headers)  # type: ignore[arg-type]
-                for i, item in enumerate(values)
-            ]
+            [Record(index, now_ms, key, item, pairs) for index, item in enumerate(values)]
         )
-        where = TopicPartition(topic, partition)
         request = ProduceRequest(acks, _TIMEOUT_MS, (ProducePartition(where, data),))
 
         async def ask() -> int:
@@ -171,8 +171,12 @@ class Inspection(ClusterParts):
         return self.call(ask, _TIMEOUT_MS + 5000)
 
     def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
-        """Records from ``offset`` to the high watermark, as a consumer sees them now."""
-        where = TopicPartition(topic, partition)
+        """Records from ``offset`` to the high watermark, as a consumer sees them now.
+
+        ``UsageError`` when the partition does not exist.
+        """
+        where = _partition_key(topic, partition)
+        arguments.integer("offset", offset)
 
         async def read() -> list[Record]:
             position = offset
@@ -196,6 +200,8 @@ class Inspection(ClusterParts):
         error = ErrorCode.LEADER_NOT_AVAILABLE
         while True:
             leader = self._leader_in_metadata(where)
+            if leader is None and not self._may_exist(where):
+                raise self._no_such(where)
             left_ms = deadline_ms - admin.now_ms()
             if leader is not None and left_ms > 0:
                 try:
@@ -213,6 +219,34 @@ class Inspection(ClusterParts):
                 raise KafkaError(error, f"{type(request).__name__} for {where}")
             await sleep(admin, _RETRY_MS)
 
+    def _may_exist(self, where: TopicPartition) -> bool:
+        """Whether a broker or ZooKeeper knows of the partition, or nobody can tell.
+
+        A topic is there from the moment ZooKeeper has its assignment; brokers hear of it later.
+        """
+        if self._newest_metadata(where) is not None:
+            return True
+        try:
+            if where.topic not in self.zookeeper.children("/brokers/topics"):
+                return False
+            data = self.zookeeper.get(f"/brokers/topics/{where.topic}")
+        except UsageError:  # no server runs, or the topic went at this moment
+            return True
+        return str(where.partition) in json.loads(data or b"{}").get("partitions", {})
+
+    def _no_such(self, where: TopicPartition) -> UsageError:
+        if not any(process.is_alive for process in self.processes.values()):
+            return UsageError(f"nobody can tell of {where}: no broker is running")
+        topics = self.topics()
+        if where.topic in topics:
+            count = partition_count(self, where.topic)
+            return UsageError(
+                f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
+            )
+        near = difflib.get_close_matches(where.topic, topics, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return UsageError(f"there is no partition {where}; topics are {topics}{hint}")
+
     def _leader_in_metadata(self, where: TopicPartition) -> int | None:
         """The leader with the newest epoch any living broker has heard of."""
         newest = self._newest_metadata(where)
@@ -226,6 +260,12 @@ class Inspection(ClusterParts):
             if state is not None and (newest is None or state.leader_epoch > newest.leader_epoch):
                 newest = state
         return newest
+
+
+def _partition_key(topic: Any, partition: Any) -> TopicPartition:
+    """A partition that a user named."""
+    number = arguments.integer("partition", partition, 0)
+    return TopicPartition(arguments.text("topic", topic), number)
 
 
 def _controller_facts(controller: Any, key: TopicPartition) -> Any:

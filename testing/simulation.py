@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,11 +15,14 @@ from ..actors.simulated_consumer import ConsumerSettings, SimulatedConsumer
 from ..actors.simulated_producer import ProducerSettings, SimulatedProducer
 from ..actors.virtual import VirtualRuntime
 from ..protocol.awaiting import Task
+from ..protocol.data import ACKS_ALL
 from ..protocol.errors import UsageError
 from ..protocol.values import TopicPartition
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
+from . import arguments
 from .base import ClusterBase
 from .cluster import WaitTimeout
+from .tcp import CLIENTS_MACHINE
 
 T = TypeVar("T")
 
@@ -64,8 +68,8 @@ class Simulation(ClusterBase):
             zookeepers=zookeepers,
             racks=racks,
         )
-        self.seed = seed
-        self._latency_ms = latency_ms
+        self.seed = arguments.integer("seed", seed)
+        self._latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
         self._costs = costs
         self._clients = 0
         self._ended = False
@@ -124,10 +128,19 @@ class Simulation(ClusterBase):
         self.stop()
 
     def _require_going(self) -> None:
+        super()._require_going()
         if self._ended:
             raise UsageError(
                 "the simulation has been stopped: its logs and its recording can be read, but "
                 "nothing happens in it any more; make a new one"
+            )
+
+    def _require_waiting(self) -> None:
+        self._require_going()
+        if self.runtime.is_running:
+            raise UsageError(
+                "what is called while events run, such as an observer, cannot run events itself: "
+                "let it note what it saw, and act after step, run_for or run_until"
             )
 
     # -- time ----------------------------------------------------------------------------------
@@ -139,16 +152,15 @@ class Simulation(ClusterBase):
 
     def step(self) -> bool:
         """Run one event; False when nothing is left to happen."""
-        self._require_going()
+        self._require_waiting()
         happened = self.runtime.step()
         self._raise_failure()
         return happened
 
     def run_for(self, duration_ms: float) -> int:
         """Run for a span of virtual time; gives the number of events."""
-        self._require_going()
-        if duration_ms < 0:
-            raise UsageError(f"run_for needs a duration >= 0, not {duration_ms!r}")
+        self._require_waiting()
+        arguments.number("duration_ms", duration_ms, "milliseconds")
         count = self.runtime.run(self.runtime.now_us() + int(duration_ms * 1000))
         self._raise_failure()
         return count
@@ -165,11 +177,15 @@ class Simulation(ClusterBase):
         Raises ``WaitTimeout`` with the seed when ``timeout_ms`` of virtual time pass first.
         """
         self._require_going()
+        arguments.condition(condition)
+        arguments.number("timeout_ms", timeout_ms, "milliseconds")
         if every_ms is not None:
+            arguments.number("every_ms", every_ms, "milliseconds", above_zero=True)
             self._run_until_every(condition, timeout_ms, every_ms)
             return
         if condition():
             return
+        self._require_waiting()
         limit_us = self.runtime.now_us() + int(timeout_ms * 1000)
         while True:
             self.runtime.run(limit_us, until=condition)
@@ -198,6 +214,7 @@ class Simulation(ClusterBase):
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """``run_until`` under the name it has on ``Cluster``; virtual seconds."""
+        arguments.number("timeout_s", timeout_s, "seconds")
         self.run_until(condition, timeout_s * 1000)
 
     def _raise_failure(self) -> None:
@@ -207,7 +224,7 @@ class Simulation(ClusterBase):
             raise error
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
-        self._require_going()
+        self._require_waiting()
         task = Task(function())
         self.run_until(lambda: task.done, timeout_ms)
         return task.result()
@@ -215,14 +232,21 @@ class Simulation(ClusterBase):
     # -- clients -------------------------------------------------------------------------------
 
     def _client(self, node_class: type[Any], name: str | None, kind: str, settings: Any) -> Any:
+        self._require_going()
         self._clients += 1
-        name = name or f"{kind}-{self._clients}"
+        if name is None:
+            name = f"{kind}-{self._clients}"
+        taken = [*self.runtime.processes, CLIENTS_MACHINE]
+        if not arguments.text("name", name) or name in taken:
+            arguments.refuse("name", name, f"a name of its own; taken are {', '.join(taken)}")
         return self.runtime.spawn(
             node_class, name, self.runtime.process(name), self.broker_ids, settings
         )
 
     def producer(self, name: str | None = None, **settings: Any) -> SimulatedProducer:
-        """A modelled producer; settings are those of ``ProducerSettings``."""
+        """A modelled producer; settings are those of ``ProducerSettings``, ``acks`` also "all"."""
+        if settings.get("acks") == "all":
+            settings["acks"] = ACKS_ALL
         chosen = _settings(ProducerSettings, settings)
         producer: SimulatedProducer = self._client(SimulatedProducer, name, "producer", chosen)
         return producer
@@ -234,10 +258,11 @@ class Simulation(ClusterBase):
         **settings: Any,
     ) -> SimulatedConsumer:
         """A modelled consumer of these partitions; settings are those of ``ConsumerSettings``."""
+        keys = arguments.partition_keys(partitions)
         settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
         chosen = _settings(ConsumerSettings, settings)
         consumer: SimulatedConsumer = self._client(SimulatedConsumer, name, "consumer", chosen)
-        consumer.assign(TopicPartition(topic, partition) for topic, partition in partitions)
+        consumer.assign(TopicPartition(topic, partition) for topic, partition in keys)
         return consumer
 
     # -- the recording -------------------------------------------------------------------------
@@ -286,13 +311,9 @@ class Simulation(ClusterBase):
 
 
 def _settings(settings_class: type[T], values: Mapping[str, Any]) -> T:
-    import dataclasses
-    import difflib
-
     known = [field.name for field in dataclasses.fields(settings_class)]  # type: ignore[arg-type]
     for name in values:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-            raise UsageError(f"{settings_class.__name__} has no setting {name!r}{hint}")
+            hint = arguments.nearest(name, known)
+            raise UsageError(f"{settings_class.__name__} has no setting {name!r}; {hint}")
     return settings_class(**values)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..protocol.errors import UsageError
+
 
 @dataclass(frozen=True)
 class ReplicaView:
@@ -45,11 +47,11 @@ class PartitionView:
     _replicas: dict[int, ReplicaView] = field(default_factory=dict, repr=False)
 
     def replica(self, broker_id: int) -> ReplicaView:
-        """That broker's replica; ``KeyError`` names the replicas there are."""
+        """That broker's replica; ``UsageError`` names the replicas there are."""
         try:
             return self._replicas[broker_id]
-        except KeyError:
-            raise KeyError(
-                f"broker {broker_id} holds no replica of {self.topic}-{self.partition}; "
+        except (KeyError, TypeError):
+            raise UsageError(
+                f"broker {broker_id!r} holds no replica of {self.topic}-{self.partition}; "
                 f"replicas are {list(self.replicas)}"
             ) from None

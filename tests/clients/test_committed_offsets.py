@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from fakekafka import Cluster
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
@@ -108,3 +108,40 @@ def test_no_topic_comes_into_being_where_that_is_forbidden() -> None:
         assert error in ("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")
         assert cluster.topics() == []
         assert cluster.failures == []
+
+
+def test_committed_offsets_go_with_their_topic(cluster: Cluster) -> None:
+    """A topic of the same name is another topic, also for a coordinator that loads its log."""
+    consumer = consumer_of(cluster)
+    part = TopicPartition("orders", 0, 2)
+    consumer.commit(offsets=[part], asynchronous=False)
+    assert [p.offset for p in consumer.committed([part], timeout=10)] == [2]
+    cluster.delete_topic("orders")
+    cluster.create_topic("orders", partitions=2, replication_factor=3)
+    assert [p.offset for p in consumer.committed([part], timeout=10)] == [-1001]
+    _, before = coordinator_of(cluster)
+    cluster.broker(before).shutdown()
+    assert [p.offset for p in consumer.committed([part], timeout=20)] == [-1001]
+    consumer.close()
+
+
+def test_a_connected_consumer_finds_no_old_offsets_after_a_reset(cluster: Cluster) -> None:
+    """What was committed goes with the internal topic."""
+    consumer = consumer_of(cluster)
+    part = TopicPartition("orders", 0, 2)
+    consumer.commit(offsets=[part], asynchronous=False)
+    cluster.reset()
+    cluster.create_topic("orders", partitions=2, replication_factor=3)
+    answers: list[int] = []
+
+    def is_answered() -> bool:
+        try:
+            answers.extend(p.offset for p in consumer.committed([part], timeout=20))
+        except KafkaException as error:  # until the client has found the coordinator again
+            if error.args[0].code() != KafkaError.NOT_COORDINATOR:
+                raise
+        return bool(answers)
+
+    cluster.wait_until(is_answered)
+    assert answers == [-1001]
+    consumer.close()

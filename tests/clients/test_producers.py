@@ -153,3 +153,17 @@ def test_without_unclean_election_the_partition_waits_for_its_leader() -> None:
         assert send(producer_of(cluster), b"third") == 2
         assert read(cluster, 3) == [b"first", b"second", b"third"]
         assert cluster.failures == []
+
+
+def test_clients_find_a_cluster_at_an_ipv6_address() -> None:
+    """In bootstrap.servers it has brackets, in metadata it has none, as with Kafka."""
+    cluster = Cluster(2, host="::1", topics={TOPIC: 1})
+    try:
+        cluster.start()
+    except OSError:  # there is no IPv6 here
+        return
+    try:
+        assert send(producer_of(cluster), b"six") == 0
+        assert read(cluster, 1) == [b"six"]
+    finally:
+        cluster.stop()

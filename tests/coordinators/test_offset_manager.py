@@ -152,6 +152,43 @@ def test_other_topics_do_not_make_a_coordinator() -> None:
     assert desk.manager.fetch(OffsetFetchRequest("g", None)).error == ErrorCode.NOT_COORDINATOR
 
 
+def test_offsets_of_deleted_partitions_go_with_a_tombstone_for_each() -> None:
+    """As Kafka's cleanupGroupMetadata: one append per group, and nobody waits for it."""
+    desk = Desk()
+    keys = [
+        OffsetKey("group", "orders", 0),
+        OffsetKey("other", "orders", 0),
+        OffsetKey("group", "audit", 3),
+        OffsetKey("group", "orders", 1),
+    ]
+    value = encode_value(OffsetValue(4, 1, "", 0))
+    desk.lead(0, [Record(0, 0, encode_key(key), value, ()) for key in keys])
+    desk.manager.partitions_deleted([ORDERS, TopicPartition("orders", 1)])
+    assert [(c.topic_partition, c.offset) for c in desk.fetch()] == [(AUDIT, 4)]
+    written = []
+    for request, _ in desk.replicas.appended:
+        (part,) = request.partitions
+        records = [record for batch in parse_batches(part.records) for record in batch.records()]
+        written.append((request.acks, [(decode_key(r.key or b""), r.value) for r in records]))
+    assert written == [
+        (0, [(keys[0], None), (keys[3], None)]),
+        (0, [(keys[1], None)]),
+    ]
+
+
+def test_deleted_partitions_without_offsets_write_nothing(desk: Desk) -> None:
+    desk.manager.partitions_deleted([ORDERS])
+    assert desk.replicas.appended == []
+
+
+def test_a_stopped_partition_of_the_offsets_topic_is_coordinated_no_more(desk: Desk) -> None:
+    desk.manager.partitions_stopped([ORDERS, AUDIT])
+    assert desk.fetch(ORDERS)[0].error == ErrorCode.NONE
+    desk.manager.partitions_stopped([TopicPartition(OFFSETS_TOPIC, 0)])
+    response = desk.manager.fetch(OffsetFetchRequest("group", None))
+    assert response.error == ErrorCode.NOT_COORDINATOR
+
+
 def test_a_commit_under_way_while_leadership_is_lost_is_not_kept(desk: Desk) -> None:
     desk.commit(OffsetCommitPartition(ORDERS, 7))
     desk.manager.leadership_changed([], [hosted(0)])

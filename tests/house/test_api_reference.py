@@ -19,10 +19,10 @@ from fakekafka.testing.faults import Injection
 from fakekafka.testing.handles import (
     BrokerHandle,
     ControllerHandle,
-    NetworkHandle,
     ZooKeeperHandle,
     ZooKeeperServerHandle,
 )
+from fakekafka.testing.network_handle import NetworkHandle
 from fakekafka.testing.views import PartitionView, ReplicaView
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md").read_text()

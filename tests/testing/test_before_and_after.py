@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +91,19 @@ def test_a_stopped_cluster_can_be_started_again() -> None:
         lambda simulation: simulation.consume("t"),
         lambda simulation: simulation.create_topic("u"),
         lambda simulation: simulation.start(),
+        lambda simulation: simulation.broker(1).kill(),
+        lambda simulation: simulation.broker(1).power_off(),
+        lambda simulation: simulation.broker(1).shutdown(),
+        lambda simulation: simulation.broker(1).start(),
+        lambda simulation: simulation.broker(1).pause(),
+        lambda simulation: simulation.broker(1).resume(),
+        lambda simulation: simulation.zookeeper.server(1).kill(),
+        lambda simulation: simulation.network.heal(),
+        lambda simulation: simulation.network.drop(0.5),
+        lambda simulation: simulation.inject("Produce", error="NOT_CONTROLLER"),
+        lambda simulation: simulation.observe(print),
+        lambda simulation: simulation.producer(),
+        lambda simulation: simulation.consumer([("t", 0)]),
     ],
 )
 def test_a_stopped_simulation_can_be_read_but_not_run(
@@ -102,3 +117,32 @@ def test_a_stopped_simulation_can_be_read_but_not_run(
     assert [record.value for record in simulation.records("t", 0)] == [b"value"]
     assert simulation.topics() == ["t"]
     assert len(simulation.events) == events
+
+
+def test_a_forked_child_has_no_cluster() -> None:
+    """Its threads are the parent's: every use says so at once, and stopping does nothing."""
+    uses: list[Callable[[Cluster], object]] = [
+        lambda cluster: cluster.produce("t", "value"),
+        lambda cluster: cluster.broker(1).kill(),
+        lambda cluster: cluster.network.heal(),
+        lambda cluster: cluster.wait_until(lambda: True),
+        lambda cluster: cluster.reset(),
+    ]
+    with Cluster(brokers=1, topics={"t": 1}) as cluster:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads
+            child = os.fork()
+        if child == 0:
+            refused = 0
+            try:
+                for use in uses:
+                    try:
+                        use(cluster)
+                    except UsageError as error:
+                        refused += "was forked from the one that runs the cluster" in str(error)
+                cluster.stop()
+            finally:
+                os._exit(refused)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == len(uses)
+        assert cluster.produce("t", "value") == 0

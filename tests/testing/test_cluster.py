@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import threading
 
 import pytest
 from fakekafka import Cluster, KafkaError, Simulation, UsageError, WaitTimeout
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated, replicas_identical
+
+
+def _has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as found:
+            found.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
 
 
 @pytest.fixture(params=["live", "threaded", "simulation"])
@@ -219,6 +229,71 @@ def test_a_condition_that_never_holds_times_out(cluster):
         cluster.wait_until(lambda: False, 0.05)
 
 
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime):
+    """It is told at once; nobody would go on with what it waits for."""
+    refusals = []
+
+    def act(delivery, waits):
+        while waits:
+            with pytest.raises(UsageError, match="a thread of the cluster cannot wait") as refusal:
+                waits.pop()()
+            refusals.append(refusal)
+
+    with Cluster(brokers=1, topics={"orders": 1}, runtime=runtime) as cluster:
+        waits = [
+            lambda: cluster.produce("orders", "x"),
+            lambda: cluster.wait_until(lambda: True),
+            lambda: cluster.broker(1).shutdown(),
+            cluster.reset,
+        ]
+        end = cluster.observe(lambda delivery: act(delivery, waits))
+        cluster.produce("orders", "value")
+        end()
+        end()
+        assert len(refusals) == 4
+        assert cluster.broker(1).state == "running"
+        assert cluster.failures == []
+
+
+def test_an_observer_of_a_simulation_cannot_run_it():
+    refusals = []
+
+    def act(_delivery):
+        for use in (simulation.step, lambda: simulation.produce("orders", "x")):
+            with pytest.raises(UsageError, match="cannot run events itself") as refusal:
+                use()
+            refusals.append(refusal)
+
+    with Simulation(brokers=1, topics={"orders": 1}) as simulation:
+        simulation.observe(act)
+        simulation.produce("orders", "value")
+        assert refusals
+        assert [record.value for record in simulation.records("orders", 0)] == [b"value"]
+
+
+def test_a_broker_that_is_down_cannot_be_paused(cluster):
+    """It would be paused when it starts again, and nobody would know why it does not."""
+    cluster.broker(3).kill()
+    with pytest.raises(UsageError, match="broker-3 is not running; there is nothing to pause"):
+        cluster.broker(3).pause()
+    with pytest.raises(UsageError, match="broker-3 is not running; there is nothing to resume"):
+        cluster.broker(3).resume()
+    cluster.broker(3).start()
+    assert cluster.broker(3).state == "running"
+
+
+def test_an_ipv6_address_has_brackets():
+    made = Cluster(brokers=2, host="::1")
+    if not _has_ipv6():
+        with pytest.raises(OSError, match=r"::1|ddress"):
+            made.start()
+        return
+    with made as cluster:
+        ports = [cluster.broker(broker_id).port for broker_id in cluster.broker_ids]
+        assert cluster.bootstrap_servers == f"[::1]:{ports[0]},[::1]:{ports[1]}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -235,32 +310,6 @@ def test_a_condition_that_never_holds_times_out(cluster):
 def test_arguments_that_make_no_sense_are_refused_at_once(arguments, text):
     with pytest.raises(UsageError, match=text):
         Cluster(**arguments)
-
-
-def test_reset_empties_a_cluster_and_revives_its_brokers():
-    with Cluster(brokers=3) as cluster:
-        cluster.create_topic("a", partitions=2, replication_factor=3)
-        cluster.create_topic("b")
-        cluster.broker(2).kill()
-        cluster.inject("Metadata", error="LEADER_NOT_AVAILABLE", times=5)
-        cluster.reset()
-        assert cluster.topics() == []
-        assert cluster.broker(2).is_alive
-        assert not cluster.runtime.network.is_watched
-
-
-@pytest.mark.parametrize("runtime", ["live", "threaded"])
-@pytest.mark.parametrize(("log_dirs", "is_alive"), [("a,b", True), ("a", False)])
-def test_reset_puts_failed_log_directories_in_order(log_dirs, is_alive, runtime):
-    """The broker gets new replicas there again, whether it ran on without them or ended."""
-    with Cluster(brokers=2, config={"log.dirs": log_dirs}, runtime=runtime) as cluster:
-        cluster.create_topic("a", replication_factor=2)
-        cluster.broker(2).fail_log_dir()
-        assert cluster.broker(2).is_alive is is_alive
-        cluster.reset()
-        cluster.create_topic("a", replication_factor=2)
-        cluster.wait_until(lambda: fully_replicated(cluster, ["a"]))
-        assert cluster.topics() == ["a"]
 
 
 async def _use_async_cluster():

@@ -1,0 +1,269 @@
+"""Checks of arguments: what is of a wrong type or out of range is refused where it was given.
+
+Without them it would reach a broker, and be taken there for a bug of the emulation. Each check
+gives the value as the API goes on with it, or raises ``UsageError`` with the argument's name, its
+value and what would be right.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..protocol.errors import UsageError
+
+_SHAPE = ("partitions", "replication_factor", "config", "assignment")
+"""Arguments of ``create_topic`` beside the name."""
+
+
+def refuse(name: str, value: object, right: str) -> NoReturn:
+    """Raise ``UsageError``: ``name must be right, not value``."""
+    raise UsageError(f"{name} must be {right}, not {value!r}")
+
+
+def integer(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """A whole number within a range."""
+    is_right = (
+        isinstance(value, Integral)
+        and not isinstance(value, bool)
+        and (least is None or int(value) >= least)
+        and (most is None or int(value) <= most)
+    )
+    if not is_right:
+        span = "" if least is None else f" >= {least}" if most is None else f", {least} to {most}"
+        refuse(name, value, "a whole number" + span)
+    return int(value)
+
+
+def number(name: str, value: Any, unit: str = "", *, above_zero: bool = False) -> float:
+    """A finite number from 0 on, or above it."""
+    is_right = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_right or value < 0 or (above_zero and value == 0):
+        what = f"number of {unit}" if unit else "number"
+        refuse(name, value, f"a finite {what} {'>' if above_zero else '>='} 0")
+    return value  # type: ignore[no-any-return]
+
+
+def text(name: str, value: Any) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        refuse(name, value, "a string")
+    return value
+
+
+def function(name: str, value: Any, example: str) -> Any:
+    """Something that can be called."""
+    if not callable(value):
+        refuse(name, value, f"a function, such as {example}")
+    return value
+
+
+def condition(value: Any) -> Any:
+    """A condition to wait for."""
+    return function("condition", value, "lambda: cluster.controller.id is not None")
+
+
+def listed(name: str, values: Any, right: str) -> list[Any]:
+    """Several values; a single string is not its letters."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        refuse(name, values, right)
+    return list(values)
+
+
+def integers(name: str, values: Any, right: str) -> tuple[int, ...]:
+    """Several whole numbers; whether none at all makes sense is up to Kafka."""
+    found = listed(name, values, right)
+    if not all(isinstance(value, Integral) and not isinstance(value, bool) for value in found):
+        refuse(name, values, right)
+    return tuple(int(value) for value in found)
+
+
+def pair(name: str, value: Any, right: str) -> tuple[float, float]:
+    """Two numbers."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        refuse(name, value, right)
+    first, second = value
+    return number(name, first), number(name, second)
+
+
+def path(name: str, value: Any) -> str:
+    """Path of a znode."""
+    if not isinstance(value, str) or not value.startswith("/"):
+        refuse(name, value, "a path such as '/brokers/ids'")
+    return value
+
+
+def file_path(name: str, value: Any) -> Path | None:
+    """Path of a file or directory, None for no such."""
+    if value is None:
+        return None
+    if not isinstance(value, (str, os.PathLike)):
+        refuse(name, value, "a path")
+    return Path(value)
+
+
+def ports(name: str, values: Any, count: int, of_what: str) -> tuple[int, ...]:
+    """A TCP port for each; 0 takes a free one."""
+    right = f"a list of {count} ports from 0 (any free one) to 65535"
+    found = listed(name, values, right)
+    if len(found) != count:
+        raise UsageError(f"{name} names {len(found)} ports for {count} {of_what}")
+    return tuple(integer(f"{name}[{at}]", port, 0, 65535) for at, port in enumerate(found))
+
+
+# -- clusters and topics ---------------------------------------------------------------------------
+
+
+def racks(values: Any, count: int) -> tuple[str | None, ...]:
+    """The rack of each broker."""
+    found = listed("racks", values, f"a list of {count} racks, each a string or None")
+    if len(found) != count:
+        raise UsageError(f"racks names {len(found)} racks for {count} brokers")
+    for at, rack in enumerate(found):
+        if rack is not None:
+            text(f"racks[{at}]", rack)
+    return tuple(found)
+
+
+def config(name: str, values: Any) -> dict[str, Any]:
+    """Configuration by name; none when None is given."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        refuse(name, values, "a mapping of Kafka's names to values")
+    for key in values:
+        text(f"a key of {name}", key)
+    return dict(values)
+
+
+def broker_config(values: Any) -> dict[str, Any]:
+    """Configuration for every broker: what brokers cannot have in common is refused."""
+    found = config("config", values)
+    if "broker.id" in found:
+        raise UsageError(
+            f"config: broker.id must be left out, not {found['broker.id']!r}: the brokers have "
+            "the ids from 1 on"
+        )
+    return found
+
+
+def topic_config(values: Any) -> tuple[tuple[str, str], ...]:
+    """Configuration of a topic, as requests carry it."""
+    found = config("config", values)
+    for key, value in found.items():
+        if value is None:
+            refuse(f"config[{key!r}]", value, "a value of Kafka's")
+    return tuple((key, str(value)) for key, value in found.items())
+
+
+def replica_lists(name: str, values: Any) -> tuple[tuple[int, ...], ...]:
+    """Broker ids of each of several partitions."""
+    right = "a list of lists of broker ids, such as [[1, 2], [2, 3]]"
+    found = listed(name, values, right)
+    return tuple(integers(name, replicas, right) for replicas in found)
+
+
+def assignment(values: Any) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Broker ids by partition number."""
+    right = "a mapping of partition numbers to broker ids, such as {0: [1, 2]}"
+    if not isinstance(values, Mapping) or not values:
+        refuse("assignment", values, right)
+    return tuple(
+        (integer("a partition number of assignment", number), integers("assignment", ids, right))
+        for number, ids in values.items()
+    )
+
+
+def partition_key(name: str, value: Any) -> tuple[str, int]:
+    """A partition as (topic, number)."""
+    right = "a topic and a partition number, such as ('orders', 0)"
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
+        refuse(name, value, right)
+    topic, partition = value
+    if not isinstance(partition, Integral) or isinstance(partition, bool):
+        refuse(name, value, right)
+    return topic, int(partition)
+
+
+def partition_keys(values: Any) -> list[tuple[str, int]]:
+    """Several partitions."""
+    found = listed("partitions", values, "a list of partitions, such as [('orders', 0)]")
+    return [partition_key("a partition", value) for value in found]
+
+
+def topics(values: Any) -> dict[str, Any]:
+    """Topics of a new cluster: partition counts, or arguments of ``create_topic``, by name."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        refuse("topics", values, "a mapping of names to partition counts, such as {'orders': 3}")
+    for name, shape in values.items():
+        text("a name in topics", name)
+        if isinstance(shape, Mapping):
+            _check_shape(name, shape)
+        else:
+            integer(f"topics[{name!r}]", shape)
+    return dict(values)
+
+
+def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
+    for key in shape:
+        if key not in _SHAPE:
+            near = nearest(key, _SHAPE)
+            raise UsageError(f"topics[{topic!r}]: create_topic has no argument {key!r}; {near}")
+    if "partitions" in shape:
+        integer("partitions", shape["partitions"])
+    if shape.get("replication_factor") is not None:
+        integer("replication_factor", shape["replication_factor"])
+    if shape.get("assignment") is not None:
+        assignment(shape["assignment"])
+    topic_config(shape.get("config"))
+
+
+def nearest(wanted: object, known: Sequence[str]) -> str:
+    """``did you mean ...?``, or what there is."""
+    near = difflib.get_close_matches(str(wanted), known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known))}"
+
+
+# -- records ---------------------------------------------------------------------------------------
+
+
+def record_bytes(name: str, value: Any) -> bytes | None:
+    """A key or a value as it is stored."""
+    if isinstance(value, str):
+        return value.encode()
+    if value is not None and not isinstance(value, bytes):
+        refuse(name, value, "bytes, a string or None")
+    return value
+
+
+def record_values(value: Any) -> list[bytes | None]:
+    """The values of one record, or of those that are listed."""
+    if value is None or isinstance(value, (bytes, str)):
+        return [record_bytes("value", value)]
+    right = "bytes, a string, None, or a list of such"
+    found = listed("value", value, right)
+    if not found:
+        refuse("value", value, right + " with one at least")
+    return [record_bytes(f"value[{at}]", item) for at, item in enumerate(found)]
+
+
+def headers(values: Any) -> tuple[tuple[str, bytes | None], ...]:
+    """Headers of a record."""
+    right = "pairs of a string and bytes or None, such as [('trace', b'1')]"
+    found = listed("headers", values, right)
+    for item in found:
+        if (
+            not isinstance(item, (tuple, list))
+            or len(item) != 2
+            or not isinstance(item[0], str)
+            or not (item[1] is None or isinstance(item[1], bytes))
+        ):
+            refuse("headers", values, right)
+    return tuple((key, value) for key, value in found)

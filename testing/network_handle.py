@@ -1,0 +1,138 @@
+"""Handle of the network: cuts, delays, losses, messages held back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..actors.latency import Constant, LatencyModel, Lognormal, Uniform
+from ..protocol.errors import UsageError
+from . import arguments
+
+if TYPE_CHECKING:
+    from ..actors.node import Delivery
+    from .base import ClusterBase
+
+Machine = int | str
+
+
+class NetworkHandle:
+    """Faults of the network. A machine is a broker id or a name such as ``zk-1``."""
+
+    def __init__(self, cluster: ClusterBase) -> None:
+        self._cluster = cluster
+        self._network = cluster.runtime.network
+
+    def _name(self, machine: Machine) -> str:
+        if isinstance(machine, int):
+            return self._cluster.broker(machine).name
+        if not isinstance(machine, str):
+            arguments.refuse("a machine", machine, "a broker id, or a name such as 'zk-1'")
+        known = [*self._cluster.runtime.processes, "clients"]
+        if machine not in known:
+            raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
+        return machine
+
+    def _run(self, function: Callable[[], Any]) -> Any:
+        self._cluster._require_going()
+        return self._cluster._in_process(None, function)
+
+    def _machines(self) -> list[str]:
+        return [*self._cluster.runtime.processes, "clients"]
+
+    def _fault(self, text: str) -> None:
+        self._cluster.runtime.note("fault", "network", text)
+
+    def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
+        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
+        if len(groups) < 2:
+            raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
+        right = "a list of machines, such as [1] or [2, 'zk-1']"
+        named = [
+            [self._name(machine) for machine in arguments.listed("a group", group, right)]
+            for group in groups
+        ]
+
+        def cut() -> None:
+            self._fault(f"partition {named}{'' if both_ways else ' (one way)'}")
+            for index, group in enumerate(named):
+                for other in named[index + 1 :]:
+                    for source in group:
+                        for target in other:
+                            self._network.cut(source, target)
+                            if both_ways:
+                                self._network.cut(target, source)
+
+        self._run(cut)
+
+    def isolate(self, machine: Machine) -> None:
+        """Cut a machine off from every other one."""
+        name = self._name(machine)
+        self.partition([name], [other for other in self._machines() if other != name])
+
+    def heal(self) -> None:
+        """Undo every partition and every loss."""
+
+        def heal() -> None:
+            self._fault("heal")
+            self._network.heal()
+
+        self._run(heal)
+
+    def latency(
+        self,
+        constant_ms: float | None = None,
+        *,
+        uniform_ms: tuple[float, float] | None = None,
+        lognormal_ms: tuple[float, float] | None = None,
+        source: Machine | None = None,
+        target: Machine | None = None,
+    ) -> None:
+        """Set the one-way delay of all links, or of the link ``source`` to ``target``.
+
+        Give one of ``constant_ms``, ``uniform_ms=(low, high)``, ``lognormal_ms=(median, sigma)``.
+        """
+        models: list[LatencyModel] = []
+        if constant_ms is not None:
+            models.append(Constant(arguments.number("constant_ms", constant_ms, "milliseconds")))
+        if uniform_ms is not None:
+            right = "two numbers of milliseconds, the lowest and the highest"
+            models.append(Uniform(*arguments.pair("uniform_ms", uniform_ms, right)))
+        if lognormal_ms is not None:
+            right = "a median in milliseconds and a sigma"
+            models.append(Lognormal(*arguments.pair("lognormal_ms", lognormal_ms, right)))
+        if len(models) != 1:
+            raise UsageError("give exactly one of constant_ms, uniform_ms and lognormal_ms")
+        if (source is None) != (target is None):
+            raise UsageError("a link needs both source and target")
+        names = (
+            None if source is None else self._name(source),
+            None if target is None else self._name(target),
+        )
+        self._run(lambda: self._network.set_latency(models[0], *names))
+
+    def drop(
+        self, probability: float, source: Machine | None = None, target: Machine | None = None
+    ) -> None:
+        """Lose messages with a probability, on all links or on one."""
+        if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
+            arguments.refuse("probability", probability, "a number between 0 and 1")
+        if (source is None) != (target is None):
+            raise UsageError("a link needs both source and target")
+        names = (
+            None if source is None else self._name(source),
+            None if target is None else self._name(target),
+        )
+        self._run(lambda: self._network.set_loss(probability, *names))
+
+    def hold(self, wants: Callable[[Delivery], bool]) -> None:
+        """Keep back messages for which ``wants(delivery)`` holds, until ``release``.
+
+        A function that raises is ended, as an observer is.
+        """
+        arguments.function("wants", wants, "lambda delivery: delivery.target.machine == 'zk-1'")
+        self._run(lambda: self._network.hold(wants))
+
+    def release(self) -> int:
+        """Deliver what was held, in order; gives how many messages that were."""
+        return int(self._run(self._network.release))

@@ -1,0 +1,96 @@
+"""``reset``: the cluster of a test becomes that of the next, whatever the first did to it."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka import Cluster, UsageError
+from fakekafka.protocol.admin import BROKER_RESOURCE, SET, AlterConfigsRequest, ConfigResource
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.testing.checks import fully_replicated
+
+
+def test_reset_empties_a_cluster_and_revives_its_brokers():
+    with Cluster(brokers=3) as cluster:
+        cluster.create_topic("a", partitions=2, replication_factor=3)
+        cluster.create_topic("b")
+        cluster.broker(2).kill()
+        cluster.inject("Metadata", error="LEADER_NOT_AVAILABLE", times=5)
+        cluster.reset()
+        assert cluster.topics() == []
+        assert cluster.broker(2).is_alive
+        assert not cluster.runtime.network.is_watched
+
+
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+@pytest.mark.parametrize(("log_dirs", "is_alive"), [("a,b", True), ("a", False)])
+def test_reset_puts_failed_log_directories_in_order(log_dirs, is_alive, runtime):
+    """The broker gets new replicas there again, whether it ran on without them or ended."""
+    with Cluster(brokers=2, config={"log.dirs": log_dirs}, runtime=runtime) as cluster:
+        cluster.create_topic("a", replication_factor=2)
+        cluster.broker(2).fail_log_dir()
+        assert cluster.broker(2).is_alive is is_alive
+        cluster.reset()
+        cluster.create_topic("a", replication_factor=2)
+        cluster.wait_until(lambda: fully_replicated(cluster, ["a"]))
+        assert cluster.topics() == ["a"]
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_reset_starts_zookeeper_servers_again(servers):
+    with Cluster(brokers=2, zookeepers=servers, topics={"a": 1}) as cluster:
+        cluster.zookeeper.server(1).kill()
+        cluster.reset()
+        assert cluster.zookeeper.server(1).is_alive
+        assert cluster.topics() == []
+        cluster.create_topic("b")
+        assert cluster.produce("b", "value") == 0
+
+
+def test_reset_ends_what_a_test_set_up():
+    seen = []
+    with Cluster(brokers=3, topics={"a": 1}) as cluster:
+        end = cluster.observe(seen.append)
+        injection = cluster.inject("Produce", error="MESSAGE_TOO_LARGE", times=100)
+        cluster.network.hold(lambda delivery: type(delivery.message).__name__ == "AlterIsrRequest")
+        cluster.network.latency(20, source=1, target=2)
+        cluster.network.drop(1, source=3, target="clients")
+        cluster.reset()
+        seen.clear()
+        cluster.create_topic("a", replication_factor=3)
+        assert cluster.produce("a", "value") == 0
+        assert (seen, injection.applied) == ([], 0)
+        assert cluster.runtime.network._plain
+        end()
+
+
+def test_reset_names_a_topic_that_cannot_go(tmp_path):
+    """Of a former cluster with more brokers: its deletion would wait for the missing one."""
+    with Cluster(brokers=2, data_dir=tmp_path) as former:
+        former.create_topic("wide", partitions=1, replication_factor=2)
+    with (
+        Cluster(brokers=1, data_dir=tmp_path) as cluster,
+        pytest.raises(UsageError, match=r"reset cannot delete 'wide': partition 0 .* \[2\], and"),
+    ):
+        cluster.reset()
+
+
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+def test_reset_takes_dynamic_configurations_of_brokers_back(runtime):
+    """Of one broker and of all; with the next test's topics nothing of them is in force."""
+    with Cluster(brokers=2, runtime=runtime) as cluster:
+        request = AlterConfigsRequest(
+            (
+                (ConfigResource(BROKER_RESOURCE, "1"), (("min.insync.replicas", SET, "2"),)),
+                (ConfigResource(BROKER_RESOURCE, ""), (("log.retention.ms", SET, "5000"),)),
+            )
+        )
+
+        async def alter():
+            return await cluster._admin.ask("broker-1", request, 5000)
+
+        results = cluster.call(alter, 10000).results
+        assert [error for _, error, _ in results] == [ErrorCode.NONE] * 2
+        brokers = [process.broker for process in cluster.processes.values()]
+        cluster.wait_until(lambda: [len(b.config.dynamic) for b in brokers] == [2, 1])
+        cluster.reset()
+        assert [dict(b.config.dynamic) for b in brokers] == [{}, {}]
