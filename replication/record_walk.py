@@ -3,6 +3,10 @@
 What Kafka's ``LogValidator`` iterates over every produced batch for: the records are really there
 and well framed, their offsets are in order, and the largest timestamp is what they say
 (data_plane 12.1, 12.3).
+
+Every record of every producer comes by here. Numbers stay in zigzag, that is doubled, as long as
+nobody needs them; each byte behind the first adds (byte - 1) << 7, 14, ..., for the bit that
+announced it was counted with its predecessor.
 """
 
 from __future__ import annotations
@@ -22,14 +26,9 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
 
     Gives the largest and the least timestamp delta in ms, and whether the offset deltas are 0, 1,
     2 and so on. Raises ``MalformedRecords`` unless well framed records fill the body exactly.
-
-    Every record of every producer comes by here. Numbers stay in zigzag, that is doubled, as long
-    as nobody needs them; each byte behind the first adds (byte - 1) << 7, 14, ..., for the bit that
-    announced it was counted with its predecessor.
     """
     largest, least = _NEITHER
-    last_time = -1
-    in_order = True
+    last_time, in_order = -1, True
     try:
         for expected in range(0, 2 * count, 2):
             size = body[position]
@@ -39,7 +38,7 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                 position += 1
                 size += byte - 1 << 7
                 if byte > 127:
-                    size, position = _rest(body, position, size, _INT_SHIFT_MAX)
+                    size, position = _rest(body, position, size)
             start = position
             time = body[position + 1]  # behind the attributes, unused
             position += 2
@@ -63,7 +62,7 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                 position += 1
                 offset += byte - 1 << 7
                 if byte > 127:
-                    offset, position = _rest(body, position, offset, _INT_SHIFT_MAX)
+                    offset, position = _rest(body, position, offset)
             if offset != expected:
                 in_order = False
             size_of_key = body[position]
@@ -80,7 +79,7 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                 position += 1
                 size_of_value += byte - 1 << 7
                 if byte > 127:
-                    size_of_value, position = _rest(body, position, size_of_value, _INT_SHIFT_MAX)
+                    size_of_value, position = _rest(body, position, size_of_value)
             if not size_of_value & 1:
                 position += size_of_value >> 1
             if body[position]:
@@ -96,7 +95,9 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
     return largest, least, in_order
 
 
-def _rest(body: bytes, position: int, value: int, shift_max: int) -> tuple[int, int]:
+def _rest(
+    body: bytes, position: int, value: int, shift_max: int = _INT_SHIFT_MAX
+) -> tuple[int, int]:
     """A number from its third byte on, still in zigzag, and the position behind it."""
     shift = 14
     while True:
@@ -116,7 +117,7 @@ def _long(body: bytes, position: int, value: int) -> tuple[int, int]:
     value += byte - 1 << 7
     if byte < 128:
         return value, position + 1
-    return _rest(body, position + 1, value, _INT_SHIFT_MAX)
+    return _rest(body, position + 1, value)
 
 
 def _number(body: bytes, position: int) -> tuple[int, int]:
