@@ -82,10 +82,7 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                     size_of_value, position = _rest(body, position, size_of_value)
             if not size_of_value & 1:
                 position += size_of_value >> 1
-            if body[position]:
-                position = _skip_headers(body, position)
-            else:
-                position += 1
+            position = _skip_headers(body, position) if body[position] else position + 1
             if position - start << 1 != size:
                 raise MalformedRecords(f"record {expected >> 1} is not as long as it says")
     except IndexError:

@@ -167,6 +167,50 @@ def test_old_fetch_has_hard_limits() -> None:
     assert len(cluster.fetch(0, 0, partition_max_bytes=10)[0].records) == 1
 
 
+@pytest.mark.parametrize("isolation_level", [0, 1])
+def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
+    """6.3: min bytes are at most max bytes, and nothing is as much as was wanted."""
+    cluster = filled(brokers=1)
+    more = {"max_wait_ms": 500, "max_bytes": 0, "isolation_level": isolation_level}
+    (answer,) = cluster.fetch(0, 6, **more)
+    assert (answer.error, answer.records) == (ErrorCode.NONE, ())
+
+
+def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
+    """6.3, 6.4 case G: min bytes beyond max bytes do not hold a fetch back."""
+    cluster = filled(brokers=1)
+    size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
+    more = {"max_wait_ms": 500, "min_bytes": 10000}
+    total = cluster.fetch(0, 6, max_bytes=2 * size, **more)
+    partition = cluster.fetch(0, 6, partition_max_bytes=size + 1, **{**more, "min_bytes": size + 1})
+    cluster.produce(0, "g")
+    assert total == partition == []
+    cluster.produce(0, "h")
+    assert offsets(total[0]) == [6, 7]
+    assert offsets(partition[0]) == [6]
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2])
+def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> None:
+    """6.3: up to v2 a part of a batch is an answer; it is not waited for more."""
+    cluster = filled(brokers=1)
+    context = RequestContext("c", api_version)
+    more = {"max_wait_ms": 500, "context": context, "partition_max_bytes": 10}
+    assert len(cluster.fetch(0, 5, **more)) == 1
+    assert cluster.fetch(0, 5, min_bytes=11, **more) == []
+    assert cluster.fetch(0, 6, **more) == []
+    assert cluster.fetch(0, 5, **{**more, "partition_max_bytes": 0}) == []
+
+
+def test_a_batch_that_is_cut_off_at_the_end_counts_too() -> None:
+    """6.3: the limit falls into the second batch, and the fetch has all it may get."""
+    cluster = filled(brokers=1)
+    size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
+    more = {"max_wait_ms": 500, "partition_max_bytes": size + 9}
+    assert offsets(cluster.fetch(0, 0, min_bytes=size + 9, **more)[0]) == [0]
+    assert cluster.fetch(0, 5, min_bytes=size + 9, **more) == []
+
+
 # -- waiting -------------------------------------------------------------------------------------
 
 
