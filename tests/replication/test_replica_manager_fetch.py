@@ -6,12 +6,14 @@ import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
     FetchPartition,
+    FetchRequest,
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.delayed_operations import DelayedFetch
 from filled import filled, multi, offsets
-from replica_cluster import TP, led
+from replica_cluster import TP, encode, led
 
 OTHER = TopicPartition("u", 0)
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -278,6 +280,44 @@ def test_diverging_epoch_completes_the_waiting() -> None:
     cluster[0].log().assign_epoch_start_offset(3, 4)
     cluster[0].manager.complete_delayed_of(TP)
     assert answers != []
+
+
+def test_a_history_that_changed_completes_the_waiting() -> None:
+    """DP-86, 6.4 case H: the log is as long as before, but the follower's epoch ends below it."""
+    cluster = filled(committed=6)
+    answers = cluster.fetch(0, 6, replica_id=1, max_wait_ms=500, last_fetched_epoch=0)
+    log = cluster[0].log()
+    log.truncate_to(4)
+    for _ in range(2):
+        log.append_as_leader(encode("z"), 3, cluster.clock.now_ms)
+    assert (answers, log.log_end_offset) == ([], 6)
+    cluster[0].manager.complete_delayed_of(TP)
+    diverging = answers[0].diverging_epoch
+    assert (diverging.leader_epoch, diverging.end_offset) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "completes"),
+    [
+        ({}, False),
+        ({"current_leader_epoch": 4}, False),  # case E: like ours
+        ({"current_leader_epoch": 5}, False),  # and what we do not know yet
+        ({"current_leader_epoch": 3}, True),
+        ({"last_fetched_epoch": 4}, False),  # case H: our last one
+        ({"last_fetched_epoch": 5}, True),  # no end known
+        ({"last_fetched_epoch": 3}, True),  # the last before it was 0
+        ({"last_fetched_epoch": 0}, False),
+    ],
+)
+def test_which_epochs_complete_the_waiting(epochs: dict[str, int], completes: bool) -> None:
+    """6.4: an older epoch is fenced, a newer one is waited with; divergence is not."""
+    cluster = filled(committed=6)
+    cluster.leader_and_isr(0, leader_epoch=4)
+    manager = cluster[0].manager
+    spec = FetchPartition(TP, 6, **epochs)
+    request = FetchRequest(1, 500, 1, 1 << 20, (spec,))
+    waiting = DelayedFetch(manager, request, (spec,), None, 12, lambda response: None)
+    assert manager.is_fetch_satisfied(waiting) is completes
 
 
 def test_stop_replica_with_delete_answers_the_waiting() -> None:
