@@ -83,6 +83,44 @@ def test_a_small_record_alone_is_looked_at_too(tools: Any, log: Any, position: i
             assert refusal(log, broken) is ErrorCode.INVALID_RECORD
 
 
+def test_a_small_record_that_claims_to_be_compressed_is_not_taken(tools: Any, log: Any) -> None:
+    """The short way is for uncompressed records; this one cannot be unpacked."""
+    assert refusal(log, patched(tools.data(b"v"), 21, b"\0\1")) is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("record", "passes"),
+    [
+        (b"\x0c\0\0\0\x01\x01\0", True),
+        (b"\x8c\x80\x80\x80\x00\0\0\0\x01\x01\0", True),  # five bytes hold 32 bits
+        (b"\x8c\x80\x80\x80\x80\x00\0\0\0\x01\x01\0", False),
+        (b"\x1e\0" + b"\x80" * 9 + b"\0\0\x01\x01\0", True),  # ten hold 64
+        (b"\x20\0" + b"\x80" * 10 + b"\0\0\x01\x01\0", False),
+        (b"\x10\0\0\0\x01\x01\x02\0\x01", True),  # a header with an empty name
+        (b"\x0e\0\0\0\x01\x01\x02\x01", False),  # one without a name
+        (b"\x0e\0\0\0\x01\x01\x01\0", False),  # minus one headers
+        (b"\x0c\0\0\0\x05\x03\0", True),  # any negative size says that there is nothing
+    ],
+)
+def test_numbers_of_a_record(record: bytes, passes: bool) -> None:
+    """12.1: numbers have at most five or ten bytes; sizes may be negative but for names."""
+    assert (_walks(record), _decodes(record) or not passes) == (passes, True)
+
+
+def _walks(record: bytes) -> bool:
+    try:
+        return walk(record, 0, 1) == (0, 0, True)
+    except MalformedRecords:
+        return False
+
+
+def _decodes(record: bytes) -> bool:
+    try:
+        return len(decode_records(record, 0, 1, 0, 0)) == 1
+    except MalformedRecords:
+        return False
+
+
 def test_walking_and_decoding_agree() -> None:
     """Damaged or whole: what passes can be decoded, and what cannot be decoded does not pass."""
     dice = random.Random(11)
@@ -163,7 +201,7 @@ def test_a_timestamp_beyond_64_bits_is_refused(tools: Any, log: Any) -> None:
     """The first time plus a record's distance from it must be a number Kafka knows."""
     for first, second in ((1 << 62, 1 << 63), (-(1 << 62), -(1 << 63) - 1)):
         records = [Record(0, first, None, b"a"), Record(1, second, None, b"b")]
-        data = build_batch(records, max_timestamp=first)
+        data = build_batch(records, max_timestamp=max(first, -1))
         assert refusal(log, data) is ErrorCode.INVALID_RECORD
 
 
