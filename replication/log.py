@@ -1,7 +1,8 @@
 """The log of one replica: what a leader and a follower append and what everybody reads.
 
-Batches are opaque: a leader patches offset and epoch into the header of what the client sent, all
-replicas keep the same bytes, readers get them whole (data_plane 3.5, 6.2, 12.3; Kafka's ``Log``).
+Batches stay as they are: a leader looks through the records of what the client sent and patches
+offset and epoch into its header, all replicas keep the same bytes, readers get them whole
+(data_plane 3.5, 6.2, 12.3; Kafka's ``Log``).
 """
 
 from __future__ import annotations
