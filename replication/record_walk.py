@@ -12,13 +12,12 @@ announced it was counted with its predecessor.
 from __future__ import annotations
 
 from ..protocol.record_batch import MalformedRecords
+from .record_runs import MANY, NO_DELTAS, skip_runs
 
 LONG_MIN = -(1 << 63)
 _INT_SHIFT_MAX = 28
 """Of the fifth byte, the last one a varint of 32 bits may have."""
 _LONG_SHIFT_MAX = 63
-_NEITHER = (-(1 << 80), 1 << 80)
-"""Below and above all that ten bytes can say."""
 
 
 def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
@@ -27,10 +26,11 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
     Gives the largest and the least timestamp delta in ms, and whether the offset deltas are 0, 1,
     2 and so on. Raises ``MalformedRecords`` unless well framed records fill the body exactly.
     """
-    largest, least = _NEITHER
-    last_time, in_order = -1, True
+    first, last_time, in_order, (largest, least) = 0, -1, True, NO_DELTAS
+    if count >= MANY:
+        first, position, largest, least = skip_runs(body, position, count)
     try:
-        for expected in range(0, 2 * count, 2):
+        for expected in range(2 * first, 2 * count, 2):
             size = body[position]
             position += 1
             if size > 127:

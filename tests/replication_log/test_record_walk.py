@@ -16,7 +16,7 @@ from fakekafka.protocol.record_batch import (
     build_batch,
     with_timestamps,
 )
-from fakekafka.protocol.record_format import decode_records
+from fakekafka.protocol.record_format import decode_records, write_record
 from fakekafka.replication.record_walk import walk
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -155,6 +155,75 @@ def test_walking_and_decoding_agree() -> None:
             assert walked == (max(times), min(times), in_order)
         outcomes.add(walked is None)
     assert outcomes == {True, False}
+
+
+def decoded(body: bytes, count: int) -> tuple[int, int, bool] | None:
+    """What a walk must find out, if it may pass at all."""
+    try:
+        found = decode_records(body, HEADER_SIZE, count, 0, 0)
+    except MalformedRecords:
+        return None
+    times = [record.timestamp for record in found]
+    return max(times), min(times), [record.offset for record in found] == list(range(count))
+
+
+def walked(body: bytes, count: int) -> tuple[int, int, bool] | None:
+    try:
+        return walk(body, HEADER_SIZE, count)
+    except MalformedRecords:
+        return None
+
+
+SHAPES: dict[str, Any] = {
+    "all alike": lambda index, dice: (0, None, b"v" * 20),
+    "keys": lambda index, dice: (index, b"k" * 70, b"v" * 200),
+    "times of several bytes": lambda index, dice: (index * 1000, b"k", b"v" * 20),
+    "times that go back": lambda index, dice: (-index * index, None, b"v"),
+    "no values": lambda index, dice: (5, b"key", None),
+    "numbered": lambda index, dice: (index // 9, None, b"%d" % index),
+    "one in fifty differs": lambda index, dice: (3, None, b"v" * (20 + (index % 50 == 49))),
+    "one has another size each time": lambda index, dice: (3, None, b"v" * dice.randrange(90)),
+    "random times": lambda index, dice: (dice.randrange(1 << 20), None, b"v"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("count", [100, 700])
+def test_records_of_one_shape_are_looked_at_together_as_each_alone(shape: str, count: int) -> None:
+    """Whole, damaged anywhere or with an offset out of order: as if each were decoded."""
+    dice = random.Random(count)
+    records = [
+        Record(index, time, key, value)
+        for index in range(count)
+        for time, key, value in (SHAPES[shape](index, dice),)
+    ]
+    data = build_batch(records)
+    assert walked(data, count) == decoded(data, count)
+    assert walked(data, count) is not None
+    for other in (count - 1, count + 1):
+        assert walked(data, other) is None
+    swapped = [records[1]._replace(offset=0), *records[1:-2], records[-1], records[-2]]
+    assert walked(build_batch(swapped), count) == decoded(build_batch(swapped), count)
+    passed = 0
+    for _ in range(60):
+        damaged = bytearray(data)
+        damaged[dice.randrange(HEADER_SIZE, len(data))] = dice.choice((0, 1, 2, 127, 128, 255))
+        expected = decoded(bytes(damaged), count)
+        assert walked(bytes(damaged), count) == expected
+        passed += expected is not None
+    assert 0 < passed < 60
+
+
+@pytest.mark.parametrize("count", [64, 65, 8192, 8193, 16385, 30000])
+def test_offsets_of_any_number_of_bytes_are_in_order(count: int) -> None:
+    """Records of one shape have more bytes where their offsets have; the last one counts too."""
+    bodies = [bytearray(), bytearray()]
+    for body, last in zip(bodies, (count - 1, count), strict=True):
+        for index in range(count):
+            offset = last if index == count - 1 else index
+            write_record(body, Record(index, 0, None, b"v"), offset, 7)
+    assert walk(bytes(bodies[0]), 0, count) == (7, 7, True)
+    assert walk(bytes(bodies[1]), 0, count) == (7, 7, False)
 
 
 @pytest.mark.parametrize("codec", CODECS)
