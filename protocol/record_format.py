@@ -121,7 +121,7 @@ def decode_records(
                 body, position, base_offset, base_timestamp, append_time
             )
             found.append(record)
-    except (IndexError, UnicodeDecodeError):
+    except IndexError:
         raise MalformedRecords(f"record {len(found)} exceeds the batch") from None
     if position != len(body):
         raise MalformedRecords(f"{len(body) - position} bytes follow the last of {count} records")
@@ -196,7 +196,7 @@ def _read_headers(
         if key is None:
             raise MalformedRecords("a header without a key")
         value, position = _read_bytes(body, position, end)
-        headers.append((key.decode(), value))
+        headers.append((key.decode(errors="replace"), value))
     return tuple(headers), position
 
 

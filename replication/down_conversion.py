@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
 from ..protocol.errors import ErrorCode
 from ..protocol.legacy_records import OldMessages, down_convert
-from ..protocol.record_batch import RecordBatch
+from ..protocol.record_batch import MalformedRecords, RecordBatch
 from ..protocol.values import TopicPartition
 from .partition import Partition
 
@@ -77,6 +77,8 @@ def _converted(
         data = _message_set(
             batches, magic, spec.fetch_offset, bytes_max, is_cut=batches is not answer.records
         )
+    except MalformedRecords:
+        return FetchPartitionResponse(answer.topic_partition, ErrorCode.CORRUPT_MESSAGE)
     except ValueError:
         return FetchPartitionResponse(
             answer.topic_partition, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -100,7 +102,10 @@ def _message_set(
     *,
     is_cut: bool,
 ) -> bytes:
-    """Batches converted one by one, up to the limit; raises ``ValueError`` if the first is zstd."""
+    """Batches converted one by one, up to the limit.
+
+    Raises ``ValueError`` if the first is zstd, ``MalformedRecords`` if it cannot be read.
+    """
     out = bytearray()
     for batch in batches:
         try:

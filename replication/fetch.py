@@ -76,6 +76,7 @@ class FetchHandling(FollowerFetching):
             or size >= request.max_bytes
             or size >= self._fetch_bytes_max
             or (session is None and not specs)
+            or (size and self.is_fetch_satisfied(operation))  # what is cut off counts as well
         ):
             self._respond(operation, responses)
         else:
@@ -94,6 +95,7 @@ class FetchHandling(FollowerFetching):
             not self._is_plain_consumer(request)
             or request.session_epoch == INITIAL_EPOCH
             or request.min_bytes <= 0
+            or request.max_bytes <= 0
         ):
             return False
         hosted = self._partitions

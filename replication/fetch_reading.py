@@ -31,6 +31,7 @@ from .fetch_responses import (
 from .fetch_session import CachedPartition
 from .hosting import PartitionHost
 from .log import Log
+from .log_results import ReadInfo
 from .partition import Partition
 from .replica import Replica
 from .replica_selector import preferred_replica
@@ -170,9 +171,10 @@ class FetchReading(PartitionHost):
                 response = with_no_aborted_transactions(response)
             return response, 0
         # Fetch v0 to v2 return no batch beyond the limits, not even the first.
-        at_least_one = is_first and not 0 <= operation.api_version <= 2
+        has_hard_limits = 0 <= operation.api_version <= 2
+        limit = min(spec.max_bytes, bytes_max)
         try:
-            read = log.read(fetch_offset, min(spec.max_bytes, bytes_max), bound, at_least_one)
+            read = log.read(fetch_offset, limit, bound, is_first and not has_hard_limits)
         except KafkaError as error:
             if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 self.on_storage_failure(spec.topic_partition, error)
@@ -191,7 +193,10 @@ class FetchReading(PartitionHost):
                 read.batches,
                 aborted,
             ),
-            read.size,
+            # As much of a larger batch as they let through counts, and is sent as bytes.
+            limit
+            if has_hard_limits and _is_cut(log, read, fetch_offset, limit, bound)
+            else read.size,
         )
 
     def _read_as_foreigner(
@@ -210,6 +215,8 @@ class FetchReading(PartitionHost):
         request = operation.request
         hosted = self._partitions
         min_bytes = request.min_bytes
+        if min_bytes > 1:  # never more than the answer may hold (data_plane 6.3)
+            min_bytes = min(min_bytes, request.max_bytes, self._fetch_bytes_max)
         if min_bytes <= 1 and self._is_plain_consumer(request):
             # One byte is enough, and one is there wherever the high watermark is beyond.
             for spec in operation.specs:
@@ -275,7 +282,15 @@ def _upper_bound(request: FetchRequest, log: Log) -> int:
 def _bytes_between(log: Log, fetch_offset: int, max_bytes: int, bound: int) -> int:
     if fetch_offset < log.log_start_offset:
         return max_bytes  # the read will fail: answer now
-    return log.read(fetch_offset, max_bytes, bound, True).size
+    read = log.read(fetch_offset, max_bytes, bound, True)
+    if read.batches and read.batches[-1].last_offset + 1 < bound:
+        return max_bytes  # there is more than fits
+    return min(read.size, max_bytes)
+
+
+def _is_cut(log: Log, read: ReadInfo, fetch_offset: int, limit: int, bound: int) -> bool:
+    """Whether nothing was read because not even the first batch is within the limit."""
+    return not read.batches and 0 < limit < log.read(fetch_offset, 0, bound, True).size
 
 
 def _check_divergence(

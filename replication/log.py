@@ -1,7 +1,8 @@
 """The log of one replica: what a leader and a follower append and what everybody reads.
 
-Batches are opaque: a leader patches offset and epoch into the header of what the client sent, all
-replicas keep the same bytes, readers get them whole (data_plane 3.5, 6.2, 12.3; Kafka's ``Log``).
+Batches stay as they are: a leader looks through the records of what the client sent and patches
+offset and epoch into its header, all replicas keep the same bytes, readers get them whole
+(data_plane 3.5, 6.2, 12.3; Kafka's ``Log``).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..protocol.record_batch import (
     PREFIX,
     SEQUENCE_MAX,
     TRANSACTIONAL_BIT,
+    MalformedRecords,
     Readable,
     RecordBatch,
     add_sequence,
@@ -40,18 +42,23 @@ from .log_storage import LogDirectory, LogStorage
 from .log_validator import (
     ORIGIN_CLIENT,
     ValidationContext,
-    is_record_count_plausible,
     validate,
 )
 from .producer_state import BatchMetadata
+from .record_walk import LONG_MIN, walk
 
 _ZSTD = codecs.ZSTD
-_SMALL = HEADER_SIZE + 65
+_ONE_RECORD = tuple(
+    bytes((size - 1 << 1, 0, 0, 0, 1, size - 7 << 1)) if size >= 7 else b"" for size in range(65)
+)
+"""By its size, how the only record of a batch begins that has neither key nor headers: all its
+numbers take one byte each, and the byte behind its value is zero."""
+_SMALL = HEADER_SIZE + len(_ONE_RECORD)
 """Bytes of a batch below which the size of its only record fits into one byte."""
 _LARGE = 4096
 """Bytes from which on a batch is looked at through a view."""
-_unpack_plain = struct.Struct(">qi4xbIhi8xqqhii").unpack_from
-"""``HEADER`` without leader epoch and base timestamp."""
+_unpack_plain = struct.Struct(">qi4xbIhiqqqhii").unpack_from
+"""``HEADER`` without leader epoch."""
 _pack_prefix = PREFIX.pack
 _new_tuple = tuple.__new__
 
@@ -98,9 +105,8 @@ class Log(LogAppends):
         ``api_version`` is that of the Produce request; None for what never was one. Raises
         ``KafkaError`` with the codes of data_plane 12.3 and 13.1; nothing is appended then.
 
-        A single v2 batch on a topic that stores batches as they come takes the short way: header
-        and checksum are checked, records are not decoded (a compressed body is decompressed, the
-        header's maximum timestamp is believed).
+        A single v2 batch on a topic that stores batches as they come takes the short way if there
+        is nothing in it to refuse or to put right: its records are looked through, not decoded.
         """
         if self.storage.directory.is_offline:
             self.storage.directory.check()
@@ -130,8 +136,8 @@ class Log(LogAppends):
         Whatever fails, or belongs to a transaction, is left to the validator.
         """
         (
-            base_offset, length, magic, crc, attributes, last_delta, max_timestamp,
-            producer_id, producer_epoch, base_sequence, count,
+            base_offset, length, magic, crc, attributes, last_delta, base_timestamp,
+            max_timestamp, producer_id, producer_epoch, base_sequence, count,
         ) = _unpack_plain(records)  # fmt: skip
         size = length + LENGTH_OVERHEAD
         settings = self.settings
@@ -147,17 +153,19 @@ class Log(LogAppends):
             or not 0 <= attributes < _ZSTD
             or size > settings.segment_bytes
             or crc32c(view[CRC_START:]) != crc
-            or not (
-                # One small record that fills its batch, or a closer look.
-                (
-                    count == 1
-                    and not attributes
-                    and HEADER_SIZE < size < _SMALL
-                    and records[HEADER_SIZE] == size - HEADER_SIZE - 1 << 1
-                )
-                or _holds_records(records, count, attributes)
-            )
         ):
+            return None
+        offset = self.log_end_offset
+        data = _pack_prefix(offset, length, leader_epoch) + view[16:]
+        if (
+            # One small record that fills its batch, or a look at all of them.
+            count != 1
+            or attributes
+            or size >= _SMALL
+            or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
+            or data[-1]
+            or max_timestamp != base_timestamp
+        ) and not _is_in_order(data, count, attributes, base_timestamp, max_timestamp):
             return None
         entry = noted = None
         if producer_id >= 0:
@@ -173,7 +181,6 @@ class Log(LogAppends):
                 or origin != ORIGIN_CLIENT
             ):
                 return None  # not plainly the producer's next batch
-        offset = self.log_end_offset
         last_offset = offset + last_delta
         if self.latest_epoch != leader_epoch and leader_epoch >= 0:
             self.assign_epoch_start_offset(leader_epoch, offset)
@@ -182,7 +189,6 @@ class Log(LogAppends):
             noted = _new_tuple(  # without the call of ``BatchMetadata``: made for every batch
                 BatchMetadata, (base_sequence, last_sequence, offset, last_offset, max_timestamp)
             )
-        data = _pack_prefix(offset, length, leader_epoch) + view[16:]
         summary = (leader_epoch, max_timestamp, producer_id, producer_epoch, noted)
         batch = RecordBatch(data, offset, last_offset, summary)
         self._store(batch, max_timestamp, now_ms)
@@ -292,8 +298,21 @@ class Log(LogAppends):
         )
 
 
-def _holds_records(records: Readable, count: int, codec: int) -> bool:
+def _is_in_order(
+    data: bytes, count: int, codec: int, base_timestamp: int, max_timestamp: int
+) -> bool:
+    """Whether a batch holds the records its header tells of, so that it can stay as it is."""
     try:
-        return is_record_count_plausible(records, count, codec)
-    except codecs.CorruptPayload:
+        if codec:
+            body = codecs.decompress(codec, memoryview(data)[HEADER_SIZE:])
+            largest, least, in_order = walk(body, 0, count)
+        else:
+            largest, least, _ = walk(data, HEADER_SIZE, count)
+            in_order = True  # nobody looks at the offsets of an uncompressed batch
+    except (codecs.CorruptPayload, MalformedRecords):
         return False
+    return (
+        in_order
+        and max(base_timestamp + largest, NO_TIMESTAMP) == max_timestamp
+        and base_timestamp + least >= LONG_MIN
+    )

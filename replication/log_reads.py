@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..protocol.config import LONG_MAX
 from ..protocol.data import MAX_TIMESTAMP, AbortedTransaction
 from ..protocol.errors import ErrorCode, KafkaError
-from ..protocol.record_batch import Record, RecordBatch
+from ..protocol.record_batch import MalformedRecords, Record, RecordBatch
 from .log_results import NOTHING_READ, ReadInfo, TimestampOffset
 from .log_segments import LogSegments
 
@@ -96,7 +96,8 @@ class LogReads(LogSegments):
         """The first record at or after a time (or of ``MAX_TIMESTAMP``), from the log start on.
 
         Only the first segment that reaches the time is searched. Raises ``KafkaError``
-        UNSUPPORTED_FOR_MESSAGE_FORMAT for a topic whose messages carry no time.
+        UNSUPPORTED_FOR_MESSAGE_FORMAT for a topic whose messages carry no time, CORRUPT_MESSAGE
+        where the records of a stored batch cannot be read.
         """
         if self.settings.record_version < 1:
             raise KafkaError(
@@ -125,7 +126,14 @@ class LogReads(LogSegments):
         for batch in batches:
             if batch.max_timestamp < timestamp or batch.last_offset < start:
                 continue
-            for record in batch.records():
+            try:
+                records = batch.records()
+            except MalformedRecords as error:
+                raise KafkaError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"{self.topic_partition}: the batch at {batch.base_offset}: {error}",
+                ) from None
+            for record in records:
                 if record.timestamp >= timestamp and record.offset >= start:
                     return TimestampOffset(
                         record.timestamp, record.offset, batch.partition_leader_epoch

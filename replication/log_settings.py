@@ -78,7 +78,7 @@ class LogSettings:
         self.checks_records = self.is_compacted or (
             self.timestamp_type == CREATE_TIME and self.timestamp_difference_max_ms < LONG_MAX
         )
-        """Whether the leader must look at every record of a batch."""
+        """Whether the leader must decode every record of a batch, not just look through them."""
         self.is_plain = (
             self.codec is None
             and self.timestamp_type == CREATE_TIME

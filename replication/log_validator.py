@@ -12,6 +12,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from ..protocol import compression as codecs
+from ..protocol.config import LONG_MAX
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.legacy_records import LegacyMessage, parse_message, unwrap
 from ..protocol.record_batch import (
@@ -35,6 +36,7 @@ from ..protocol.record_batch import (
 )
 from ..protocol.versions import Behaviour
 from .log_settings import LogSettings
+from .record_walk import LONG_MIN, walk
 
 ORIGIN_CLIENT = "client"
 ORIGIN_COORDINATOR = "coordinator"
@@ -149,59 +151,24 @@ def _checked_batch(data: bytes, settings: LogSettings) -> RecordBatch:
 # -- stage B: what the batch says ---------------------------------------------------------------
 
 
-def is_record_count_plausible(records: Readable, count: int, codec: int) -> bool:
-    """Whether a batch body can hold ``count`` records, without decoding them.
-
-    A compressed body is decompressed, which proves it intact. A record takes at least seven
-    bytes; a single one must fill the body exactly.
-    """
-    if not codec and count == 1 and len(records) > HEADER_SIZE and records[HEADER_SIZE] < 0x80:
-        size = records[HEADER_SIZE]  # one byte says it all: zigzag, never negative
-        return not size & 1 and HEADER_SIZE + 1 + (size >> 1) == len(records)
-    if codec:
-        body: Readable = codecs.decompress(codec, memoryview(records)[HEADER_SIZE:])
-        position = 0
-    else:
-        body, position = records, HEADER_SIZE
-    room = len(body) - position
-    if count != 1:
-        return room >= 7 * count
-    size = shift = 0
-    for at in range(position, min(position + 5, len(body))):
-        byte = body[at]
-        size |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return not size & 1 and at + 1 + (size >> 1) == len(body)
-        shift += 7
-    return False
-
-
 def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated:
     settings = context.settings
     _check_header(batch, context)
     source = batch.compression
     target = source if settings.codec is None else settings.codec
-    needs_records = settings.checks_records or source != target
-    append_time = context.now_ms if settings.timestamp_type == LOG_APPEND_TIME else NO_TIMESTAMP
-    if batch.timestamp_type == LOG_APPEND_TIME and settings.timestamp_type == CREATE_TIME:
-        needs_records = True  # each record is to be named in the error
-    records = _read_records(batch, needs_records)
-    if records is None:
-        data = batch.data
-        if append_time >= 0:
-            data = with_timestamps(data, LOG_APPEND_TIME, append_time)
-        return Validated(data, append_time)
-    errors = _RecordErrors()
-    for index, record in enumerate(records):
-        _check_record(index, record, batch.timestamp_type, context, errors)
-    errors.raise_if_any()
-    in_place = source == target and (
-        not source or all(record.offset == index for index, record in enumerate(records))
-    )
-    largest = max((record.timestamp for record in records), default=NO_TIMESTAMP)
-    if append_time >= 0:
-        largest = append_time
-    if not in_place:
+    largest, in_order = _walk(batch)
+    in_place = source == target and in_order
+    append_time = NO_TIMESTAMP
+    if settings.timestamp_type == LOG_APPEND_TIME:
+        largest = append_time = context.now_ms
+    records = None
+    if settings.checks_records or batch.timestamp_type == LOG_APPEND_TIME or not in_place:
+        records = batch.records()
+        errors = _RecordErrors()
+        for index, record in enumerate(records):
+            _check_record(index, record, batch.timestamp_type, context, errors)
+        errors.raise_if_any()
+    if records is not None and not in_place:
         return Validated(_rebuilt(batch, records, target, largest, context), append_time)
     data = batch.data
     if append_time >= 0 or largest != batch.max_timestamp:
@@ -247,21 +214,28 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"unknown codec {batch.compression}")
 
 
-def _read_records(batch: RecordBatch, needs_records: bool) -> list[Record] | None:
-    """The records, or None where it is enough to know that they may well be there."""
+def _walk(batch: RecordBatch) -> tuple[int, bool]:
+    """Look through the records: their largest timestamp, and whether their offsets can stay.
+
+    Kafka looks at the offsets of compressed batches only: clients of old are known to get them
+    wrong there.
+    """
     codec = batch.compression
     try:
-        if needs_records:
-            return batch.records()
-        plausible = is_record_count_plausible(batch.data, batch.record_count, codec)
-    except (MalformedRecords, codecs.CorruptPayload) as error:
-        code = ErrorCode.CORRUPT_MESSAGE if codec else ErrorCode.INVALID_RECORD
-        raise KafkaError(code, str(error)) from None
-    if not plausible:
-        raise KafkaError(
-            ErrorCode.INVALID_RECORD, f"the batch does not hold its {batch.record_count} records"
-        )
-    return None
+        if codec:
+            body = codecs.decompress(codec, memoryview(batch.data)[HEADER_SIZE:])
+            largest, least, in_order = walk(body, 0, batch.record_count)
+        else:
+            largest, least, _ = walk(batch.data, HEADER_SIZE, batch.record_count)
+            in_order = True
+    except codecs.CorruptPayload as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    except MalformedRecords as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
+    base_timestamp = batch.base_timestamp
+    if base_timestamp + largest > LONG_MAX or base_timestamp + least < LONG_MIN:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "a timestamp does not fit into 64 bits")
+    return max(base_timestamp + largest, NO_TIMESTAMP), in_order
 
 
 class _RecordErrors:
@@ -294,11 +268,10 @@ def _check_record(
     if settings.is_compacted and record.key is None:
         errors.found.append((index, "a record without a key on a compacted topic"))
         return
-    if settings.timestamp_type != CREATE_TIME:
-        return
     timestamp = record.timestamp
     if (
-        timestamp != NO_TIMESTAMP
+        settings.timestamp_type == CREATE_TIME
+        and timestamp != NO_TIMESTAMP
         and abs(context.now_ms - timestamp) > settings.timestamp_difference_max_ms
     ):
         errors.any_timestamp = True

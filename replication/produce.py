@@ -70,16 +70,8 @@ class ProduceHandling(PartitionHost):
         acks = request.acks
         partitions = request.partitions
         if acks != ACKS_ALL and acks not in (0, 1):
-            respond(
-                ProduceResponse(
-                    tuple(
-                        ProducePartitionResponse(
-                            entry.topic_partition, ErrorCode.INVALID_REQUIRED_ACKS
-                        )
-                        for entry in partitions
-                    )
-                )
-            )
+            refused = [self._refuse_acks(entry, context, origin) for entry in partitions]
+            respond(ProduceResponse(tuple(refused)))
             return
         now = self._now_ms
         now_ms = now()
@@ -122,6 +114,18 @@ class ProduceHandling(PartitionHost):
             [entry.topic_partition for entry in partitions],
             now_ms,
         )
+
+    def _refuse_acks(
+        self, entry: ProducePartition, context: RequestContext, origin: str
+    ) -> ProducePartitionResponse:
+        """INVALID_REQUIRED_ACKS, or what is found out before it (data_plane 5.1, rows 4 to 6)."""
+        topic_partition = entry.topic_partition
+        error = _NONE
+        if origin == ORIGIN_CLIENT:
+            error = self._refusal(topic_partition, entry.records, context)
+        if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: behind the acks
+            error = ErrorCode.INVALID_REQUIRED_ACKS
+        return self.failed_produce(topic_partition, error)
 
     def _refusal(
         self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext

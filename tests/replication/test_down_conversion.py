@@ -14,7 +14,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.legacy_records import OldMessages, build_message, parse_message
-from fakekafka.protocol.record_batch import build_control_marker
+from fakekafka.protocol.record_batch import RecordBatch, build_control_marker, with_base_offset
 from fakekafka.replication.down_conversion import down_converted
 from fakekafka.tracing.packing import PayloadPacker
 from replica_cluster import TP, ReplicaCluster, encode, led
@@ -120,6 +120,20 @@ def test_zstd_cannot_be_converted() -> None:
     assert [value for *_, value in messages(old_fetch(cluster, 3))] == [b"a"]
     assert old_fetch(cluster, 3, 1).error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert [value for *_, value in messages(old_fetch(cluster, 3, 2))] == [b"c"]
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2, 3])
+def test_records_that_cannot_be_read_cannot_be_converted(api_version: int) -> None:
+    """A log may hold nonsense of former times: CORRUPT_MESSAGE, after what is whole before it."""
+    cluster = alone()
+    append(cluster, encode("a"))
+    bad = encode("x" * 30)
+    bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
+    cluster[0].log().append_as_follower([RecordBatch.of(bad)], cluster.clock.now_ms)
+    append(cluster)
+    assert [value for *_, value in messages(old_fetch(cluster, api_version))] == [b"a"]
+    assert old_fetch(cluster, api_version, 1).error is ErrorCode.CORRUPT_MESSAGE
+    assert old_fetch(cluster, api_version, 1, 20).error is ErrorCode.CORRUPT_MESSAGE
 
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])

@@ -9,7 +9,12 @@ import pytest
 from fakekafka.protocol.data import ProducePartition, ProduceRequest, RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.legacy_records import build_message
-from fakekafka.protocol.record_batch import Record, build_batch, build_control_marker
+from fakekafka.protocol.record_batch import (
+    Record,
+    build_batch,
+    build_control_marker,
+    with_timestamps,
+)
 from fakekafka.protocol.values import TopicPartition
 from replica_cluster import TP, ReplicaCluster, encode, led
 from replica_hosts import START_MS
@@ -81,6 +86,9 @@ class Row(NamedTuple):
     kafka_version: str = "2.8"
 
 
+TOO_FEW = with_timestamps(
+    VALID[:23] + b"\0\0\0\1" + VALID[27:57] + b"\0\0\0\2" + VALID[61:], 0, START_MS
+)
 OLD_TIME = records(Record(0, 5, None, b"v"))
 MATRIX = {
     "the checksum is wrong": Row(CODE.CORRUPT_MESSAGE, -1, damaged()),
@@ -155,6 +163,7 @@ MATRIX = {
     "an offset is given": Row(
         CODE.INVALID_RECORD, DELETED, records(Record(3, 1, None, b"v"), base_offset=3)
     ),
+    "it tells of more records than there are": Row(CODE.INVALID_RECORD, DELETED, TOO_FEW),
     "no key on a compacted topic": Row(
         CODE.INVALID_RECORD, DELETED, encode("a"), topic={"cleanup.policy": "compact"}
     ),
@@ -217,3 +226,28 @@ def test_a_torn_batch_behind_a_whole_one_is_trimmed() -> None:
         answer, _ = send(cluster, Row(CODE.NONE, DELETED, encode("a") + torn))
         assert answer.error is CODE.NONE
     assert cluster[0].content().split()[-4:] == ["a/0"] * 4
+
+
+@pytest.mark.parametrize(
+    ("tp", "data", "api_version", "error"),
+    [
+        (NOWHERE, VALID, 9, CODE.UNKNOWN_TOPIC_OR_PARTITION),
+        (TP, None, 9, CODE.INVALID_RECORD),
+        (TP, VALID + VALID, 9, CODE.INVALID_RECORD),
+        (TP, build_message(0, 1, b"k", b"v" * 60, 1), 3, CODE.INVALID_RECORD),
+        (TP, encode("a", compression="zstd"), 6, CODE.UNSUPPORTED_COMPRESSION_TYPE),
+        (TP, damaged(), 9, CODE.INVALID_REQUIRED_ACKS),
+        (INTERNAL, VALID, 9, CODE.INVALID_REQUIRED_ACKS),
+    ],
+)
+def test_what_is_checked_before_the_acks_is_told_first(
+    tp: TopicPartition, data: bytes | None, api_version: int, error: ErrorCode
+) -> None:
+    """5.1 rows 4 to 6 come before row 7, for each partition alone; rows 8 to 12 after it."""
+    cluster = prepared(MATRIX["no batch"])
+    before = cluster[0].log().log_end_offset
+    answer, good = send(cluster, Row(error, -1, data, acks=3, tp=tp, api_version=api_version))
+    assert (answer.error, good.error) == (error, CODE.INVALID_REQUIRED_ACKS)
+    assert (answer.base_offset, good.base_offset, good.log_start_offset) == (-1, -1, -1)
+    assert cluster[0].log().log_end_offset == before
+    assert cluster[0].log(GOOD).log_end_offset == 0

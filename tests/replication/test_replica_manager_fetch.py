@@ -6,12 +6,14 @@ import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
     FetchPartition,
+    FetchRequest,
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.delayed_operations import DelayedFetch
 from filled import filled, multi, offsets
-from replica_cluster import TP, led
+from replica_cluster import TP, encode, led
 
 OTHER = TopicPartition("u", 0)
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -167,6 +169,50 @@ def test_old_fetch_has_hard_limits() -> None:
     assert len(cluster.fetch(0, 0, partition_max_bytes=10)[0].records) == 1
 
 
+@pytest.mark.parametrize("isolation_level", [0, 1])
+def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
+    """6.3: min bytes are at most max bytes, and nothing is as much as was wanted."""
+    cluster = filled(brokers=1)
+    more = {"max_wait_ms": 500, "max_bytes": 0, "isolation_level": isolation_level}
+    (answer,) = cluster.fetch(0, 6, **more)
+    assert (answer.error, answer.records) == (ErrorCode.NONE, ())
+
+
+def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
+    """6.3, 6.4 case G: min bytes beyond max bytes do not hold a fetch back."""
+    cluster = filled(brokers=1)
+    size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
+    more = {"max_wait_ms": 500, "min_bytes": 10000}
+    total = cluster.fetch(0, 6, max_bytes=2 * size, **more)
+    partition = cluster.fetch(0, 6, partition_max_bytes=size + 1, **{**more, "min_bytes": size + 1})
+    cluster.produce(0, "g")
+    assert total == partition == []
+    cluster.produce(0, "h")
+    assert offsets(total[0]) == [6, 7]
+    assert offsets(partition[0]) == [6]
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2])
+def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> None:
+    """6.3: up to v2 a part of a batch is an answer; it is not waited for more."""
+    cluster = filled(brokers=1)
+    context = RequestContext("c", api_version)
+    more = {"max_wait_ms": 500, "context": context, "partition_max_bytes": 10}
+    assert len(cluster.fetch(0, 5, **more)) == 1
+    assert cluster.fetch(0, 5, min_bytes=11, **more) == []
+    assert cluster.fetch(0, 6, **more) == []
+    assert cluster.fetch(0, 5, **{**more, "partition_max_bytes": 0}) == []
+
+
+def test_a_batch_that_is_cut_off_at_the_end_counts_too() -> None:
+    """6.3: the limit falls into the second batch, and the fetch has all it may get."""
+    cluster = filled(brokers=1)
+    size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
+    more = {"max_wait_ms": 500, "partition_max_bytes": size + 9}
+    assert offsets(cluster.fetch(0, 0, min_bytes=size + 9, **more)[0]) == [0]
+    assert cluster.fetch(0, 5, min_bytes=size + 9, **more) == []
+
+
 # -- waiting -------------------------------------------------------------------------------------
 
 
@@ -234,6 +280,44 @@ def test_diverging_epoch_completes_the_waiting() -> None:
     cluster[0].log().assign_epoch_start_offset(3, 4)
     cluster[0].manager.complete_delayed_of(TP)
     assert answers != []
+
+
+def test_a_history_that_changed_completes_the_waiting() -> None:
+    """DP-86, 6.4 case H: the log is as long as before, but the follower's epoch ends below it."""
+    cluster = filled(committed=6)
+    answers = cluster.fetch(0, 6, replica_id=1, max_wait_ms=500, last_fetched_epoch=0)
+    log = cluster[0].log()
+    log.truncate_to(4)
+    for _ in range(2):
+        log.append_as_leader(encode("z"), 3, cluster.clock.now_ms)
+    assert (answers, log.log_end_offset) == ([], 6)
+    cluster[0].manager.complete_delayed_of(TP)
+    diverging = answers[0].diverging_epoch
+    assert (diverging.leader_epoch, diverging.end_offset) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "completes"),
+    [
+        ({}, False),
+        ({"current_leader_epoch": 4}, False),  # case E: like ours
+        ({"current_leader_epoch": 5}, False),  # and what we do not know yet
+        ({"current_leader_epoch": 3}, True),
+        ({"last_fetched_epoch": 4}, False),  # case H: our last one
+        ({"last_fetched_epoch": 5}, True),  # no end known
+        ({"last_fetched_epoch": 3}, True),  # the last before it was 0
+        ({"last_fetched_epoch": 0}, False),
+    ],
+)
+def test_which_epochs_complete_the_waiting(epochs: dict[str, int], completes: bool) -> None:
+    """6.4: an older epoch is fenced, a newer one is waited with; divergence is not."""
+    cluster = filled(committed=6)
+    cluster.leader_and_isr(0, leader_epoch=4)
+    manager = cluster[0].manager
+    spec = FetchPartition(TP, 6, **epochs)
+    request = FetchRequest(1, 500, 1, 1 << 20, (spec,))
+    waiting = DelayedFetch(manager, request, (spec,), None, 12, lambda response: None)
+    assert manager.is_fetch_satisfied(waiting) is completes
 
 
 def test_stop_replica_with_delete_answers_the_waiting() -> None:

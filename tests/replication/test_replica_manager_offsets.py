@@ -16,6 +16,7 @@ from fakekafka.protocol.data import (
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.record_batch import RecordBatch, with_base_offset
 from fakekafka.protocol.values import TopicPartition
 from replica_cluster import TP, ReplicaCluster, encode, led
 
@@ -117,6 +118,19 @@ def test_by_time() -> None:
     missing = listed(cluster, 91)
     assert (missing.error, missing.offset) == (ErrorCode.NONE, -1)
     assert (missing.timestamp, missing.leader_epoch) == (-1, -1)
+
+
+@pytest.mark.parametrize("timestamp", [5, MAXIMUM])
+def test_a_batch_that_cannot_be_read_is_corrupt(timestamp: int) -> None:
+    """A log may hold nonsense of former times: the look-up answers an error for its partition."""
+    cluster = led("3.9", brokers=1)
+    append(cluster, "a", timestamp=2)
+    bad = encode("x" * 30, timestamp=9)
+    bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
+    cluster[0].log().append_as_follower([RecordBatch.of(bad)], cluster.clock.now_ms)
+    cluster[0].manager.partition(TP).maybe_increment_high_watermark(cluster.clock.now_ms)
+    assert listed(cluster, timestamp).error is ErrorCode.CORRUPT_MESSAGE
+    assert listed(cluster, 2).offset == 0
 
 
 def test_by_time_stays_below_the_bound() -> None:

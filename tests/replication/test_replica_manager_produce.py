@@ -6,6 +6,7 @@ import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
     ProducePartition,
+    ProducePartitionResponse,
     ProduceRequest,
     RequestContext,
 )
@@ -101,6 +102,48 @@ def test_not_enough_replicas() -> None:
     assert cluster[0].log_end_offset() == 0
     assert send(cluster, encode("a"), acks=1).error is ErrorCode.NONE
     assert send(cluster, encode("a"), acks=0).error is ErrorCode.NONE
+
+
+def expanding(**topic: str) -> ReplicaCluster:
+    """Broker 1 is about to join the ISR of broker 0 in ``t-0`` and ``u-0``."""
+    cluster = led(isr=(0,), topic=topic)
+    cluster.create((0, 1), OTHER, isr=(0,))
+    cluster.hold_isr_changes()
+    for name in (TP, OTHER):
+        cluster.fetch(0, 0, replica_id=1, tp=name)
+        partition = cluster[0].manager.partition(name)
+        assert (partition.isr, partition.maximal_isr) == ((0,), (0, 1))
+    return cluster
+
+
+def test_who_is_about_to_join_does_not_admit_a_produce() -> None:
+    """5.1 row 10: before the append the committed ISR counts, not the maximal one."""
+    cluster = expanding(**{"min.insync.replicas": "2"})
+    assert send(cluster, encode("a"), acks=-1).error is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert cluster[0].log_end_offset() == 0
+    cluster.release_isr_changes()
+    answers = cluster.produce_async(0, "a")
+    cluster.fetch(0, 1, replica_id=1)
+    assert answers[0].error is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("names", [(TP,), (TP, OTHER)])
+def test_who_is_about_to_join_acknowledges_a_produce(names: tuple[TopicPartition, ...]) -> None:
+    """5.2: after the append the maximal ISR counts, in one partition as in several."""
+    cluster = expanding()
+    answers: list[ProducePartitionResponse] = []
+    cluster[0].manager.append_records(
+        ProduceRequest(-1, 1000, tuple(ProducePartition(name, encode("a")) for name in names)),
+        INTERNAL_CONTEXT,
+        lambda response: answers.extend(response.partitions),
+    )
+    cluster.topic_overrides["min.insync.replicas"] = "2"
+    for name in names:
+        cluster[0].manager.update_topic_config(name.topic)
+    for name in names:
+        assert answers == []
+        cluster.fetch(0, 1, replica_id=1, tp=name)
+    assert [answer.error for answer in answers] == [ErrorCode.NONE] * len(names)
 
 
 def test_not_enough_replicas_after_append() -> None:

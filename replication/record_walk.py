@@ -1,0 +1,141 @@
+"""Looking through the records of a batch without decoding them.
+
+What Kafka's ``LogValidator`` iterates over every produced batch for: the records are really there
+and well framed, their offsets are in order, and the largest timestamp is what they say
+(data_plane 12.1, 12.3).
+
+Every record of every producer comes by here. Numbers stay in zigzag, that is doubled, as long as
+nobody needs them; each byte behind the first adds (byte - 1) << 7, 14, ..., for the bit that
+announced it was counted with its predecessor.
+"""
+
+from __future__ import annotations
+
+from ..protocol.record_batch import MalformedRecords
+from .record_runs import MANY, NO_DELTAS, skip_runs
+
+LONG_MIN = -(1 << 63)
+_INT_SHIFT_MAX = 28
+"""Of the fifth byte, the last one a varint of 32 bits may have."""
+_LONG_SHIFT_MAX = 63
+
+
+def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
+    """Go over ``count`` records (at least one) in ``body``, decompressed, from ``position`` on.
+
+    Gives the largest and the least timestamp delta in ms, and whether the offset deltas are 0, 1,
+    2 and so on. Raises ``MalformedRecords`` unless well framed records fill the body exactly.
+    """
+    first, last_time, in_order, (largest, least) = 0, -1, True, NO_DELTAS
+    if count >= MANY:
+        first, position, largest, least = skip_runs(body, position, count)
+    try:
+        for expected in range(2 * first, 2 * count, 2):
+            size = body[position]
+            position += 1
+            if size > 127:
+                byte = body[position]
+                position += 1
+                size += byte - 1 << 7
+                if byte > 127:
+                    size, position = _rest(body, position, size)
+            start = position
+            time = body[position + 1]  # behind the attributes, unused
+            position += 2
+            if time > 127:
+                byte = body[position]
+                position += 1
+                time += byte - 1 << 7
+                if byte > 127:
+                    time, position = _rest(body, position, time, _LONG_SHIFT_MAX)
+            if time != last_time:
+                last_time = time
+                delta = (time >> 1) ^ -(time & 1)
+                if delta > largest:
+                    largest = delta
+                if delta < least:
+                    least = delta
+            offset = body[position]
+            position += 1
+            if offset > 127:
+                byte = body[position]
+                position += 1
+                offset += byte - 1 << 7
+                if byte > 127:
+                    offset, position = _rest(body, position, offset)
+            if offset != expected:
+                in_order = False
+            size_of_key = body[position]
+            position += 1
+            if size_of_key != 1:  # not null
+                if size_of_key > 127:
+                    size_of_key, position = _long(body, position, size_of_key)
+                if not size_of_key & 1:
+                    position += size_of_key >> 1
+            size_of_value = body[position]
+            position += 1
+            if size_of_value > 127:
+                byte = body[position]
+                position += 1
+                size_of_value += byte - 1 << 7
+                if byte > 127:
+                    size_of_value, position = _rest(body, position, size_of_value)
+            if not size_of_value & 1:
+                position += size_of_value >> 1
+            position = _skip_headers(body, position) if body[position] else position + 1
+            if position - start << 1 != size:
+                raise MalformedRecords(f"record {expected >> 1} is not as long as it says")
+    except IndexError:
+        raise MalformedRecords(f"record {expected >> 1} exceeds the batch") from None
+    if position != len(body):
+        raise MalformedRecords(f"{len(body) - position} bytes follow the last of {count} records")
+    return largest, least, in_order
+
+
+def _rest(
+    body: bytes, position: int, value: int, shift_max: int = _INT_SHIFT_MAX
+) -> tuple[int, int]:
+    """A number from its third byte on, still in zigzag, and the position behind it."""
+    shift = 14
+    while True:
+        if shift > shift_max:
+            raise MalformedRecords("a number has too many bytes")
+        byte = body[position]
+        position += 1
+        value += byte - 1 << shift
+        if byte < 128:
+            return value, position
+        shift += 7
+
+
+def _long(body: bytes, position: int, value: int) -> tuple[int, int]:
+    """A number of 32 bits from its second byte on."""
+    byte = body[position]
+    value += byte - 1 << 7
+    if byte < 128:
+        return value, position + 1
+    return _rest(body, position + 1, value)
+
+
+def _number(body: bytes, position: int) -> tuple[int, int]:
+    """A number of 32 bits and the position behind it."""
+    value = body[position]
+    if value > 127:
+        value, position = _long(body, position + 1, value)
+        return (value >> 1) ^ -(value & 1), position
+    return (value >> 1) ^ -(value & 1), position + 1
+
+
+def _skip_headers(body: bytes, position: int) -> int:
+    """The position behind the headers; they have names and may have no value."""
+    count, position = _number(body, position)
+    if not 0 <= count <= len(body):
+        raise MalformedRecords(f"a record claims {count} headers")
+    for _ in range(count):
+        size, position = _number(body, position)
+        if size < 0:
+            raise MalformedRecords("a header without a key")
+        size_of_value, position = _number(body, position + size)
+        if size_of_value > 0:
+            position += size_of_value
+    return position

@@ -1,0 +1,295 @@
+"""What a leader finds out about the records of a batch: are they there, and is the header right?"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from fakekafka.protocol import compression
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.record_batch import (
+    HEADER_SIZE,
+    MalformedRecords,
+    Record,
+    RecordBatch,
+    build_batch,
+    with_timestamps,
+)
+from fakekafka.protocol.record_format import decode_records, write_record
+from fakekafka.replication.record_walk import walk
+
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+
+
+def patched(data: bytes, position: int, new: bytes) -> bytes:
+    """A batch with some bytes changed and the checksum made right again."""
+    data = data[:position] + new + data[position + len(new) :]
+    batch = RecordBatch.of(data)
+    return with_timestamps(data, batch.timestamp_type, batch.max_timestamp)
+
+
+def claiming(data: bytes, count: int) -> bytes:
+    """A batch whose header tells of another number of records."""
+    data = patched(data, 23, (count - 1).to_bytes(4, "big"))
+    return patched(data, 57, count.to_bytes(4, "big"))
+
+
+def with_body(codec: str, body: bytes, count: int = 1) -> bytes:
+    """A batch whose checksum is right, whatever its records are."""
+    empty = build_batch([], compression=codec)
+    packed = compression.compress(compression.CODEC_IDS[codec], body)
+    length = (len(empty) - 12 + len(packed)).to_bytes(4, "big")
+    return claiming(empty[:8] + length + empty[12:] + packed, count)
+
+
+def refusal(log: Any, data: bytes) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        log.append_as_leader(data, 0, 1_700_000_000_000)
+    assert log.log_end_offset == 0
+    return caught.value.code
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_wrong_count_is_refused(tools: Any, codec: str, count: int, policy: str) -> None:
+    """DP-115: the header tells of fewer or of more records than there are."""
+    log = tools.log(cleanup_policy=policy)
+    data = tools.data(b"x" * 30, b"y", keys=[b"k", b"k"], compression=codec)
+    assert refusal(log, claiming(data, count)) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("settings", [{}, {"message_timestamp_type": "LogAppendTime"}])
+@pytest.mark.parametrize("codec", CODECS)
+def test_garbage_instead_of_records_is_refused(tools: Any, codec: str, settings: Any) -> None:
+    """Bytes under a right checksum that are no records, packed or not, are INVALID_RECORD."""
+    for body in (b"\xff" * 60, b"\x00" * 60, b"\x0c" * 20, b"\x02", b"\xfe\xff\xff\xff\x0f" * 5):
+        for count in (1, 2):
+            log = tools.log(**settings)
+            assert refusal(log, with_body(codec, body, count)) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("position", range(HEADER_SIZE, HEADER_SIZE + 10))
+def test_a_small_record_alone_is_looked_at_too(tools: Any, log: Any, position: int) -> None:
+    """Sizes that contradict each other are found in a batch of one, which takes a short way."""
+    data = tools.data(b"val")
+    assert len(data) == HEADER_SIZE + 10
+    for byte in (0x00, 0x02, 0x05, 0x0C, 0x7E, 0x80, 0xFF):
+        broken = patched(data, position, bytes((byte,)))
+        try:
+            RecordBatch.of(broken).records()
+        except MalformedRecords:
+            assert refusal(log, broken) is ErrorCode.INVALID_RECORD
+
+
+def test_a_small_record_that_claims_to_be_compressed_is_not_taken(tools: Any, log: Any) -> None:
+    """The short way is for uncompressed records; this one cannot be unpacked."""
+    assert refusal(log, patched(tools.data(b"v"), 21, b"\0\1")) is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("record", "passes"),
+    [
+        (b"\x0c\0\0\0\x01\x01\0", True),
+        (b"\x8c\x80\x80\x80\x00\0\0\0\x01\x01\0", True),  # five bytes hold 32 bits
+        (b"\x8c\x80\x80\x80\x80\x00\0\0\0\x01\x01\0", False),
+        (b"\x1e\0" + b"\x80" * 9 + b"\0\0\x01\x01\0", True),  # ten hold 64
+        (b"\x20\0" + b"\x80" * 10 + b"\0\0\x01\x01\0", False),
+        (b"\x10\0\0\0\x01\x01\x02\0\x01", True),  # a header with an empty name
+        (b"\x0e\0\0\0\x01\x01\x02\x01", False),  # one without a name
+        (b"\x0e\0\0\0\x01\x01\x01\0", False),  # minus one headers
+        (b"\x0c\0\0\0\x05\x03\0", True),  # any negative size says that there is nothing
+    ],
+)
+def test_numbers_of_a_record(record: bytes, passes: bool) -> None:
+    """12.1: numbers have at most five or ten bytes; sizes may be negative but for names."""
+    assert (_walks(record), _decodes(record) or not passes) == (passes, True)
+
+
+def _walks(record: bytes) -> bool:
+    try:
+        return walk(record, 0, 1) == (0, 0, True)
+    except MalformedRecords:
+        return False
+
+
+def _decodes(record: bytes) -> bool:
+    try:
+        return len(decode_records(record, 0, 1, 0, 0)) == 1
+    except MalformedRecords:
+        return False
+
+
+def test_walking_and_decoding_agree() -> None:
+    """Damaged or whole: what passes can be decoded, and what cannot be decoded does not pass."""
+    dice = random.Random(11)
+    outcomes = set()
+    for _ in range(400):
+        count = dice.choice((1, 2, 3, 70))
+        records = [
+            Record(
+                dice.choice((index, index, index, 9000)),
+                dice.choice((0, 5, 100, 9000, 1 << 40, -5)),
+                dice.choice((None, b"", b"k", b"k" * 200)),
+                dice.choice((None, b"", b"v", b"v" * 300, b"v" * 9000)) if count < 9 else b"z",
+                dice.choice(((), (), (("h", None), ("\xe9", b"x" * 70)))),
+            )
+            for index in range(count)
+        ]
+        data = bytearray(build_batch(records))
+        for _ in range(dice.choice((0, 0, 1, 2))):
+            data[dice.randrange(HEADER_SIZE, len(data))] = dice.choice((0, 1, 128, 255))
+        body = bytes(data)
+        walked: Any = None
+        try:
+            walked = walk(body, HEADER_SIZE, count)
+            found = decode_records(body, HEADER_SIZE, count, 0, 0)
+        except MalformedRecords:
+            with pytest.raises(MalformedRecords):
+                decode_records(body, HEADER_SIZE, count, 0, 0)
+            assert walked is None
+        else:
+            times = [record.timestamp for record in found]
+            in_order = [record.offset for record in found] == list(range(count))
+            assert walked == (max(times), min(times), in_order)
+        outcomes.add(walked is None)
+    assert outcomes == {True, False}
+
+
+def decoded(body: bytes, count: int) -> tuple[int, int, bool] | None:
+    """What a walk must find out, if it may pass at all."""
+    try:
+        found = decode_records(body, HEADER_SIZE, count, 0, 0)
+    except MalformedRecords:
+        return None
+    times = [record.timestamp for record in found]
+    return max(times), min(times), [record.offset for record in found] == list(range(count))
+
+
+def walked(body: bytes, count: int) -> tuple[int, int, bool] | None:
+    try:
+        return walk(body, HEADER_SIZE, count)
+    except MalformedRecords:
+        return None
+
+
+SHAPES: dict[str, Any] = {
+    "all alike": lambda index, dice: (0, None, b"v" * 20),
+    "keys": lambda index, dice: (index, b"k" * 70, b"v" * 200),
+    "times of several bytes": lambda index, dice: (index * 1000, b"k", b"v" * 20),
+    "times that go back": lambda index, dice: (-index * index, None, b"v"),
+    "no values": lambda index, dice: (5, b"key", None),
+    "numbered": lambda index, dice: (index // 9, None, b"%d" % index),
+    "one in fifty differs": lambda index, dice: (3, None, b"v" * (20 + (index % 50 == 49))),
+    "one has another size each time": lambda index, dice: (3, None, b"v" * dice.randrange(90)),
+    "random times": lambda index, dice: (dice.randrange(1 << 20), None, b"v"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("count", [100, 700])
+def test_records_of_one_shape_are_looked_at_together_as_each_alone(shape: str, count: int) -> None:
+    """Whole, damaged anywhere or with an offset out of order: as if each were decoded."""
+    dice = random.Random(count)
+    records = [
+        Record(index, time, key, value)
+        for index in range(count)
+        for time, key, value in (SHAPES[shape](index, dice),)
+    ]
+    data = build_batch(records)
+    assert walked(data, count) == decoded(data, count)
+    assert walked(data, count) is not None
+    for other in (count - 1, count + 1):
+        assert walked(data, other) is None
+    swapped = [records[1]._replace(offset=0), *records[1:-2], records[-1], records[-2]]
+    assert walked(build_batch(swapped), count) == decoded(build_batch(swapped), count)
+    passed = 0
+    for _ in range(60):
+        damaged = bytearray(data)
+        damaged[dice.randrange(HEADER_SIZE, len(data))] = dice.choice((0, 1, 2, 127, 128, 255))
+        expected = decoded(bytes(damaged), count)
+        assert walked(bytes(damaged), count) == expected
+        passed += expected is not None
+    assert 0 < passed < 60
+
+
+@pytest.mark.parametrize("count", [64, 65, 8192, 8193, 16385, 30000])
+def test_offsets_of_any_number_of_bytes_are_in_order(count: int) -> None:
+    """Records of one shape have more bytes where their offsets have; the last one counts too."""
+    bodies = [bytearray(), bytearray()]
+    for body, last in zip(bodies, (count - 1, count), strict=True):
+        for index in range(count):
+            offset = last if index == count - 1 else index
+            write_record(body, Record(index, 0, None, b"v"), offset, 7)
+    assert walk(bytes(bodies[0]), 0, count) == (7, 7, True)
+    assert walk(bytes(bodies[1]), 0, count) == (7, 7, False)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_largest_timestamp_is_that_of_the_records(
+    tools: Any, log: Any, codec: str, count: int
+) -> None:
+    """A header that tells of another largest time is put right; the records stay as they are."""
+    times = [1000, 3000, 2000][:count]
+    data = tools.data(*[b"v"] * count, times=times, compression=codec)
+    info = log.append_as_leader(with_timestamps(data, 0, 9_999_999_999_999), 0, 5000)
+    (batch,) = log.batches()
+    assert info.max_timestamp == batch.max_timestamp == max(times)
+    assert batch.is_intact()
+    assert batch.data[HEADER_SIZE:] == data[HEADER_SIZE:]
+    found = log.offset_for_timestamp(max(times))
+    assert (found.offset, found.timestamp) == (times.index(max(times)), max(times))
+    assert log.offset_for_timestamp(max(times) + 1) is None
+
+
+def test_compressed_records_in_order_stay_packed_as_they_came(tools: Any, log: Any) -> None:
+    """A compressed batch keeps its bytes behind offset and epoch."""
+    data = tools.data(b"a" * 50, b"b" * 50, compression="gzip")
+    log.append_as_leader(data, 0, tools.now_ms)
+    assert next(iter(log.batches())).data[16:] == data[16:]
+
+
+@pytest.mark.parametrize("codec", CODECS[1:])
+def test_compressed_records_out_of_order_are_renumbered(tools: Any, log: Any, codec: str) -> None:
+    """Old clients get the offsets inside a compressed batch wrong; the leader gives them anew."""
+    records = [Record(0, 5, None, b"a"), Record(5, 6, None, b"b")]
+    log.append_as_leader(build_batch(records, compression=codec, last_offset=1), 0, 9)
+    assert [(r.offset, r.timestamp, r.value) for r in log.records()] == [(0, 5, b"a"), (1, 6, b"b")]
+
+
+def test_offsets_of_an_uncompressed_batch_are_not_looked_at(tools: Any, log: Any) -> None:
+    """Kafka counts the records and leaves the offset deltas of an uncompressed batch alone."""
+    data = build_batch([Record(0, 5, None, b"a"), Record(5, 5, None, b"b")], last_offset=1)
+    assert log.append_as_leader(data, 0, 9).last_offset == 1
+    assert next(iter(log.batches())).data[16:] == data[16:]
+
+
+def test_a_timestamp_beyond_64_bits_is_refused(tools: Any, log: Any) -> None:
+    """The first time plus a record's distance from it must be a number Kafka knows."""
+    for first, second in ((1 << 62, 1 << 63), (-(1 << 62), -(1 << 63) - 1)):
+        records = [Record(0, first, None, b"a"), Record(1, second, None, b"b")]
+        data = build_batch(records, max_timestamp=max(first, -1))
+        assert refusal(log, data) is ErrorCode.INVALID_RECORD
+
+
+def test_times_before_the_epoch_leave_no_largest_time(tools: Any, log: Any) -> None:
+    """Kafka's largest time begins at -1, the time of records without one."""
+    log.append_as_leader(tools.data(b"a", b"b", times=[-1, -7]), 0, 9)
+    log.append_as_leader(tools.data(b"a", times=[-7]), 0, 9)
+    assert [batch.max_timestamp for batch in log.batches()] == [-1, -1]
+
+
+def test_the_append_time_bit_is_refused_whatever_the_topic(tools: Any) -> None:
+    """12.3: no producer may set it, not even for a topic that goes by the append time."""
+    log = tools.log(message_timestamp_type="LogAppendTime")
+    data = with_timestamps(tools.data(b"a", b"b"), 1, 77)
+    assert refusal(log, data) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_header_names_that_are_not_utf_8_pass(tools: Any, log: Any) -> None:
+    """Kafka decodes names of headers leniently, and late."""
+    data = build_batch([Record(0, 5, None, b"v", (("name", b"1"),))])
+    log.append_as_leader(patched(data, data.index(b"name"), b"n\xff\xfee"), 0, 9)
+    assert log.records()[0].headers == (("n\ufffd\ufffde", b"1"),)
