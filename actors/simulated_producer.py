@@ -71,6 +71,13 @@ Callback = Callable[[ErrorCode, int], object]
 """Called once per record with (error, offset); the offset is -1 unless it is known."""
 
 
+def _check_record(value: object, key: object) -> None:
+    """Raises ``UsageError`` unless a record can be made of them."""
+    for part in (value, key):
+        if part is not None and not isinstance(part, bytes):
+            raise UsageError(f"value and key must be bytes or None, not {value!r} and {key!r}")
+
+
 class _Batch:
     __slots__ = ("base_sequence", "created_at_ms", "records", "sent_at_us")
 
@@ -143,10 +150,8 @@ class SimulatedProducer(SimulatedClient):
         if queue is None:
             queue = self._new_queue(topic_partition)
         where = queue.topic_partition
-        if not (value is None or isinstance(value, bytes)) or (
-            key is not None and not isinstance(key, bytes)
-        ):
-            raise UsageError(f"value and key must be bytes or None, not {value!r} and {key!r}")
+        if type(value) is not bytes or key is not None:
+            _check_record(value, key)
         settings = self.settings
         now_ms = self.now_ms
         now = now_ms()

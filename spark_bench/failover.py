@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.control import LeaderAndIsrRequest
-from ..protocol.errors import UsageError
+from ..protocol.errors import ErrorCode, UsageError
 from ..protocol.values import TopicPartition
 from ..protocol.versions import behaviour
 from ..testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
@@ -115,7 +115,12 @@ class _Load(OpenLoop):
     def _served(self, _partition: TopicPartition, records: int, elapsed_us: int) -> None:
         self.service_ms.add(elapsed_us / 1000, records)
 
-    def on_acknowledged(self, where: TopicPartition, arrived_us: int) -> None:
+    def _answered(
+        self, where: TopicPartition, value: bytes, arrived_us: int, error: ErrorCode, offset: int
+    ) -> None:
+        super()._answered(where, value, arrived_us, error, offset)
+        if error:
+            return
         now_us = self.runtime.now_us()
         self.response_ms.add((now_us - arrived_us) / 1000)
         if self.fault_us is None:

@@ -31,6 +31,7 @@ class OpenLoop:
         self.acknowledged: list[bytes] = []
         self.errors = 0
         self._partitions = [TopicPartition(topic, number) for number in range(partitions)]
+        self._partition_count = partitions
         self._interval_us = interval_us
         self._value_of = value_of
         self._arrive()
@@ -38,22 +39,20 @@ class OpenLoop:
     def _arrive(self) -> None:
         if not self.running:
             return
-        sent, producer = self.sent, self.producer
+        runtime, producer, partitions = self.runtime, self.producer, self._partitions
+        sent = self.sent
         self.sent = sent + 1
-        where = self._partitions[sent % len(self._partitions)]
+        where = partitions[sent % self._partition_count]
         value = self._value_of(sent)
-        answered = functools.partial(self._answered, where, value, self.runtime.now_us())
+        answered = functools.partial(self._answered, where, value, runtime.now)
         producer.produce(where, value, None, answered)
-        self.runtime.call_later(producer, self._interval_us, self._arrive)
+        runtime.call_later(producer, self._interval_us, self._arrive)
 
     def _answered(
         self, where: TopicPartition, value: bytes, arrived_us: int, error: ErrorCode, _offset: int
     ) -> None:
+        """The end of the record that arrived then; who wants to know more takes it over."""
         if error:
             self.errors += 1
-            return
-        self.acknowledged.append(value)
-        self.on_acknowledged(where, arrived_us)
-
-    def on_acknowledged(self, where: TopicPartition, arrived_us: int) -> None:
-        """For who wants to know more: a record that arrived then is acknowledged now."""
+        else:
+            self.acknowledged.append(value)
