@@ -24,12 +24,14 @@ from ..protocol.admin import (
     OngoingReassignment,
 )
 from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
-from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.values import TopicPartition
 from . import arguments
 from .cluster_parts import ClusterParts
 
 _TIMEOUT_MS = 30000
+_GRACE_MS = 2000
+"""A controller that gives up says what it waited for: it is to be heard before we give up."""
 _RETRY_MS = 20
 _BROKER_IDS = "a list of broker ids, such as [2, 3], or None to cancel a move"
 
@@ -51,7 +53,7 @@ class AdminOperations(ClusterParts):
     async def _ask_controller(self, request: Any) -> Any:
         """Ask the active controller, finding it again while it moves (as admin clients do)."""
         admin = self._admin
-        deadline_ms = admin.now_ms() + _TIMEOUT_MS
+        deadline_ms = admin.now_ms() + _TIMEOUT_MS + _GRACE_MS
         while True:
             controller_id = self._believed_controller()
             left_ms = deadline_ms - admin.now_ms()
@@ -102,6 +104,13 @@ class AdminOperations(ClusterParts):
         overrides = arguments.topic_config(config)
         if assignment is not None:
             lists = arguments.assignment(assignment)
+            known = list(self.processes)
+            for number, replicas in lists:
+                if replicas and not any(replica in known for replica in replicas):
+                    raise UsageError(
+                        f"no replica of {name}-{number} would be on a broker there is: "
+                        f"{list(replicas)}; brokers are {known}"
+                    )
             topic = NewTopic(name, -1, -1, lists, overrides)
         else:
             topic = NewTopic(name, count, factor, (), overrides)
@@ -230,4 +239,7 @@ class AdminOperations(ClusterParts):
 def _check_topics(response: Any) -> None:
     for result in response.topics:
         if result.error != ErrorCode.NONE:
-            raise KafkaError(result.error, f"topic {result.name!r}: {result.error_message or ''}")
+            what = result.error_message
+            if not what and result.error == ErrorCode.REQUEST_TIMED_OUT:
+                what = f"not done within {_TIMEOUT_MS} ms; a partition may have no replica alive"
+            raise KafkaError(result.error, f"topic {result.name!r}{(what and f': {what}') or ''}")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster, Simulation, UsageError
+from fakekafka.protocol.errors import KafkaError
 
 NAN, INFINITY = math.nan, math.inf
 SHAPES = "create_topic has no argument 'partition'; did you mean 'partitions'?"
@@ -25,6 +26,10 @@ BOTH: list[tuple[Callable[[Any], object], str]] = [
     (lambda c: c.create_topic("x", assignment={0: 1}), "such as {0: [1, 2]}, not 1"),
     (lambda c: c.create_topic("x", assignment={0: ["1"]}), "such as {0: [1, 2]}, not ['1']"),
     (lambda c: c.create_topic("x", assignment={"0": [1]}), "partition number of assignment must"),
+    (
+        lambda c: c.create_topic("x", assignment={0: [1], 1: [8, 9]}),
+        "no replica of x-1 would be on",
+    ),
     (lambda c: c.create_topics([]), "names must be a list of names, such as ['orders'"),
     (lambda c: c.create_topics("abc"), "names must be a list of names, such as ['orders'"),
     (lambda c: c.delete_topic(None), "name must be a string, not None"),
@@ -225,3 +230,13 @@ def test_a_modelled_client_has_a_name_of_its_own(simulated: Simulation) -> None:
         with pytest.raises(UsageError, match=r"must be a name of its own; .*not 'mine'"):
             make("mine")
     assert simulated.producer(acks="all").settings.acks == -1
+
+
+def test_a_topic_that_gets_no_leader_is_told_with_the_likely_reason() -> None:
+    """The controller gives up first, and its answer is heard."""
+    with Simulation(2, trace=False) as simulation:
+        simulation.broker(2).kill()
+        simulation.run_until(lambda: simulation.controller.id == 1)
+        simulation.run_for(20_000)
+        with pytest.raises(KafkaError, match="'x': not done within 30000 ms; a partition may"):
+            simulation.create_topic("x", assignment={0: [2]})
