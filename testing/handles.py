@@ -208,7 +208,11 @@ class ControllerHandle:
         controller = self._require()
 
         async def resign() -> None:
-            await controller.zk.delete_path("/controller")
+            try:
+                await controller.zk.delete_path("/controller")
+            except ZooKeeperError as error:
+                if error.code != ZkCode.SESSIONEXPIRED:  # else the znode went with the session
+                    raise
 
         old_epoch = controller.epoch
         self._cluster.call(resign, 10000)

@@ -1,4 +1,4 @@
-"""Before AlterIsr leaders write ISRs themselves, also in a session that is over by then."""
+"""A ZooKeeper session that is over by the time something is written in it."""
 
 from __future__ import annotations
 
@@ -50,4 +50,15 @@ def test_changes_that_a_dead_session_kept_back_are_published_in_the_next(
         assert [str(partition) for partition in updater._changed] == ["orders-0"]
         simulation.run_for(10_000)
         assert updater._changed == {}
+        assert simulation.failures == []
+
+
+def test_a_controller_whose_session_ends_as_it_resigns_has_resigned() -> None:
+    """Its znode goes with the session, and the others elect."""
+    with Simulation(3, seed=1, trace=False) as simulation:
+        old = simulation.controller
+        old_id, old_epoch = old.id, old.epoch
+        simulation.zookeeper.expire_session(old_id)
+        old.resign()
+        assert simulation.controller.epoch > old_epoch
         assert simulation.failures == []
