@@ -88,7 +88,13 @@ def add_sequence(sequence: int, increment: int) -> int:
 # -- records ---------------------------------------------------------------------------------
 
 
-def _read_varint(data: Readable, position: int) -> tuple[int, int]:
+INT_SHIFT_MAX = 28
+"""Of the fifth byte, the last one a varint of 32 bits may have."""
+LONG_SHIFT_MAX = 63
+
+
+def read_varint(data: Readable, position: int, shift_max: int = LONG_SHIFT_MAX) -> tuple[int, int]:
+    """A number and the position behind it; ``MalformedRecords`` if it has too many bytes."""
     shift = 0
     value = 0
     while True:
@@ -98,8 +104,8 @@ def _read_varint(data: Readable, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), position
         shift += 7
-        if shift > 63:
-            raise MalformedRecords("a varint is longer than ten bytes")
+        if shift > shift_max:
+            raise MalformedRecords(f"a number has more than {shift_max // 7 + 1} bytes")
 
 
 def decode_records(
@@ -136,7 +142,7 @@ def _decode_record(
     if byte < 0x80:
         size, position = (byte >> 1) ^ -(byte & 1), position + 1
     else:
-        size, position = _read_varint(body, position)
+        size, position = read_varint(body, position)
     end = position + size
     if size < 0 or end > len(body):
         raise IndexError
@@ -145,12 +151,12 @@ def _decode_record(
     if byte < 0x80:
         timestamp, position = (byte >> 1) ^ -(byte & 1), position + 1
     else:
-        timestamp, position = _read_varint(body, position)
+        timestamp, position = read_varint(body, position)
     byte = body[position]
     if byte < 0x80:
         delta, position = (byte >> 1) ^ -(byte & 1), position + 1
     else:
-        delta, position = _read_varint(body, position)
+        delta, position = read_varint(body, position)
     key, position = _read_bytes(body, position, end)
     value, position = _read_bytes(body, position, end)
     byte = body[position]
@@ -175,7 +181,7 @@ def _read_bytes(body: Readable, position: int, end: int) -> tuple[bytes | None, 
     if byte < 0x80:
         size, position = (byte >> 1) ^ -(byte & 1), position + 1
     else:
-        size, position = _read_varint(body, position)
+        size, position = read_varint(body, position)
     if size < 0:
         return None, position
     stop = position + size
@@ -187,7 +193,7 @@ def _read_bytes(body: Readable, position: int, end: int) -> tuple[bytes | None, 
 def _read_headers(
     body: Readable, position: int, end: int
 ) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
-    count, position = _read_varint(body, position)
+    count, position = read_varint(body, position)
     if count < 0 or count > end - position:
         raise MalformedRecords(f"a record claims {count} headers")
     headers = []

@@ -45,7 +45,7 @@ from .log_validator import (
     validate,
 )
 from .producer_state import BatchMetadata
-from .record_walk import LONG_MIN, walk
+from .record_walk import look_through
 
 _ZSTD = codecs.ZSTD
 _ONE_RECORD = tuple(
@@ -155,18 +155,6 @@ class Log(LogAppends):
             or crc32c(view[CRC_START:]) != crc
         ):
             return None
-        offset = self.log_end_offset
-        data = _pack_prefix(offset, length, leader_epoch) + view[16:]
-        if (
-            # One small record that fills its batch, or a look at all of them.
-            count != 1
-            or attributes
-            or size >= _SMALL
-            or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
-            or data[-1]
-            or max_timestamp != base_timestamp
-        ) and not _is_in_order(data, count, attributes, base_timestamp, max_timestamp):
-            return None
         entry = noted = None
         if producer_id >= 0:
             producers = self.producers
@@ -181,6 +169,18 @@ class Log(LogAppends):
                 or origin != ORIGIN_CLIENT
             ):
                 return None  # not plainly the producer's next batch
+        offset = self.log_end_offset
+        data = _pack_prefix(offset, length, leader_epoch) + view[16:]
+        if (
+            # One small record that fills its batch, or a look at all of them.
+            count != 1
+            or attributes
+            or size >= _SMALL
+            or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
+            or data[-1]
+            or max_timestamp != base_timestamp
+        ) and not _can_stay(data, count, attributes, base_timestamp, max_timestamp):
+            return None
         last_offset = offset + last_delta
         if self.latest_epoch != leader_epoch and leader_epoch >= 0:
             self.assign_epoch_start_offset(leader_epoch, offset)
@@ -298,21 +298,10 @@ class Log(LogAppends):
         )
 
 
-def _is_in_order(
-    data: bytes, count: int, codec: int, base_timestamp: int, max_timestamp: int
-) -> bool:
+def _can_stay(data: bytes, count: int, codec: int, base_timestamp: int, max_timestamp: int) -> bool:
     """Whether a batch holds the records its header tells of, so that it can stay as it is."""
     try:
-        if codec:
-            body = codecs.decompress(codec, memoryview(data)[HEADER_SIZE:])
-            largest, least, in_order = walk(body, 0, count)
-        else:
-            largest, least, _ = walk(data, HEADER_SIZE, count)
-            in_order = True  # nobody looks at the offsets of an uncompressed batch
+        found = look_through(data, count, codec, base_timestamp)
     except (codecs.CorruptPayload, MalformedRecords):
         return False
-    return (
-        in_order
-        and max(base_timestamp + largest, NO_TIMESTAMP) == max_timestamp
-        and base_timestamp + least >= LONG_MIN
-    )
+    return found == (max_timestamp, True)

@@ -12,14 +12,12 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from ..protocol import compression as codecs
-from ..protocol.config import LONG_MAX
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.legacy_records import LegacyMessage, parse_message, unwrap
 from ..protocol.record_batch import (
     CONTROL_BIT,
     CRC_START,
     CREATE_TIME,
-    HEADER_SIZE,
     LENGTH_OVERHEAD,
     LOG_APPEND_TIME,
     MINIMUM_LENGTH,
@@ -36,7 +34,7 @@ from ..protocol.record_batch import (
 )
 from ..protocol.versions import Behaviour
 from .log_settings import LogSettings
-from .record_walk import LONG_MIN, walk
+from .record_walk import look_through
 
 ORIGIN_CLIENT = "client"
 ORIGIN_COORDINATOR = "coordinator"
@@ -156,7 +154,7 @@ def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated
     _check_header(batch, context)
     source = batch.compression
     target = source if settings.codec is None else settings.codec
-    largest, in_order = _walk(batch)
+    largest, in_order = _look_through(batch)
     in_place = source == target and in_order
     append_time = NO_TIMESTAMP
     if settings.timestamp_type == LOG_APPEND_TIME:
@@ -214,28 +212,14 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"unknown codec {batch.compression}")
 
 
-def _walk(batch: RecordBatch) -> tuple[int, bool]:
-    """Look through the records: their largest timestamp, and whether their offsets can stay.
-
-    Kafka looks at the offsets of compressed batches only: clients of old are known to get them
-    wrong there.
-    """
-    codec = batch.compression
+def _look_through(batch: RecordBatch) -> tuple[int, bool]:
+    """What ``look_through`` finds; what it cannot read is refused."""
     try:
-        if codec:
-            body = codecs.decompress(codec, memoryview(batch.data)[HEADER_SIZE:])
-            largest, least, in_order = walk(body, 0, batch.record_count)
-        else:
-            largest, least, _ = walk(batch.data, HEADER_SIZE, batch.record_count)
-            in_order = True
+        return look_through(batch.data, batch.record_count, batch.compression, batch.base_timestamp)
     except codecs.CorruptPayload as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
-    base_timestamp = batch.base_timestamp
-    if base_timestamp + largest > LONG_MAX or base_timestamp + least < LONG_MIN:
-        raise KafkaError(ErrorCode.INVALID_RECORD, "a timestamp does not fit into 64 bits")
-    return max(base_timestamp + largest, NO_TIMESTAMP), in_order
 
 
 class _RecordErrors:

@@ -7,6 +7,9 @@ costs a tenth. ``record_walk`` looks at what is left one by one.
 
 from __future__ import annotations
 
+from ..protocol.record_batch import MalformedRecords
+from ..protocol.record_format import INT_SHIFT_MAX, read_varint
+
 MANY = 100
 """Records from which on it pays to look for runs."""
 NO_DELTAS = (-(1 << 80), 1 << 80)
@@ -47,7 +50,7 @@ def skip_runs(body: bytes, position: int, count: int) -> tuple[int, int, int, in
             largest = max(largest, *deltas)
             least = min(least, *deltas)
             runs += 1
-    except IndexError:
+    except (IndexError, MalformedRecords):
         pass  # told by who looks at the rest
     return first, position, largest, least
 
@@ -56,7 +59,7 @@ def _run(
     body: bytes, begin: int, first: int, count: int
 ) -> tuple[int, int, tuple[int, ...]] | None:
     """Length of the run of records like the one at ``begin``, their distance, their time deltas."""
-    size, position = _number(body, begin)
+    size, position = read_varint(body, begin, INT_SHIFT_MAX)
     end = position + size
     distance = end - begin
     fixed = list(range(begin, position))
@@ -67,10 +70,10 @@ def _run(
     offset_at += 1
     columns = _offsets(first, count)
     key_at = offset_at + len(columns)
-    key_size, position = _number(body, key_at)
+    key_size, position = read_varint(body, key_at, INT_SHIFT_MAX)
     fixed += range(key_at, position)
     value_at = position + max(key_size, 0)
-    value_size, position = _number(body, value_at)
+    value_size, position = read_varint(body, value_at, INT_SHIFT_MAX)
     fixed += range(value_at, position)
     headers_at = position + max(value_size, 0)
     if headers_at + 1 != end or body[headers_at] or offset_at - time_at > _TIME_BYTES_MAX:
@@ -119,17 +122,3 @@ def _deltas(columns: list[bytes]) -> tuple[int, ...]:
             shift += 7
         found.append((value >> 1) ^ -(value & 1))
     return tuple(found)
-
-
-def _number(body: bytes, position: int) -> tuple[int, int]:
-    """A number of up to 32 bits and the position behind it; ``IndexError`` if it has more."""
-    value = shift = 0
-    while True:
-        byte = body[position]
-        position += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return (value >> 1) ^ -(value & 1), position
-        shift += 7
-        if shift > 28:
-            raise IndexError

@@ -11,13 +11,32 @@ announced it was counted with its predecessor.
 
 from __future__ import annotations
 
-from ..protocol.record_batch import MalformedRecords
+from ..protocol import compression as codecs
+from ..protocol.config import LONG_MAX
+from ..protocol.record_batch import HEADER_SIZE, NO_TIMESTAMP, MalformedRecords
+from ..protocol.record_format import INT_SHIFT_MAX, LONG_SHIFT_MAX, read_varint
 from .record_runs import MANY, NO_DELTAS, skip_runs
 
-LONG_MIN = -(1 << 63)
-_INT_SHIFT_MAX = 28
-"""Of the fifth byte, the last one a varint of 32 bits may have."""
-_LONG_SHIFT_MAX = 63
+_LONG_MIN = -(1 << 63)
+
+
+def look_through(data: bytes, count: int, codec: int, base_timestamp: int) -> tuple[int, bool]:
+    """Look through the records of a whole batch: their largest timestamp, and whether their
+    offsets can stay.
+
+    Kafka looks at the offsets of compressed batches only: clients of old are known to get them
+    wrong there. Raises ``CorruptPayload`` for what cannot be decompressed, ``MalformedRecords``
+    for what are no ``count`` records.
+    """
+    if codec:
+        body = codecs.decompress(codec, memoryview(data)[HEADER_SIZE:])
+        largest, least, in_order = walk(body, 0, count)
+    else:
+        largest, least, _ = walk(data, HEADER_SIZE, count)
+        in_order = True
+    if base_timestamp + largest > LONG_MAX or base_timestamp + least < _LONG_MIN:
+        raise MalformedRecords("a timestamp does not fit into 64 bits")
+    return max(base_timestamp + largest, NO_TIMESTAMP), in_order
 
 
 def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
@@ -47,7 +66,7 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                 position += 1
                 time += byte - 1 << 7
                 if byte > 127:
-                    time, position = _rest(body, position, time, _LONG_SHIFT_MAX)
+                    time, position = _rest(body, position, time, LONG_SHIFT_MAX)
             if time != last_time:
                 last_time = time
                 delta = (time >> 1) ^ -(time & 1)
@@ -93,7 +112,7 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
 
 
 def _rest(
-    body: bytes, position: int, value: int, shift_max: int = _INT_SHIFT_MAX
+    body: bytes, position: int, value: int, shift_max: int = INT_SHIFT_MAX
 ) -> tuple[int, int]:
     """A number from its third byte on, still in zigzag, and the position behind it."""
     shift = 14
@@ -117,25 +136,16 @@ def _long(body: bytes, position: int, value: int) -> tuple[int, int]:
     return _rest(body, position + 1, value)
 
 
-def _number(body: bytes, position: int) -> tuple[int, int]:
-    """A number of 32 bits and the position behind it."""
-    value = body[position]
-    if value > 127:
-        value, position = _long(body, position + 1, value)
-        return (value >> 1) ^ -(value & 1), position
-    return (value >> 1) ^ -(value & 1), position + 1
-
-
 def _skip_headers(body: bytes, position: int) -> int:
     """The position behind the headers; they have names and may have no value."""
-    count, position = _number(body, position)
+    count, position = read_varint(body, position, INT_SHIFT_MAX)
     if not 0 <= count <= len(body):
         raise MalformedRecords(f"a record claims {count} headers")
     for _ in range(count):
-        size, position = _number(body, position)
+        size, position = read_varint(body, position, INT_SHIFT_MAX)
         if size < 0:
             raise MalformedRecords("a header without a key")
-        size_of_value, position = _number(body, position + size)
+        size_of_value, position = read_varint(body, position + size, INT_SHIFT_MAX)
         if size_of_value > 0:
             position += size_of_value
     return position
