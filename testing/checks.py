@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,22 +23,31 @@ class Verdict:
         return not self.problems
 
 
-def acknowledged_exactly_once(
+def lost_and_doubled(
     acknowledged: Iterable[bytes], read: Iterable[bytes | None]
-) -> Verdict:
-    """Every acknowledged value was read back, and none was read twice."""
-    counts: dict[bytes | None, int] = {}
-    for value in read:
-        counts[value] = counts.get(value, 0) + 1
-    wanted = list(acknowledged)
-    lost = [value for value in wanted if value not in counts]
-    doubled = [value for value, count in counts.items() if count > 1]
+) -> tuple[list[bytes], list[bytes | None]]:
+    """Acknowledged values that were not read back, and values that were read more than once."""
+    counts = Counter(read)
+    lost = [value for value in acknowledged if value not in counts]
+    return lost, [value for value, count in counts.items() if count > 1]
+
+
+def loss_and_doubling(lost: Sequence[bytes], doubled: Sequence[bytes | None]) -> tuple[str, ...]:
+    """What is wrong with them, in words."""
     problems = []
     if lost:
         problems.append(f"{len(lost)} acknowledged records are lost, the first is {lost[0]!r}")
     if doubled:
         problems.append(f"{len(doubled)} records were read twice, the first is {doubled[0]!r}")
-    return Verdict(len(wanted), tuple(problems))
+    return tuple(problems)
+
+
+def acknowledged_exactly_once(
+    acknowledged: Iterable[bytes], read: Iterable[bytes | None]
+) -> Verdict:
+    """Every acknowledged value was read back, and none was read twice."""
+    wanted = list(acknowledged)
+    return Verdict(len(wanted), loss_and_doubling(*lost_and_doubled(wanted, read)))
 
 
 def replicas_identical(cluster: ClusterBase, topics: Iterable[str]) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 
 from ..protocol.errors import ErrorCode
@@ -30,8 +31,7 @@ class OpenLoop:
         self.sent = 0
         self.acknowledged: list[bytes] = []
         self.errors = 0
-        self._partitions = [TopicPartition(topic, number) for number in range(partitions)]
-        self._partition_count = partitions
+        self._targets = itertools.cycle(TopicPartition(topic, n) for n in range(partitions))
         self._interval_us = interval_us
         self._value_of = value_of
         self._arrive()
@@ -39,11 +39,9 @@ class OpenLoop:
     def _arrive(self) -> None:
         if not self.running:
             return
-        runtime, producer, partitions = self.runtime, self.producer, self._partitions
-        sent = self.sent
-        self.sent = sent + 1
-        where = partitions[sent % self._partition_count]
-        value = self._value_of(sent)
+        runtime, producer = self.runtime, self.producer
+        where, value = next(self._targets), self._value_of(self.sent)
+        self.sent += 1
         answered = functools.partial(self._answered, where, value, runtime.now)
         producer.produce(where, value, None, answered)
         runtime.call_later(producer, self._interval_us, self._arrive)

@@ -153,8 +153,6 @@ def _span(minimum: float, maximum: float) -> str:
 
 def toml_text(value: Any) -> str:
     """A value as TOML; a text without quotes where it could be nothing else."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, str):
         try:
             tomllib.loads(f"value = {value}")
@@ -169,6 +167,6 @@ def _quoted_toml(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = (f"{_quoted_toml(name)} = {_quoted_toml(item)}" for name, item in value.items())
         return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, str):
+    if isinstance(value, (str, bool)):  # written as in JSON
         return json.dumps(value, ensure_ascii=False)
-    return toml_text(value) if isinstance(value, bool) else str(value)
+    return str(value)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .checks import replicas_identical
+from .checks import loss_and_doubling, lost_and_doubled, replicas_identical
 from .scenario_spec import ScenarioSpec
 
 if TYPE_CHECKING:
@@ -79,23 +78,17 @@ def _judge_records(
 ) -> None:
     """Compare what clients were promised of one topic with what can be read."""
     count = next(t.partitions for t in spec.cluster.topics if t.name == topic)
-    times = Counter(r.value for n in range(count) for r in simulation.consume(topic, n))
-    for workload in workloads:
-        if workload.spec.acks != -1:
-            continue
-        lost = [value for value in workload.acknowledged if not times[value]]
-        doubled = [value for value in workload.acknowledged if times[value] > 1]
-        metrics["lost"] += len(lost)
-        metrics["duplicated"] += len(doubled)
-        if lost and not _loses_on_purpose(spec, topic):
-            result.problems.append(
-                f"{topic}: {len(lost)} acknowledged records are lost, the first is {lost[0]!r}"
-            )
-        if doubled and workload.spec.idempotent:
-            result.problems.append(
-                f"{topic}: {len(doubled)} records of an idempotent producer are there twice, "
-                f"the first is {doubled[0]!r}"
-            )
+    read = [r.value for n in range(count) for r in simulation.consume(topic, n)]
+    promised = [v for w in workloads if w.spec.acks == -1 for v in w.acknowledged]
+    lost, doubled = lost_and_doubled(promised, read)
+    metrics["lost"] += len(lost)
+    metrics["duplicated"] += len(doubled)
+    once = tuple(w.prefix for w in workloads if w.spec.idempotent)
+    problems = loss_and_doubling(
+        [] if _loses_on_purpose(spec, topic) else lost,
+        [value for value in doubled if value is not None and value.startswith(once)],
+    )
+    result.problems += [f"{topic}: {text}" for text in problems]
 
 
 def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:

@@ -23,6 +23,8 @@ class Workload:
         self.failed = 0
         self.sent = 0
         self.running = False
+        self.prefix = f"{spec.name}:".encode()
+        """Of every value it sends."""
         names = [f"{spec.name}-producer-{n + 1}" for n in range(spec.producers)]
         self.producers = [
             simulation.producer(
@@ -72,8 +74,7 @@ class Workload:
     def _send(self, producer: Any) -> None:
         low, high = self.spec.record_bytes
         size = low if low == high else self._runtime.rng.randint(low, high)
-        prefix = f"{self.spec.name}:{self.sent:08d}".encode()
-        value = prefix + b"." * max(0, size - len(prefix))
+        value = (self.prefix + b"%08d" % self.sent).ljust(size, b".")
         where = self._targets[self.sent % len(self._targets)]
         self.sent += 1
 
