@@ -55,6 +55,14 @@ class LoopThread:
         """Whether this is a forked child: threads are not forked, nobody runs the loop here."""
         return os.getpid() != self._process_id
 
+    def require_own_process(self) -> None:
+        """Raise ``UsageError`` in a forked child."""
+        if self.is_forked_away:
+            raise UsageError(
+                "this process was forked from the one that runs the cluster: use the cluster "
+                "there, and here only clients of its bootstrap_servers"
+            )
+
     def call(self, function: Callable[[], T]) -> T:
         """Run a function on the loop's thread and give its result.
 
@@ -62,11 +70,7 @@ class LoopThread:
         """
         if self.is_current:
             return function()
-        if self.is_forked_away:
-            raise UsageError(
-                f"the cluster lives in process {self._process_id}, of which this is a forked child;"
-                " use a client here, or start the process with multiprocessing's 'spawn'"
-            )
+        self.require_own_process()
         done: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def run() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -91,7 +90,6 @@ class Cluster(ClusterBase):
         self._trace = arguments.file_path("trace", trace)
         self._data_dir = arguments.file_path("data_dir", data_dir)
         self._recorder: Any = None
-        self._process_id = 0
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -100,7 +98,6 @@ class Cluster(ClusterBase):
         if self._started:
             raise UsageError("the cluster is already started")
         self._started = True
-        self._process_id = os.getpid()
         try:
             self._assemble()
             self._start_recording()
@@ -125,7 +122,7 @@ class Cluster(ClusterBase):
         """Stop everything: sockets, threads, actors; idempotent."""
         if "runtime" not in self.__dict__:
             return
-        if os.getpid() != self._process_id:  # forked: the parent's threads are not here
+        if self._sockets.thread.is_forked_away:  # forked: the parent's threads are not here
             self._forget_parts()
             return
         for process in self.processes.values():
@@ -243,11 +240,7 @@ class Cluster(ClusterBase):
 
     def _require_going(self) -> None:
         super()._require_going()
-        if os.getpid() != self._process_id:
-            raise UsageError(
-                "this process was forked from the one that runs the cluster: use the cluster "
-                "there, and here only clients of its bootstrap_servers"
-            )
+        self._sockets.thread.require_own_process()
 
     def _require_waiting(self) -> None:
         self._require_going()
