@@ -214,8 +214,8 @@ def topics(values: Any) -> dict[str, Any]:
 def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
     for key in shape:
         if key not in _SHAPE:
-            near = nearest(key, _SHAPE)
-            raise UsageError(f"topics[{topic!r}]: create_topic has no argument {key!r}; {near}")
+            hint = nearest(key, _SHAPE)
+            raise UsageError(f"topics[{topic!r}]: create_topic has no argument {key!r}{hint}")
     if "partitions" in shape:
         integer("partitions", shape["partitions"])
     if shape.get("replication_factor") is not None:
@@ -225,10 +225,15 @@ def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
     topic_config(shape.get("config"))
 
 
+def did_you_mean(wanted: object, known: Iterable[str]) -> str:
+    """``; did you mean ...?``, empty when nothing is like it."""
+    near = difflib.get_close_matches(str(wanted), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def nearest(wanted: object, known: Sequence[str]) -> str:
-    """``did you mean ...?``, or what there is."""
-    near = difflib.get_close_matches(str(wanted), known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, known))}"
+    """``; did you mean ...?``, or what there is."""
+    return did_you_mean(wanted, known) or f"; there are {', '.join(map(repr, known))}"
 
 
 # -- records ---------------------------------------------------------------------------------------

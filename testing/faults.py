@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,8 +37,7 @@ def message_type(name: str) -> type:
     try:
         return _MESSAGES[name]
     except KeyError:
-        near = difflib.get_close_matches(name, _MESSAGES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = arguments.did_you_mean(name, _MESSAGES)
         raise UsageError(f"there is no message {name!r}{hint}") from None
 
 
@@ -50,8 +48,7 @@ def request_type(api: str) -> type:
     try:
         return by_lower[api.replace("_", "").lower().removesuffix("request")]
     except KeyError:
-        near = difflib.get_close_matches(api, _REQUESTS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = arguments.did_you_mean(api, _REQUESTS)
         raise UsageError(f"there is no API {api!r}{hint}") from None
 
 
@@ -60,9 +57,7 @@ def error_code(error: str | int | ErrorCode) -> ErrorCode:
     try:
         return ErrorCode[error.upper()] if isinstance(error, str) else ErrorCode(error)
     except (KeyError, ValueError):
-        names = [code.name for code in ErrorCode]
-        near = difflib.get_close_matches(str(error).upper(), names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = arguments.did_you_mean(str(error).upper(), [code.name for code in ErrorCode])
         raise UsageError(f"there is no error code {error!r}{hint}") from None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +24,7 @@ from ..protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
+from ..protocol.znode_payloads import decode_topic
 from . import arguments
 from .checks import partition_count
 from .cluster_parts import ClusterParts
@@ -232,7 +231,7 @@ class Inspection(ClusterParts):
             data = self.zookeeper.get(f"/brokers/topics/{where.topic}")
         except UsageError:  # no server runs, or the topic went at this moment
             return True
-        return str(where.partition) in json.loads(data or b"{}").get("partitions", {})
+        return any(number == where.partition for number, _ in decode_topic(data).assignment)
 
     def _no_such(self, where: TopicPartition) -> UsageError:
         if not any(process.is_alive for process in self.processes.values()):
@@ -243,8 +242,7 @@ class Inspection(ClusterParts):
             return UsageError(
                 f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
             )
-        near = difflib.get_close_matches(where.topic, topics, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = arguments.did_you_mean(where.topic, topics)
         return UsageError(f"there is no partition {where}; topics are {topics}{hint}")
 
     def _leader_in_metadata(self, where: TopicPartition) -> int | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..actors.latency import Constant, LatencyModel, Lognormal, Uniform
 from ..protocol.errors import UsageError
 from . import arguments
+from .tcp import CLIENTS_MACHINE
 
 if TYPE_CHECKING:
     from ..actors.node import Delivery
@@ -28,17 +29,27 @@ class NetworkHandle:
             return self._cluster.broker(machine).name
         if not isinstance(machine, str):
             arguments.refuse("a machine", machine, "a broker id, or a name such as 'zk-1'")
-        known = [*self._cluster.runtime.processes, "clients"]
+        known = self._machines()
         if machine not in known:
             raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
         return machine
+
+    def _link(
+        self, source: Machine | None, target: Machine | None
+    ) -> tuple[str, str] | tuple[None, None]:
+        """The ends of a link by name; none of them for all links."""
+        if source is None and target is None:
+            return None, None
+        if source is None or target is None:
+            raise UsageError("a link needs both source and target")
+        return self._name(source), self._name(target)
 
     def _run(self, function: Callable[[], Any]) -> Any:
         self._cluster._require_going()
         return self._cluster._in_process(None, function)
 
     def _machines(self) -> list[str]:
-        return [*self._cluster.runtime.processes, "clients"]
+        return [*self._cluster.runtime.processes, CLIENTS_MACHINE]
 
     def _fault(self, text: str) -> None:
         self._cluster.runtime.note("fault", "network", text)
@@ -103,13 +114,8 @@ class NetworkHandle:
             models.append(Lognormal(*arguments.pair("lognormal_ms", lognormal_ms, right)))
         if len(models) != 1:
             raise UsageError("give exactly one of constant_ms, uniform_ms and lognormal_ms")
-        if (source is None) != (target is None):
-            raise UsageError("a link needs both source and target")
-        names = (
-            None if source is None else self._name(source),
-            None if target is None else self._name(target),
-        )
-        self._run(lambda: self._network.set_latency(models[0], *names))
+        link = self._link(source, target)
+        self._run(lambda: self._network.set_latency(models[0], *link))
 
     def drop(
         self, probability: float, source: Machine | None = None, target: Machine | None = None
@@ -117,13 +123,8 @@ class NetworkHandle:
         """Lose messages with a probability, on all links or on one."""
         if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
             arguments.refuse("probability", probability, "a number between 0 and 1")
-        if (source is None) != (target is None):
-            raise UsageError("a link needs both source and target")
-        names = (
-            None if source is None else self._name(source),
-            None if target is None else self._name(target),
-        )
-        self._run(lambda: self._network.set_loss(probability, *names))
+        link = self._link(source, target)
+        self._run(lambda: self._network.set_loss(probability, *link))
 
     def hold(self, wants: Callable[[Delivery], bool]) -> None:
         """Keep back messages for which ``wants(delivery)`` holds, until ``release``.

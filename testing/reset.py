@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from ..actors.channels import broker_name
 from ..protocol.admin import BROKER_RESOURCE, AlterConfigsRequest, ConfigResource
 from ..protocol.errors import UsageError
+from ..protocol.znode_payloads import decode_topic
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -92,9 +92,9 @@ async def _ask(cluster: Cluster, broker_id: int, request: Any) -> Any:
 def _require_deletable(cluster: Cluster) -> None:
     """Raise ``UsageError`` for replicas at brokers that can never come."""
     for topic in cluster.zookeeper.children("/brokers/topics"):
-        data = json.loads(cluster.zookeeper.get(f"/brokers/topics/{topic}") or b"{}")
-        for partition, replicas in data.get("partitions", {}).items():
-            strange = [replica for replica in replicas if replica not in cluster.broker_ids]
+        stored = decode_topic(cluster.zookeeper.get(f"/brokers/topics/{topic}"))
+        for partition, assigned in stored.assignment:
+            strange = [b for b in assigned.replicas if b not in cluster.broker_ids]
             if strange:
                 raise UsageError(
                     f"reset cannot delete {topic!r}: partition {partition} has replicas at "

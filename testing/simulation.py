@@ -22,7 +22,6 @@ from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from . import arguments
 from .base import ClusterBase
 from .cluster import WaitTimeout
-from .tcp import CLIENTS_MACHINE
 
 T = TypeVar("T")
 
@@ -236,7 +235,7 @@ class Simulation(ClusterBase):
         self._clients += 1
         if name is None:
             name = f"{kind}-{self._clients}"
-        taken = [*self.runtime.processes, CLIENTS_MACHINE]
+        taken = self.network._machines()
         if not arguments.text("name", name) or name in taken:
             arguments.refuse("name", name, f"a name of its own; taken are {', '.join(taken)}")
         return self.runtime.spawn(
@@ -315,5 +314,5 @@ def _settings(settings_class: type[T], values: Mapping[str, Any]) -> T:
     for name in values:
         if name not in known:
             hint = arguments.nearest(name, known)
-            raise UsageError(f"{settings_class.__name__} has no setting {name!r}; {hint}")
+            raise UsageError(f"{settings_class.__name__} has no setting {name!r}{hint}")
     return settings_class(**values)
