@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,12 @@ def line(what: str, figure: str, target: str = "", ok: bool | None = None) -> No
     """Print one figure, with its target when there is one."""
     mark = "" if ok is None else (" ok" if ok else " MISSED")
     print(f"  {what:58} {figure:>24}  {target}{mark}", flush=True)
+
+
+def spread(values: list[float], digits: int) -> str:
+    """``median (least-most)``."""
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{middle:,.{digits}f} ({low:,.{digits}f}-{high:,.{digits}f})"
 
 
 def in_child(code: str, *arguments: Any) -> Any:

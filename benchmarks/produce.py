@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from benchmarks.common import in_child, line, mock_cluster, served_cluster
+from benchmarks.common import in_child, line, mock_cluster, served_cluster, spread
 
 TOPIC = "bench"
 ROUNDS = 5
@@ -100,9 +100,9 @@ def measure_throughput() -> None:
         rates = [one["records_per_s"] for one in ours]
         mock_rates = [one["records_per_s"] for one in mocks]
         ratio = statistics.median(rates) / statistics.median(mock_rates)
-        line(f"{size} B, RF 3, acks=all: ours, k/s", _spread(rates))
+        line(f"{size} B, RF 3, acks=all: ours, k/s", spread([rate / 1e3 for rate in rates], 0))
         line("  ours, MB/s", f"{statistics.median(rates) * size / 1e6:,.0f}")
-        line("  librdkafka's mock, k/s", _spread(mock_rates))
+        line("  librdkafka's mock, k/s", spread([rate / 1e3 for rate in mock_rates], 0))
         line("  ratio of the medians", f"{ratio:.2f}", ">= 0.5", ratio >= 0.5)
         kept = min(one["kept"] for one in ours)
         line(
@@ -111,11 +111,6 @@ def measure_throughput() -> None:
             "ours 100 %",
             kept == 1.0,
         )
-
-
-def _spread(rates: list[float]) -> str:
-    middle, low, high = (rate / 1e3 for rate in (statistics.median(rates), min(rates), max(rates)))
-    return f"{middle:,.0f} ({low:,.0f}-{high:,.0f})"
 
 
 def measure_latency() -> None:

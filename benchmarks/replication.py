@@ -17,7 +17,7 @@ import sys
 from typing import NamedTuple
 
 from benchmarks.client import LoadClient
-from benchmarks.common import in_child, line, mock_cluster, served_cluster
+from benchmarks.common import in_child, line, mock_cluster, served_cluster, spread
 
 FACTORS = (1, 2, 3, 5)
 SIZE = 1000
@@ -113,11 +113,6 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _spread(values: list[float], digits: int) -> str:
-    middle, low, high = statistics.median(values), min(values), max(values)
-    return f"{middle:,.{digits}f} ({low:,.{digits}f}-{high:,.{digits}f})"
-
-
 def _measure_once(client: LoadClient, topic: str, records: int, figures: _Figures) -> None:
     before_s = _cpu_s()
     produced = client.produce(topic, PARTITIONS, SIZE, records)
@@ -170,14 +165,14 @@ def _print_client_alone() -> None:
 
 
 def _print_factor(factor: int, one: _Figures) -> None:
-    line(f"produce, RF {factor}, k/s", _spread([rate / 1e3 for rate in one.produce_per_s], 0))
-    line("  broker CPU time per MB, ms", _spread(one.produce_cpu_ms, 2))
-    line("  cores the client keeps busy", _spread(one.produce_client, 2))
-    line("fetch, k/s", _spread([rate / 1e3 for rate in one.fetch_per_s], 0))
-    line("  broker CPU time per MB, ms", _spread(one.fetch_cpu_ms, 2))
-    line("  cores the client keeps busy", _spread(one.fetch_client, 2))
+    line(f"produce, RF {factor}, k/s", spread([rate / 1e3 for rate in one.produce_per_s], 0))
+    line("  broker CPU time per MB, ms", spread(one.produce_cpu_ms, 2))
+    line("  cores the client keeps busy", spread(one.produce_client, 2))
+    line("fetch, k/s", spread([rate / 1e3 for rate in one.fetch_per_s], 0))
+    line("  broker CPU time per MB, ms", spread(one.fetch_cpu_ms, 2))
+    line("  cores the client keeps busy", spread(one.fetch_client, 2))
     ratio = statistics.median(one.fetch_to_produce)
-    line("  fetch / produce", _spread(one.fetch_to_produce, 2), ">= 1.0", ratio >= 1.0)
+    line("  fetch / produce", spread(one.fetch_to_produce, 2), ">= 1.0", ratio >= 1.0)
 
 
 def _print_cost(base: _Figures, other: _Figures, what: str, target: float | None) -> None:
