@@ -15,7 +15,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
+
+from ..protocol.errors import UsageError
 
 DONE = 0
 DOES_NOT_HOLD = 1
@@ -30,6 +33,12 @@ def end_with_error(message: str, status: int = WRONG_USAGE) -> NoReturn:
     """Print ``error: message`` on standard error and leave with ``status``."""
     print(f"error: {message}", file=sys.stderr)
     raise SystemExit(status)
+
+
+def refuse_overwriting(out: Path, read: Path, what: str) -> None:
+    """``UsageError`` when the output is what the command reads."""
+    if out.exists() and out.samefile(read):
+        raise UsageError(f"{out} is the {what} itself; give -o another name")
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
+from .exits import refuse_overwriting
+
 if TYPE_CHECKING:
     from ..testing.scenario_spec import ScenarioSpec
     from ..testing.scenario_verdict import ScenarioResult
@@ -79,8 +81,7 @@ def _check_output(output: Path, scenario: Path) -> None:
         raise UsageError(f"cannot record to {output}: it is a directory; name a file in it")
     if not output.parent.is_dir():
         raise UsageError(f"cannot record to {output}: its directory must exist")
-    if output.exists() and output.samefile(scenario):
-        raise UsageError(f"{output} is the scenario itself; give -o another name")
+    refuse_overwriting(output, scenario, "scenario")
 
 
 def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> list[ScenarioSpec]:

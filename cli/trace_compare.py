@@ -13,8 +13,8 @@ from ..tracing import queries
 from ..tracing.events import Event
 from ..tracing.expressions import parse_duration_us
 from ..tracing.text import format_event
-from .exits import DOES_NOT_HOLD
-from .trace_shared import File, Json, app, opened, print_events, print_json, refuse_itself
+from .exits import DOES_NOT_HOLD, refuse_overwriting
+from .trace_shared import File, Json, app, opened, print_events, print_json
 
 
 @app.command()
@@ -107,7 +107,7 @@ def slice_(
     with opened(file) as trace:
         if not actor and op is None and time is None:
             raise UsageError("slice needs --actor, --op or --time")
-        refuse_itself(out, file)
+        refuse_overwriting(out, file, "trace")
         lanes = trace.actors()
         for name in actor or ():
             if name not in lanes:
@@ -158,7 +158,7 @@ def export(
         if out is None:
             print_events(trace.events(), 0, False)
             return
-        refuse_itself(out, file)
+        refuse_overwriting(out, file, "trace")
         try:
             with out.open("w", encoding="utf-8") as stream:
                 stream.writelines(format_event(event) + "\n" for event in trace.events())

@@ -43,12 +43,6 @@ def opened(file: Path) -> Iterator[TraceReader]:
         end_with_error(str(error))
 
 
-def refuse_itself(out: Path, file: Path) -> None:
-    """``UsageError`` when the output is the trace: it is read while the output is written."""
-    if out.exists() and out.samefile(file):
-        raise UsageError(f"{out} is the trace itself; give -o another name")
-
-
 def seq_of(text: str) -> int:
     digits = text.removeprefix("#")
     if not digits.isdigit():
