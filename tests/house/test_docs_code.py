@@ -7,12 +7,13 @@ that. A block may be left out only with a reason in its first line: ``# doc: ski
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -128,14 +129,9 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_is_drawn_from_a_run() -> None:
+def test_the_picture_is_drawn_from_a_run(docs_script: Callable[[str], ModuleType]) -> None:
     """A lane per broker, a leader before and after, and a gap as long as the session at least."""
-    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "draw_failover.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["draw"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    module = docs_script("draw_failover")
     facts = module.observe()
     begin_ms, end_ms = module.gap(facts)
     assert end_ms - begin_ms > module.SESSION_TIMEOUT_MS * 2 / 3

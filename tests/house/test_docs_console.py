@@ -6,8 +6,7 @@ blocks are read, compared and renewed.
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -17,15 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def blocks() -> ModuleType:
-    """docs/console_blocks.py, a script beside the documents and not part of the package."""
-    spec = importlib.util.spec_from_file_location("blocks", ROOT / "docs" / "console_blocks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["blocks"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+def blocks(docs_script: Callable[[str], ModuleType]) -> ModuleType:
+    return docs_script("console_blocks")
 
 
 def test_every_block_of_the_pages_can_be_run_or_says_why_not(blocks: ModuleType) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -14,15 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def citations() -> ModuleType:
-    """docs/citations.py, which is a script beside the documents and not part of the package."""
-    spec = importlib.util.spec_from_file_location("citations", ROOT / "docs" / "citations.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["citations"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+def citations(docs_script: Callable[[str], ModuleType]) -> ModuleType:
+    return docs_script("citations")
 
 
 @pytest.mark.slow

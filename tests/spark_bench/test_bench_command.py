@@ -87,13 +87,18 @@ def test_no_terminal_is_so_narrow_that_numbers_are_cut(
     assert [len(found) for found in numbers if found] == [4] * 7
 
 
-def test_broken_runs_are_in_the_json(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def breaking_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suite ``breaks``, of which no run comes to its end."""
+
     def breaks(_seed: int, _parameters: Any) -> dict[str, Any]:
         raise RuntimeError("the run broke")
 
     monkeypatch.setitem(suite_module.SUITES, "breaks", (FailoverParameters, breaks, "breaks"))
+
+
+@pytest.mark.usefixtures("breaking_suite")
+def test_broken_runs_are_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("run", "breaks", "--runs", "1", "--seed", "8", "--engine", "serial", "--json") == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["runs"], found["ok"], found["metrics"]) == (1, 0, {})
@@ -111,13 +116,10 @@ def test_a_version_that_looks_like_a_number_stays_what_was_written(
     assert "1 of 1 runs" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("breaking_suite")
 def test_a_broken_promise_gives_status_1_and_the_command_that_repeats_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def breaks(_seed: int, _parameters: Any) -> dict[str, Any]:
-        raise RuntimeError("the run broke")
-
-    monkeypatch.setitem(suite_module.SUITES, "breaks", (FailoverParameters, breaks, "breaks"))
     assert bench("run", "breaks", "--runs", "1", "--seed", "8", "--engine", "serial") == 1
     output = " ".join(capsys.readouterr().out.split())
     assert "0 of 1 runs kept every promise" in output
