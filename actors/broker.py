@@ -257,6 +257,8 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
 
     async def _shut_down(self) -> bool:
         moved = True
+        # From here on no fetcher is started: a broker that leaves must not rejoin an ISR.
+        self.replica_manager.is_shutting_down = True
         if self.config["controlled.shutdown.enable"] and self.state == "running":
             self.set_state("pending_controlled_shutdown")
             moved = await self._controlled_shutdown()

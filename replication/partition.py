@@ -346,6 +346,7 @@ class Partition(PartitionState):
         self.isr = self.maximal_isr = stored.isr
         self.partition_epoch = stored.zk_version
         self.pending_isr = None
+        self.wake_fetchers()  # who left the ISR meanwhile idle may come back with its next fetch
         if pending.is_expansion:
             context.isr_expands += 1
         else:

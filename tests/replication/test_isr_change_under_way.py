@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.versions import KAFKA_VERSIONS
 from replica_cluster import TP, ReplicaCluster, led
 
 LAG_MS = 30_000
@@ -50,3 +51,24 @@ def test_the_high_watermark_counts_who_is_about_to_leave(follower: int) -> None:
     before = cluster[0].high_watermark()
     cluster.fetch(0, 2, replica_id=follower)
     assert (cluster[0].high_watermark() > before) is (follower == 2)
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_who_leaves_the_isr_while_idle_comes_back(version: str) -> None:
+    """DP-29: a follower that caught up while its removal was decided rejoins with its next fetch.
+
+    Kafka looks at each fetch (``Partition.maybeExpandIsr``); to the session, the removal is news.
+    """
+    cluster = led(version, 2)
+    cluster.produce(0, "a")
+    cluster.hold_isr_changes()
+    cluster.clock.advance(LAG_MS + 1)
+    partition = cluster[0].manager.partition(TP)
+    partition.maybe_shrink_isr(cluster.clock.now_ms)
+    assert partition.pending_isr.proposal.isr == (0,)
+    cluster.replicate(1)
+    assert partition.find_replica(1).log_end_offset == 1
+    cluster.release_isr_changes()
+    assert partition.isr == (0,)
+    cluster.round(1)
+    assert (partition.isr, partition.pending_isr) == ((0, 1), None)

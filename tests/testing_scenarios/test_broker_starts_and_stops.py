@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fakekafka import KafkaError, Simulation
 from fakekafka.protocol.awaiting import RequestTimeout
+from fakekafka.protocol.control import ControlledShutdownRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
@@ -158,3 +159,40 @@ def test_a_controller_that_waits_for_a_brokers_answer_shuts_down_at_once(version
         assert_nothing_is_left(cluster, 1)
         assert node.channels.total_queue_size == 0
         cluster.run_until(lambda: cluster.controller.id == 2)
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_a_broker_that_leaves_does_not_rejoin_the_isr(version: str) -> None:
+    """It starts no fetcher any more once it has asked to leave (``ReplicaManager.makeFollowers``).
+
+    So brokers that stop one after another leave the last one alone in the ISR, with one write
+    for each that left.
+    """
+    config = {"controlled.shutdown.enable": True}
+    topics = {"t": {"assignment": {0: [1, 2, 3]}}}
+    with running(3, version, config=config, topics=topics) as cluster:
+        written = [stored(cluster)]
+        for broker_id in (1, 2):
+            cluster.broker(broker_id).shutdown()
+            written.append(stored(cluster))
+        assert written == [(1, 0, [1, 2, 3]), (2, 1, [2, 3]), (3, 2, [3])]
+        assert cluster.zookeeper.stat("/brokers/topics/t/partitions/0/state").version == 2
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_no_fetcher_is_started_while_the_controller_is_asked(version: str) -> None:
+    """However long the controller lets a leaving broker wait, it copies nothing in anew."""
+    config = {"controlled.shutdown.enable": True, "replica.lag.time.max.ms": 1000}
+    topics = {"t": {"assignment": {0: [2, 3]}}}
+    with running(3, version, config=config, topics=topics) as cluster:
+        cluster.network.hold(lambda d: isinstance(d.message, ControlledShutdownRequest))
+        leaving = cluster.processes[2].broker
+        assert leaving is not None
+        leaving.begin_shutdown()
+        cluster.run_for(100)
+        cluster.reassign_partitions({("t", 0): [3, 2]})
+        cluster.run_for(100)
+        cluster.elect_leaders(partitions=[("t", 0)])
+        cluster.run_for(3000)
+        assert leaving.state == "pending_controlled_shutdown"
+        assert stored(cluster)[2] == [3]
