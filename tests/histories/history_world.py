@@ -1,0 +1,196 @@
+"""The cluster of a random history, and its load."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakekafka import FakeKafkaError, Simulation
+from fakekafka.protocol.awaiting import Task
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the cluster of a history is like; drawn from its seed."""
+
+    brokers: int
+    zookeepers: int
+    log_dirs: int
+    latency_ms: float
+    jitter: bool
+    topics: tuple[tuple[int, int, int], ...]
+    """(partitions, replication factor, min.insync.replicas) of each topic that is never deleted."""
+    producers: int
+    idempotent: bool
+    interval_ms: float
+    """Mean time between two records of a producer."""
+    config: tuple[tuple[str, Any], ...]
+
+
+def draw_options(seed: int) -> Options:
+    rng = random.Random(f"options-{seed}")
+    brokers = rng.choice((3, 3, 4, 5))
+    topics = []
+    for _ in range(rng.choice((1, 1, 2))):
+        factor = rng.choice((2, 3, 3))
+        topics.append((rng.randint(1, 3), factor, rng.randint(1, min(2, factor - 1))))
+    config = {
+        "zookeeper.session.timeout.ms": rng.choice((6000, 6000, 18000)),
+        "replica.lag.time.max.ms": rng.choice((2000, 10000, 30000)),
+        "leader.imbalance.check.interval.seconds": rng.choice((5, 30, 300)),
+        "num.replica.fetchers": rng.choice((1, 1, 2)),
+        "log.segment.bytes": rng.choice((1500, 1 << 20)),
+        "controlled.shutdown.retry.backoff.ms": rng.choice((500, 5000)),
+    }
+    return Options(
+        brokers=brokers,
+        zookeepers=rng.choice((1, 3, 3)),
+        log_dirs=rng.choice((1, 1, 2)),
+        latency_ms=rng.choice((0.25, 1.0, 5.0)),
+        jitter=rng.random() < 0.5,
+        topics=tuple(topics),
+        producers=rng.choice((1, 2)),
+        idempotent=rng.random() < 0.7,
+        interval_ms=rng.choice((20.0, 100.0, 400.0)),
+        config=tuple(config.items()),
+    )
+
+
+@dataclass
+class World:
+    """A running cluster with its load."""
+
+    simulation: Simulation
+    options: Options
+    main: list[TopicPartition] = field(default_factory=list)
+    """Partitions of the topics that are never deleted; these carry the load."""
+    acknowledged: list[tuple[TopicPartition, int, bytes]] = field(default_factory=list)
+    sent: int = 0
+    producers: list[Any] = field(default_factory=list)
+    loads: bool = True
+    seen: dict[tuple[TopicPartition, int], bytes | None] = field(default_factory=dict)
+    """What a consumer read, by partition and offset."""
+    problems: list[str] = field(default_factory=list)
+    side_topics: int = 0
+    """How many topics were created on the way."""
+    deleted: set[str] = field(default_factory=set)
+    requests: list[tuple[str, Task[Any]]] = field(default_factory=list)
+    paused: set[int] = field(default_factory=set)
+    troubled_network: bool = False
+
+    # -- looking -------------------------------------------------------------------------------
+
+    def alive(self) -> list[int]:
+        simulation = self.simulation
+        return [b for b in simulation.broker_ids if simulation.broker(b).is_alive]
+
+    def down(self) -> list[int]:
+        alive = self.alive()
+        return [b for b in self.simulation.broker_ids if b not in alive]
+
+    def partitions(self) -> Iterator[Any]:
+        """A view of every partition the brokers know."""
+        simulation = self.simulation
+        for topic in simulation.topics():
+            for number in range(self.count(topic)):
+                try:
+                    yield simulation.partition(topic, number)
+                except FakeKafkaError:
+                    continue
+
+    def count(self, topic: str) -> int:
+        brokers = [p.broker for p in self.simulation.processes.values() if p.broker is not None]
+        return max((b.metadata_cache.partition_count(topic) for b in brokers), default=0)
+
+    def is_calm(self) -> bool:
+        """Nothing is broken at this moment."""
+        simulation = self.simulation
+        return (
+            not self.paused
+            and not self.troubled_network
+            and simulation.controller.id is not None
+            and all(p.is_alive and p.server.is_serving for p in simulation.zookeepers.values())
+            and all(simulation.broker(b).state == "running" for b in simulation.broker_ids)
+            and not any(p.spec.disk.offline_dirs for p in simulation.processes.values())
+        )
+
+    # -- asking without waiting ----------------------------------------------------------------
+
+    def request(self, text: str, message: Any) -> None:
+        """Send an admin request to the controller; nobody waits for the outcome."""
+        self.requests.append((text, Task(self.simulation._ask_controller(message))))
+
+    # -- load ----------------------------------------------------------------------------------
+
+    def start_load(self) -> None:
+        options = self.options
+        for number in range(options.producers):
+            producer = self.simulation.producer(
+                acks="all",
+                enable_idempotence=options.idempotent,
+                request_timeout_ms=10_000,
+                linger_ms=0 if number % 2 == 0 else 20,
+            )
+            self.producers.append(producer)
+            self._send_later(producer)
+        consumer = self.simulation.consumer(self.main)
+        consumer.on_batch = self._consumed
+
+    def _send_later(self, producer: Any) -> None:
+        interval_us = int(
+            self.simulation.runtime.rng.expovariate(1 / self.options.interval_ms) * 1e3
+        )
+        self.simulation.runtime.call_later(producer, interval_us, lambda: self._send(producer))
+
+    def _send(self, producer: Any) -> None:
+        if not self.loads:
+            return
+        where = self.main[self.sent % len(self.main)]
+        value = b"%s:%07d" % (producer.name.encode(), self.sent)
+        self.sent += 1
+
+        def answered(error: ErrorCode, offset: int) -> None:
+            if error == ErrorCode.NONE:
+                self.acknowledged.append((where, offset, value))
+
+        producer.produce(where, value, callback=answered)
+        self._send_later(producer)
+
+    def _consumed(self, where: TopicPartition, batch: Any, position: int) -> None:
+        for record in batch.records():
+            if record.offset >= position:
+                before = self.seen.setdefault((where, record.offset), record.value)
+                if before != record.value:
+                    self.problems.append(
+                        f"{where} offset {record.offset} was read as {before!r} and then as "
+                        f"{record.value!r}"
+                    )
+
+
+def build(seed: int, version: str, trace: bool = False) -> World:
+    options = draw_options(seed)
+    config = dict(options.config)
+    if options.log_dirs > 1:
+        config["log.dirs"] = ",".join(f"dir-{n + 1}" for n in range(options.log_dirs))
+    simulation = Simulation(
+        options.brokers,
+        seed=seed,
+        kafka_version=version,
+        zookeepers=options.zookeepers,
+        latency_ms=options.latency_ms,
+        config=config,
+        trace=trace,
+    )
+    if options.jitter:
+        simulation.network.latency(uniform_ms=(options.latency_ms / 5, options.latency_ms * 4))
+    world = World(simulation, options)
+    for index, (partitions, factor, least) in enumerate(options.topics):
+        name = f"main-{index + 1}"
+        simulation.create_topic(name, partitions, factor, {"min.insync.replicas": str(least)})
+        world.main += [TopicPartition(name, number) for number in range(partitions)]
+    world.start_load()
+    return world

@@ -1,0 +1,87 @@
+"""Random histories end whole, and the runner that makes them sees what is not whole."""
+
+from __future__ import annotations
+
+import pytest
+import random_histories
+from history_end import heal, verdict, what_is_lacking
+from history_steps import Step, draw_steps, parse_step
+from history_world import build
+from random_histories import History, Outcome, draw_history, run
+
+SEEDS = range(1, 7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_a_history_ends_whole(version: str, seed: int) -> None:
+    """After healing nothing acknowledged is lost, and every replica is in sync."""
+    outcome = run(draw_history(version, seed))
+    assert outcome.problems == (), outcome.history.command
+    assert outcome.acknowledged > 0
+
+
+@pytest.mark.slow
+def test_a_seed_decides_all() -> None:
+    """The same seed gives the same history, to the microsecond."""
+    first, second = run(draw_history("3.9", 2)), run(draw_history("3.9", 2))
+    assert first == second
+    assert first.told != run(draw_history("3.9", 3)).told
+
+
+def test_steps_are_written_and_read() -> None:
+    """The command that repeats a shortened history names its steps."""
+    steps = draw_steps(7)
+    assert tuple(parse_step(str(step)) for step in steps) == steps
+    assert History("3.9", 7, steps).command.endswith("--version 3.9 --seed 7 --tell")
+    shorter = History("3.9", 7, (Step("kill", 5, 100),))
+    assert "--steps kill:5:100" in shorter.command
+
+
+def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
+    """The verdict knows what was acknowledged and what was read, and compares."""
+    world = build(1, "3.9")
+    world.simulation.run_for(1000)
+    heal(world)
+    assert verdict(world) == []
+    where = world.main[0]
+    world.acknowledged.append((where, 0, b"never stored"))
+    _, offset, value = next(a for a in world.acknowledged if a[0] == where)
+    world.acknowledged.append((where, offset + 1, value))
+    world.seen[where, 10_000] = b"was there"
+    problems = " ".join(verdict(world))
+    assert "1 acknowledged records are lost" in problems
+    assert "1 records are not where they were acknowledged" in problems
+    assert "1 records were read and are not there" in problems
+
+
+def test_a_cluster_that_is_not_whole_is_told() -> None:
+    """A dead broker, and then one that has not caught up yet, keep a cluster from being whole."""
+    world = build(1, "3.9")
+    heal(world)
+    assert what_is_lacking(world) is None
+    world.simulation.broker(1).kill()
+    assert what_is_lacking(world) == "broker 1 is not_running"
+    world.simulation.run_for(20_000)
+    world.simulation.create_topic("all", assignment={0: [2, 3, 1]})
+    world.simulation.broker(1).start(wait=False)
+    assert what_is_lacking(world) == "broker 1 is starting"
+    world.simulation.run_until(lambda: world.simulation.broker(1).state == "running")
+    assert "all is not fully replicated" in (what_is_lacking(world) or "")
+    heal(world)
+
+
+def test_shrinking_leaves_out_what_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the steps without which the problem does not come remain."""
+
+    def run_with_two_needed(history: History, trace: str | None = None) -> Outcome:
+        names = [step.name for step in history.steps]
+        problems = ("lost",) if "kill" in names and "pause" in names else ()
+        return Outcome(history, problems, (), 0.0, 0)
+
+    monkeypatch.setattr(random_histories, "run", run_with_two_needed)
+    names = ["expire", "kill", "resign", "cut", "pause", "heal_network", "create"]
+    steps = tuple(Step(name, 1, 0) for name in names)
+    found = random_histories.shrink(run_with_two_needed(History("3.9", 1, steps)))
+    assert [step.name for step in found.history.steps] == ["kill", "pause"]
