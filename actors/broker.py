@@ -313,7 +313,15 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
 
     def _log_dir_failed(self, directory: str) -> None:
         self.runtime.note("fault", self.name, f"log directory {directory} failed")
-        self.start_task(self.zk.propagate_log_dir_event(self.broker_id))
+        self.start_task(self._propagate_log_dir_event())
+
+    async def _propagate_log_dir_event(self) -> None:
+        try:
+            await self.zk.propagate_log_dir_event(self.broker_id)
+        except ZooKeeperError as error:
+            # The session expired meanwhile. Kafka's LogDirFailureHandler logs it; the controller
+            # hears of the offline replicas by the answers to its next LeaderAndIsr.
+            self.runtime.log(self.name, "error", f"log directory failure not told: {error}")
 
     def _log_uncleanable(self, name: TopicPartition, error: Exception) -> None:
         text = f"cleaning {name} failed, which is not cleaned any more: {error!r}"

@@ -117,3 +117,22 @@ def test_each_broker_has_its_directories_on_disk(tmp_path: Path) -> None:
         cluster.broker(2).fail_log_dir(0)
         assert not cluster.broker(2).is_alive
         cluster.produce("t", "b", partition=0)
+
+
+@pytest.mark.parametrize("version", SINCE_1_0)
+def test_a_directory_that_fails_without_a_session_is_learnt_of_later(version: str) -> None:
+    """The notification fails with the session. After the broker has registered again, its answer
+    to LeaderAndIsr tells the controller (``LogDirFailureHandler``)."""
+    config = {**TWO, "zookeeper.session.timeout.ms": 6000}
+    with running(2, version, topics=LED_BY_2, config=config) as cluster:
+        cluster.network.partition([2], ["zk-1"])
+        cluster.run_for(1000)
+        cluster.broker(2).fail_log_dir()
+        cluster.run_for(20_000)
+        assert stored(cluster, "t", 0)[0] == 1
+        cluster.network.heal()
+        in_sync(cluster, 1, 2, partition=1)
+        cluster.run_for(10_000)
+        assert cluster.broker(2).is_alive
+        assert stored(cluster, "t", 0)[2] == [1]
+        assert cluster.broker(2).metrics["OfflineReplicaCount"] == 1
