@@ -52,6 +52,8 @@ class Behaviour:
     rebalance_one_by_one: bool  # < 2.0
     rebalance_fixed_rate: bool  # 0.10
     topic_ids: bool  # >= 2.8, KIP-516
+    topic_id_of_stored_log: bool  # >= 3.0, KAFKA-12426: before, that of an opened log only
+    replica_without_log_is_offline: bool  # 1.0 to 3.0, after a LeaderAndIsr; 3.1: PR 11225
     feature_versioning: bool  # >= 2.7: the /feature znode
     topic_znode_version: int
     broker_znode_version: int
@@ -119,6 +121,8 @@ _V28 = Behaviour(
     rebalance_one_by_one=False,
     rebalance_fixed_rate=False,
     topic_ids=True,
+    topic_id_of_stored_log=False,
+    replica_without_log_is_offline=True,
     feature_versioning=True,
     topic_znode_version=3,
     broker_znode_version=5,
@@ -165,6 +169,8 @@ _V39 = _derive(
     stop_replica_accepts_equal_epoch=True,
     announce_dead_broker_unless_elected=True,
     rebalance_skips_only_reassigning=True,
+    topic_id_of_stored_log=True,
+    replica_without_log_is_offline=False,
     joiner_must_be_eligible=True,
     high_watermark_frozen_under_min_isr=True,
     shrink_commit_moves_high_watermark=True,
@@ -222,6 +228,7 @@ _V010 = _derive(
     controlled_shutdown_one_by_one=True,
     topic_watch_by_exists=True,
     rebalance_fixed_rate=True,
+    replica_without_log_is_offline=False,
     truncation="high_watermark",
     epoch_cache=False,
     caught_up_by_previous_fetch=False,

@@ -66,10 +66,14 @@ class ControlRequestHandling(PartitionHost):
                 (to_lead if leads else to_follow).append((partition, state))
         leaders = self._make_leaders(to_lead, errors)
         followers = self._make_followers(to_follow, errors)
-        for topic_partition in errors:
-            hosted = self._partitions.get(topic_partition)
-            if hosted is not None and hosted.log is None:
-                self.mark_partition_offline(topic_partition)
+        if self.behaviour.topic_id_of_stored_log:
+            self._persist_topic_ids(topic_ids, to_lead)
+            self._persist_topic_ids(topic_ids, to_follow)
+        if self.behaviour.replica_without_log_is_offline:
+            for topic_partition in errors:
+                hosted = self._partitions.get(topic_partition)
+                if hosted is not None and hosted.log is None:
+                    self.mark_partition_offline(topic_partition)
         self.start_high_watermark_checkpoints()
         self.fetcher_manager.shutdown_idle()
         if self.on_leadership_change is not None and (leaders or followers):
@@ -89,15 +93,45 @@ class ControlRequestHandling(PartitionHost):
         if partition is None:
             partition = self._register(topic_partition)
         topic_id = topic_ids.get(topic_partition.topic, "")
-        if topic_id and partition.topic_id and partition.topic_id != topic_id:
+        if topic_id and self._is_of_another_topic(partition, topic_id):
             return ErrorCode.INCONSISTENT_TOPIC_ID, None
         if state.leader_epoch <= partition.leader_epoch:
+            if state.leader_epoch == partition.leader_epoch and self._is_told_its_id(
+                partition, topic_id
+            ):
+                return _NONE, None
             return ErrorCode.STALE_CONTROLLER_EPOCH, None
         if self.broker_id not in state.replicas:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
-        if topic_id:
-            partition.topic_id = topic_id
         return _NONE, partition
+
+    def _is_of_another_topic(self, partition: Partition, topic_id: str) -> bool:
+        """Whether the log belongs to a topic with another id (data_plane 2.8).
+
+        2.8 asks an opened log alone, and gives it the id if it has none: with the second request
+        it gets for a partition (``Partition.checkOrSetTopicId``). Later releases ask the stored
+        log, too (``Partition.topicId``).
+        """
+        log = partition.log
+        if log is None:
+            if not self.behaviour.topic_id_of_stored_log:
+                return False
+            known = self.disk.stored_topic_id(partition.topic_partition)
+        else:
+            known = log.topic_id
+            if not known and not self.behaviour.topic_id_of_stored_log:
+                log.assign_topic_id(topic_id)
+                return False
+        return bool(known) and known != topic_id
+
+    def _is_told_its_id(self, partition: Partition, topic_id: str) -> bool:
+        """Whether a request without news gives a log the id that it lacks, since 3.0."""
+        log = partition.log
+        if not topic_id or log is None or log.topic_id:
+            return False
+        if self.behaviour.topic_id_of_stored_log:
+            log.assign_topic_id(topic_id)
+        return self.behaviour.topic_id_of_stored_log
 
     def _make_leaders(
         self,
@@ -115,7 +149,6 @@ class ControlRequestHandling(PartitionHost):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
                 self.mark_partition_offline(partition.topic_partition)
                 continue
-            self._persist_topic_id(partition)
             leaders.append(partition)
         for partition in leaders:
             self.complete_delayed(partition)  # fetches that wait with an older epoch
@@ -142,7 +175,6 @@ class ControlRequestHandling(PartitionHost):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
                 self.mark_partition_offline(partition.topic_partition)
                 continue
-            self._persist_topic_id(partition)
             followers.append(partition)
         if restarting:
             self._restart_fetchers(restarting, errors)
@@ -190,11 +222,17 @@ class ControlRequestHandling(PartitionHost):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
                 self.mark_partition_offline(partition.topic_partition)
 
-    def _persist_topic_id(self, partition: Partition) -> None:
-        """Write ``partition.metadata`` once an id is known (data_plane 2.8)."""
-        log = partition.log
-        if partition.topic_id and log is not None and not log.topic_id:
-            log.assign_topic_id(partition.topic_id)
+    def _persist_topic_ids(
+        self,
+        topic_ids: dict[str, str],
+        states: list[tuple[Partition, LeaderAndIsrPartitionState]],
+    ) -> None:
+        """Write ``partition.metadata`` of logs that have none (data_plane 2.8)."""
+        for partition, _ in states:
+            log = partition.log
+            topic_id = topic_ids.get(partition.topic_partition.topic)
+            if topic_id and log is not None and not log.topic_id:
+                log.assign_topic_id(topic_id)
 
     # -- StopReplica ------------------------------------------------------------------------
 

@@ -170,6 +170,11 @@ class Disk:
             name for name, storage in self._storages.items() if not storage.directory.is_offline
         )
 
+    def stored_topic_id(self, topic_partition: TopicPartition) -> str:
+        """The topic id of a log in a directory that is online, open or not; empty without one."""
+        storage = self._storages.get(topic_partition)
+        return "" if storage is None or storage.directory.is_offline else storage.topic_id
+
     def open_log(
         self,
         topic_partition: TopicPartition,

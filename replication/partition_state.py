@@ -120,7 +120,6 @@ class PartitionState:
         "removing_replicas",
         "replicas",
         "settings",
-        "topic_id",
         "topic_partition",
     )
 
@@ -150,7 +149,6 @@ class PartitionState:
         self.pending_isr: PendingIsr | None = None
         self.remote_replicas: tuple[Replica, ...] = ()
         """The other assigned replicas, in assignment order; kept on leaders."""
-        self.topic_id = ""
         self.fetch_entries: list[CachedPartition] | None = None
         """Where followers' fetch sessions watch this partition; leaders only."""
 

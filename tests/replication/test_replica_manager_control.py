@@ -113,25 +113,74 @@ def test_unassigned_broker_is_refused_and_goes_offline() -> None:
     assert cluster[2].manager.offline_count == 1
 
 
-def test_topic_ids() -> None:
+def told(cluster: ReplicaCluster, epoch: int, topic_id: str) -> ErrorCode:
+    """What broker 0 answers to a LeaderAndIsr with this topic id."""
+    ids = (("t", topic_id),) if topic_id else ()
+    state = cluster.partition_state(leader_epoch=epoch)
+    request = LeaderAndIsrRequest(9, 1, -1, (state,), (), ids)
+    return error_of(cluster[0].manager.become_leader_or_follower(request))
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_topic_ids(version: str) -> None:
     """DP-48: the first id is adopted and kept; another one is refused; none is always taken."""
-    cluster = led()
-    manager = cluster[0].manager
-
-    def send(epoch: int, topic_id: str) -> ErrorCode:
-        ids = (("t", topic_id),) if topic_id else ()
-        state = cluster.partition_state(leader_epoch=epoch)
-        return error_of(
-            manager.become_leader_or_follower(LeaderAndIsrRequest(9, 1, -1, (state,), (), ids))
-        )
-
+    cluster = led(version)
     assert cluster[0].log().topic_id == ""
-    assert send(1, "first") is ErrorCode.NONE
+    assert told(cluster, 1, "first") is ErrorCode.NONE
     assert cluster[0].log().topic_id == "first"
-    assert send(2, "second") is ErrorCode.INCONSISTENT_TOPIC_ID
-    assert manager.partition(TP).leader_epoch == 1
+    assert told(cluster, 2, "second") is ErrorCode.INCONSISTENT_TOPIC_ID
+    assert cluster[0].manager.partition(TP).leader_epoch == 1
     assert cluster[0].log().topic_id == "first"
-    assert send(2, "") is ErrorCode.NONE
+    assert told(cluster, 2, "") is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("version", "first"), [("2.8", ""), ("3.9", "id")])
+def test_when_a_new_log_gets_its_topic_id(version: str, first: str) -> None:
+    """With its partition's first request; in 2.8 with the second, which finds an opened log."""
+    cluster = led(version)
+    cluster[0].manager.stop_replicas(
+        StopReplicaRequest(9, 1, -1, (StopReplicaPartitionState("t", 0, -1, True),))
+    )
+    assert told(cluster, 1, "id") is ErrorCode.NONE
+    assert cluster[0].log().topic_id == first
+    assert told(cluster, 2, "id") is ErrorCode.NONE
+    assert cluster[0].log().topic_id == "id"
+
+
+def test_a_request_without_news_may_bring_the_topic_id() -> None:
+    """A controller that has just learnt of ids tells them in the same epoch, since 3.0."""
+    cluster = led("3.9")
+    assert told(cluster, 0, "id") is ErrorCode.NONE
+    assert cluster[0].log().topic_id == "id"
+    assert told(cluster, 0, "id") is ErrorCode.STALE_CONTROLLER_EPOCH
+
+
+@pytest.mark.parametrize(
+    ("version", "answers"),
+    [
+        ("2.8", [ErrorCode.NONE, ErrorCode.INCONSISTENT_TOPIC_ID]),
+        ("3.9", [ErrorCode.INCONSISTENT_TOPIC_ID] * 2),
+    ],
+)
+def test_a_log_of_a_former_topic_is_not_taken_for_the_new_one(
+    version: str, answers: list[ErrorCode]
+) -> None:
+    """A broker that was down when the topic was deleted has its log still.
+
+    2.8 looks at the id once the log is open, 3.9 at what is stored (``Partition.topicId``); so
+    its replica is never served, and is not offline either.
+    """
+    cluster = led(version)
+    assert told(cluster, 1, "former") is ErrorCode.NONE
+    cluster[0].kill()
+    cluster[0].start()
+    assert [told(cluster, epoch, "new") for epoch in (0, 1)] == answers
+    assert cluster[0].disk.stored_topic_id(TP) == "former"
+    assert not cluster[0].manager.is_offline(TP)
+    if version == "3.9":
+        assert cluster[0].log() is None
+        (answer,) = cluster.fetch(0, 0)
+        assert answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_unknown_leader_only_creates_the_log() -> None:
