@@ -11,6 +11,8 @@ from ..protocol.data import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
@@ -28,7 +30,7 @@ TRANSACTION = 1
 
 
 class GroupHandlers(BrokerBase):
-    """FindCoordinator, OffsetCommit, OffsetFetch."""
+    """FindCoordinator, OffsetCommit, OffsetFetch; JoinGroup is refused."""
 
     def on_find_coordinator_request(
         self, request: FindCoordinatorRequest, delivery: Delivery
@@ -90,6 +92,18 @@ class GroupHandlers(BrokerBase):
             ),
         )
         self.start_task(self.create_at_controller(CreateTopicsRequest((topic,), 30000)))
+
+    def on_join_group_request(
+        self, request: JoinGroupRequest, _delivery: Delivery
+    ) -> JoinGroupResponse:
+        """Refuse for good: clients ask again after every error but this one."""
+        self.runtime.log(
+            self.name,
+            "warn",
+            f"a consumer wants to join group {request.group_id!r}; fakekafka has no groups yet: "
+            "assign partitions, see docs/reference/limitations.md",
+        )
+        return JoinGroupResponse(ErrorCode.GROUP_AUTHORIZATION_FAILED, request.member_id)
 
     def on_offset_commit_request(self, request: OffsetCommitRequest, delivery: Delivery) -> None:
         self.offsets.commit(request, lambda response: self.reply(delivery, response))

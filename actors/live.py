@@ -45,6 +45,10 @@ class LoopThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
+        # Here, because the thread that stops it may run a loop of its own.
+        with contextlib.suppress(Exception):
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
 
     @property
     def is_current(self) -> bool:
@@ -88,9 +92,6 @@ class LoopThread:
             return
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        with contextlib.suppress(Exception):
-            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        self.loop.close()
 
 
 class LiveTimer:

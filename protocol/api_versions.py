@@ -7,8 +7,8 @@ Deviations, all for the sake of today's clients:
 
 - ``0.10`` takes the maxima of 0.11 for the APIs that 0.10.1 had. Stored batches have format v2,
   which Produce 3 and Fetch 4 introduced, and Java admin clients need Metadata 4. So clients that
-  guess a release from the ranges see 0.11. There is no InitProducerId in it: idempotence must be
-  switched off in clients that have it on by default (Java since 3.0).
+  guess a release from the ranges see 0.11. InitProducerId is in it too: some of those clients are
+  idempotent by default then and do not go on without (kafka-python 3, Java since 3.0).
 - ``2.8`` leaves out DescribeCluster (60), which it had at version 0 only: kafka-python 3 fails on
   such an answer.
 - Nothing of KRaft, telemetry (71, 72) or KIP-848 (68, 69) is offered by any release, as a broker
@@ -108,7 +108,7 @@ without a codec; a client that sends one is disconnected.
 _MAXIMA: dict[str, dict[int, int]] = {
     "0.10": {
         0: 3, 1: 5, 2: 2, 3: 4, 4: 0, 5: 0, 6: 2, 7: 1, 8: 3, 9: 3, 10: 1, 11: 2, 12: 1, 13: 1,
-        14: 1, 15: 1, 16: 1, 17: 0, 18: 1, 19: 2, 20: 1,
+        14: 1, 15: 1, 16: 1, 17: 0, 18: 1, 19: 2, 20: 1, 22: 0,
     },
     "1.1": {
         0: 5, 1: 7, 2: 2, 3: 5, 4: 1, 5: 0, 6: 4, 7: 1, 8: 3, 9: 3, 10: 1, 11: 2, 12: 1, 13: 1,

@@ -210,6 +210,26 @@ class DeleteRecordsResponse:
 
 
 @message
+class JoinGroupRequest:
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    """-1 for the session timeout."""
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str
+    protocols: tuple[tuple[str, bytes], ...]
+    """(name, metadata), the member's favourite first."""
+    reason: str | None = None
+
+
+@message
+class JoinGroupResponse:
+    error: ErrorCode
+    member_id: str = ""
+
+
+@message
 class InitProducerIdRequest:
     transactional_id: str | None
     transaction_timeout_ms: int

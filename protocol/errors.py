@@ -186,6 +186,14 @@ class UsageError(FakeKafkaError, ValueError):
     """The caller misused the API; the message says what would be right."""
 
 
+class AddressUnavailable(UsageError, OSError):
+    """A listener cannot have its address; ``errno`` says why, EADDRINUSE most of the time."""
+
+    def __init__(self, message: str, number: int | None) -> None:
+        super().__init__(message)
+        self.errno = number
+
+
 class ClientError(FakeKafkaError):
     """A client sent nonsense; its connection is closed and nothing else is touched."""
 

@@ -8,6 +8,7 @@ value and what would be right.
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,9 +58,11 @@ def text(name: str, value: Any) -> str:
 
 
 def function(name: str, value: Any, example: str) -> Any:
-    """Something that can be called."""
+    """Something that can be called and does its work at once."""
     if not callable(value):
         refuse(name, value, f"a function, such as {example}")
+    if inspect.iscoroutinefunction(value):
+        refuse(name, value, f"a function that nobody has to await, such as {example}")
     return value
 
 

@@ -99,6 +99,9 @@ class ClusterBase(AdminOperations, Inspection):
         """Raise ``UsageError`` unless something can be done to the cluster now."""
         _ = self.processes
 
+    def _require_own_process(self) -> None:
+        """Raise ``UsageError`` in a forked child, if what it has there is but a dead copy."""
+
     def _require_waiting(self) -> None:
         """Raise ``UsageError`` where the cluster could not go on while somebody waits for it."""
 
@@ -238,7 +241,16 @@ class ClusterBase(AdminOperations, Inspection):
         machine = None if broker is None else self.broker(broker).name
 
         def install() -> Injection:
-            return Injection(self.runtime, wanted, code, times, machine, delay_ms, disconnect)
+            return Injection(
+                self.runtime,
+                wanted,
+                code,
+                times,
+                machine,
+                delay_ms,
+                disconnect,
+                self._require_own_process,
+            )
 
         return self._in_process(None, install)
 

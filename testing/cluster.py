@@ -34,6 +34,20 @@ class WaitTimeout(FakeKafkaError, TimeoutError):
     """A condition did not come true in time."""
 
 
+def _stood_still() -> str:
+    """What to do instead of waiting in a coroutine, where this is called from one."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return ""
+    return (
+        "; this thread's event loop stood still meanwhile, and clients in it with it: "
+        "`await asyncio.to_thread(cluster.wait_until, condition)` lets them go on"
+    )
+
+
 class Cluster(ClusterBase):
     """A cluster in real time that any Kafka client can use; also an async context manager.
 
@@ -44,7 +58,8 @@ class Cluster(ClusterBase):
     has its topics; ``topics`` that are there already stay as they are;
     ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to.
 
-    Raises ``UsageError`` for arguments that make no sense and ``OSError`` for a port in use.
+    Raises ``UsageError`` for arguments that make no sense. For a port in use ``start`` raises one
+    that is an ``OSError`` too, with its ``errno``.
     """
 
     def __init__(
@@ -95,6 +110,7 @@ class Cluster(ClusterBase):
 
     def start(self) -> Cluster:
         """Start every process and wait until the cluster serves."""
+        self._require_own_process()
         if self._started:
             raise UsageError("the cluster is already started")
         self._started = True
@@ -122,7 +138,7 @@ class Cluster(ClusterBase):
         """Stop everything: sockets, threads, actors; idempotent."""
         if "runtime" not in self.__dict__:
             return
-        if self._sockets.thread.is_forked_away:  # forked: the parent's threads are not here
+        if self._sockets.thread.is_forked_away:  # the parent's threads are not here
             self._forget_parts()
             return
         for process in self.processes.values():
@@ -240,7 +256,11 @@ class Cluster(ClusterBase):
 
     def _require_going(self) -> None:
         super()._require_going()
-        self._sockets.thread.require_own_process()
+        self._require_own_process()
+
+    def _require_own_process(self) -> None:
+        if "runtime" in self.__dict__:
+            self._sockets.thread.require_own_process()
 
     def _require_waiting(self) -> None:
         self._require_going()
@@ -287,6 +307,7 @@ class Cluster(ClusterBase):
                 raise WaitTimeout(
                     f"{name} did not hold within {timeout_s:g} s; brokers are "
                     + ", ".join(f"{b}: {self.broker(b).state}" for b in self.broker_ids)
+                    + _stood_still()
                 )
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.02)

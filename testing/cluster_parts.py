@@ -41,5 +41,8 @@ class ClusterParts(abc.ABC):
     @abc.abstractmethod
     def zookeeper(self) -> ZooKeeperHandle: ...
 
+    @abc.abstractmethod
+    def _require_own_process(self) -> None: ...
+
     def _in_process(self, process: Any, function: Callable[[], T]) -> T:
         return self.runtime.run_in(process, function)

@@ -10,7 +10,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import AddressUnavailable, UsageError
 from .control_api import dispatch, methods_at
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class _Server(ThreadingHTTPServer):
 class ControlServer:
     """Serves the control API of a cluster on 127.0.0.1 in threads of its own.
 
-    Raises ``UsageError`` for a number that is no port and ``OSError`` for a port in use.
+    Raises ``UsageError`` for a number that is no port and ``AddressUnavailable`` for one in use.
     """
 
     def __init__(self, cluster: Cluster, port: int = 0) -> None:
@@ -121,7 +121,11 @@ class ControlServer:
         try:
             self._server = _Server(("127.0.0.1", port), handler)
         except OSError as error:
-            raise OSError(error.errno, f"control port {port}: {error.strerror}") from None
+            raise AddressUnavailable(
+                f"the control API cannot listen on 127.0.0.1:{port}: {error.strerror}; "
+                "give a free port, or 0 for any",
+                error.errno,
+            ) from None
         self._thread = threading.Thread(
             target=lambda: self._server.serve_forever(poll_interval=0.05),
             name="fakekafka-control",

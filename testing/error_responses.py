@@ -54,6 +54,7 @@ _BUILDERS: dict[type, _Builder] = {
     data.FindCoordinatorRequest: lambda request, error: data.FindCoordinatorResponse(
         tuple(data.Coordinator(key, error) for key in request.keys)
     ),
+    data.JoinGroupRequest: lambda request, error: data.JoinGroupResponse(error, request.member_id),
     data.OffsetCommitRequest: lambda request, error: data.OffsetCommitResponse(
         tuple((partition.topic_partition, error) for partition in request.partitions)
     ),

@@ -13,6 +13,8 @@ from . import arguments
 from .error_responses import error_response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..actors.node import Delivery
     from ..actors.runtime import Runtime
     from .network_handle import NetworkHandle
@@ -73,7 +75,9 @@ class Injection:
         machine: str | None,
         delay_ms: float,
         disconnect: bool,
+        require_own_process: Callable[[], None],
     ) -> None:
+        self._require_own_process = require_own_process
         self._runtime = runtime
         self._wanted = wanted
         self._error = error
@@ -87,6 +91,7 @@ class Injection:
 
     def cancel(self) -> None:
         """Stop injecting; idempotent."""
+        self._require_own_process()
         self.remaining = 0
         self._runtime.network.stop_intercepting(self)
 

@@ -27,7 +27,7 @@ class BrokerHandle:
         self._process = process
 
     def __repr__(self) -> str:
-        return f"<broker {self.id} {self.state}>"
+        return f"<broker {self.id} {self._process.state}>"
 
     @property
     def id(self) -> int:
@@ -39,12 +39,14 @@ class BrokerHandle:
 
     @property
     def is_alive(self) -> bool:
+        self._cluster._require_own_process()
         return self._process.is_alive
 
     @property
     def state(self) -> str:
         """``starting``, ``running``, ``pending_controlled_shutdown``, ``shutting_down`` or
         ``not_running``."""
+        self._cluster._require_own_process()
         return self._process.state
 
     @property
@@ -158,6 +160,7 @@ class ControllerHandle:
 
     def _active(self) -> Any:
         """The controller with the highest epoch: one cut off may not know it was deposed."""
+        self._cluster._require_own_process()
         newest = None
         for process in self._cluster.processes.values():
             if process.broker is None or not process.broker.controller.is_active:
@@ -228,6 +231,7 @@ class ZooKeeperHandle:
         self._cluster = cluster
 
     def _tree(self) -> Any:
+        self._cluster._require_own_process()
         alive = [p for p in self._cluster.zookeepers.values() if p.is_alive]
         if not alive:
             raise UsageError("no ZooKeeper server is running")
@@ -300,6 +304,7 @@ class ZooKeeperServerHandle:
 
     @property
     def is_alive(self) -> bool:
+        self._cluster._require_own_process()
         return self._process.is_alive
 
     def kill(self) -> None:

@@ -43,6 +43,7 @@ class Inspection(ClusterParts):
 
     def topics(self) -> list[str]:
         """Names of all topics as the living brokers know them, sorted."""
+        self._require_own_process()
         caches = [p.broker.metadata_cache for p in self.processes.values() if p.broker is not None]
         return sorted({topic for cache in caches for topic in cache.topics()})
 

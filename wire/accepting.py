@@ -15,7 +15,7 @@ import os
 import socket
 from typing import Generic, Protocol, TypeVar
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import AddressUnavailable
 
 logger = logging.getLogger("fakekafka.wire")
 
@@ -94,7 +94,7 @@ class AcceptingListener(Generic[ConnectionT]):
     def bind(self) -> int:
         """Take the port and listen; clients connect from now on and wait. Returns the port.
 
-        Raises ``UsageError`` if the address cannot be taken.
+        Raises ``AddressUnavailable`` if the address cannot be taken.
         """
         if self._socket is None:
             self._socket = self._bound_socket()
@@ -160,7 +160,7 @@ class AcceptingListener(Generic[ConnectionT]):
             return self._bound_socket()
         if hasattr(socket, "SO_REUSEPORT"):
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            with contextlib.suppress(UsageError):  # not every system lets them overlap
+            with contextlib.suppress(AddressUnavailable):  # not every system lets them overlap
                 bound = self._bound_socket(shares_port=True)
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
                 return bound
@@ -178,9 +178,10 @@ class AcceptingListener(Generic[ConnectionT]):
             bound.bind((self.host, self.port))
         except OSError as error:
             bound.close()
-            raise UsageError(
+            raise AddressUnavailable(
                 f"{self._owner} cannot listen on {self.host}:{self.port}: "
-                f"{error.strerror or error}; give a free port, or 0 for any"
+                f"{error.strerror or error}; give a free port, or 0 for any",
+                error.errno,
             ) from error
         self.port = bound.getsockname()[1]
         return bound

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from collections.abc import Callable
+import errno
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -119,30 +119,21 @@ def test_a_stopped_simulation_can_be_read_but_not_run(
     assert len(simulation.events) == events
 
 
-def test_a_forked_child_has_no_cluster() -> None:
-    """Its threads are the parent's: every use says so at once, and stopping does nothing."""
-    uses: list[Callable[[Cluster], object]] = [
-        lambda cluster: cluster.produce("t", "value"),
-        lambda cluster: cluster.broker(1).kill(),
-        lambda cluster: cluster.network.heal(),
-        lambda cluster: cluster.wait_until(lambda: True),
-        lambda cluster: cluster.reset(),
-    ]
-    with Cluster(brokers=1, topics={"t": 1}) as cluster:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads
-            child = os.fork()
-        if child == 0:
-            refused = 0
-            try:
-                for use in uses:
-                    try:
-                        use(cluster)
-                    except UsageError as error:
-                        refused += "was forked from the one that runs the cluster" in str(error)
-                cluster.stop()
-            finally:
-                os._exit(refused)
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == len(uses)
-        assert cluster.produce("t", "value") == 0
+@pytest.fixture
+def port_in_use() -> Iterator[int]:
+    """A port of 127.0.0.1 that somebody else has."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield holder.getsockname()[1]
+
+
+def test_a_port_in_use_is_an_os_error(port_in_use: int) -> None:
+    """As the documentation says; a usage error, too, with what would be right."""
+    for fixed in ({"ports": [port_in_use]}, {"zookeeper_ports": [port_in_use]}):
+        with pytest.raises(
+            OSError, match=rf"listen on 127\.0\.0\.1:{port_in_use}: .*free port"
+        ) as raised:
+            Cluster(brokers=1, **fixed).start()
+        assert raised.value.errno == errno.EADDRINUSE
+        assert isinstance(raised.value, UsageError)

@@ -312,17 +312,6 @@ def test_arguments_that_make_no_sense_are_refused_at_once(arguments, text):
         Cluster(**arguments)
 
 
-async def _use_async_cluster():
-    async with Cluster(brokers=1) as cluster:
-        return cluster.bootstrap_servers
-
-
-def test_a_cluster_is_an_async_context_manager_too():
-    import asyncio
-
-    assert asyncio.run(_use_async_cluster()).startswith("127.0.0.1:")
-
-
 def _resident_bytes():
     gc.collect()
     with open("/proc/self/statm") as statm:

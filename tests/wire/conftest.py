@@ -218,4 +218,6 @@ def response_messages() -> ModuleType:
 @pytest.fixture(scope="session")
 def response_trees() -> ModuleType:
     """What clients must see of them."""
-    return _sibling("response_trees")
+    trees = _sibling("response_trees")
+    trees.TREES.update(_sibling("response_trees_groups").TREES)
+    return trees

@@ -158,6 +158,7 @@ RESPONSES: dict[int, Any] = {
             max_size=3,
         ).map(tuple),
     ),
+    11: st.builds(data.JoinGroupResponse, errors, texts),
     19: st.builds(admin.CreateTopicsResponse, some(topic_results)),
     20: st.builds(admin.DeleteTopicsResponse, some(topic_results)),
     21: st.builds(data.DeleteRecordsResponse, some(st.tuples(topic_partitions, errors, int64s))),

@@ -206,21 +206,6 @@ def offset_fetch(r: Any, version: int) -> Any:
     return {"throttle_time": 0, "topics": tree(r), "error_code": r.error}
 
 
-def find_coordinator(r: Any, version: int) -> Any:
-    trees = [
-        {
-            "key": c.key,
-            "error_code": c.error,
-            "error_message": c.error_message,
-            "node_id": c.node_id,
-            "host": c.host,
-            "port": c.port,
-        }
-        for c in r.coordinators
-    ]
-    return {"throttle_time": 0, "coordinators": trees, **trees[0]}
-
-
 def topic_result(t: Any, version: int) -> Any:
     entries = t.config_entries or [admin.ConfigEntry(name, value, 1) for name, value in t.config]
     return {
@@ -383,7 +368,6 @@ TREES: dict[int, Any] = {
     3: metadata,
     8: offset_commit,
     9: offset_fetch,
-    10: find_coordinator,
     19: topic_results_tree,
     20: delete_topics,
     21: delete_records,

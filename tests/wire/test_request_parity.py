@@ -201,6 +201,20 @@ def delete_records(e: Any) -> Any:
     )
 
 
+def join_group(e: Any) -> Any:
+    rebalance_timeout = getattr(e, "rebalance_timeout", None)
+    return data.JoinGroupRequest(
+        e.group_id,
+        ms(e.session_timeout),
+        -1 if rebalance_timeout is None else ms(rebalance_timeout),
+        e.member_id,
+        getattr(e, "group_instance_id", None),
+        e.protocol_type,
+        tuple((p.name, p.metadata) for p in e.protocols),
+        getattr(e, "reason", None),
+    )
+
+
 def init_producer_id(e: Any) -> Any:
     return data.InitProducerIdRequest(
         e.transactional_id,
@@ -288,6 +302,7 @@ EXPECTED = {
     8: offset_commit,
     9: offset_fetch,
     10: find_coordinator,
+    11: join_group,
     18: lambda e: Answer,
     19: create_topics,
     20: delete_topics,

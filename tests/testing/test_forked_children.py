@@ -1,0 +1,154 @@
+"""A forked child has a copy of a cluster without its threads: every use of it is refused there."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fakekafka import Cluster, Simulation, UsageError
+from fakekafka.testing.handles import (
+    BrokerHandle,
+    ControllerHandle,
+    ZooKeeperHandle,
+    ZooKeeperServerHandle,
+)
+from fakekafka.testing.network_handle import NetworkHandle
+
+CHILD_OF = "was forked from the one that runs the cluster"
+
+_SOME: dict[str, tuple[Any, ...]] = {
+    "alter_config": ("t", {"retention.ms": "1"}),
+    "broker": (1,),
+    "call": (lambda: None, 10),
+    "children": ("/",),
+    "consume": ("t",),
+    "create_partitions": ("t", 2),
+    "create_topic": ("u",),
+    "delete_topic": ("t",),
+    "drop": (0.5,),
+    "create_topics": (["u"],),
+    "elect_leaders": ("preferred",),
+    "expire_session": (1,),
+    "get": ("/brokers",),
+    "hold": (lambda delivery: False,),
+    "inject": ("Produce", "NOT_CONTROLLER"),
+    "isolate": (1,),
+    "latency": (1,),
+    "log_bytes": ("t", 0, 1),
+    "observe": (print,),
+    "partition_state": ("t", 0),
+    "produce": ("t", "value"),
+    "reassign_partitions": ({("t", 0): [1]},),
+    "records": ("t", 0),
+    "replica_state": ("t", 0, 1),
+    "server": (1,),
+    "stat": ("/brokers",),
+    "wait_until": (lambda: True,),
+}
+"""Arguments with which a method that needs some would be called."""
+
+_READABLE = {
+    Cluster: {
+        "behaviour",
+        "bootstrap_servers",  # for the child's own clients
+        "broker",
+        "broker_ids",
+        "controller",
+        "failures",
+        "kafka_version",
+        "network",
+        "stop",  # does nothing
+        "zookeeper",
+    },
+    BrokerHandle: {"id", "name", "port"},
+    ControllerHandle: set(),
+    ZooKeeperHandle: {"server"},
+    ZooKeeperServerHandle: set(),
+    NetworkHandle: set(),
+}
+"""What still answers: facts that do not change, and ways to handles that are refused themselves."""
+
+
+def _uses(of: object) -> dict[str, Callable[[], object]]:
+    """Every public attribute of an object, each as something to do."""
+    uses: dict[str, Callable[[], object]] = {}
+    for name in dir(type(of)):
+        if name.startswith("_") or name in _READABLE[type(of)]:
+            continue
+
+        def use(name: str = name) -> object:
+            found = getattr(of, name)
+            if not callable(found):
+                return found
+            if name == "partition":
+                arguments = ([1], ["zk-1"]) if isinstance(of, NetworkHandle) else ("t", 0)
+            else:
+                arguments = _SOME.get(name, ())
+            return found(*arguments)
+
+        uses[f"{type(of).__name__}.{name}"] = use
+    return uses
+
+
+def _in_child(function: Callable[[], str]) -> str:
+    """What a function gives in a forked child."""
+    readable, writable = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads
+        child = os.fork()
+    if child == 0:
+        try:
+            os.write(writable, function().encode())
+        finally:
+            os._exit(0)
+    os.close(writable)
+    with open(readable, "rb") as pipe:
+        told = pipe.read().decode()
+    os.waitpid(child, 0)
+    return told
+
+
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+def test_every_call_of_a_cluster_and_its_handles_is_refused(runtime: str) -> None:
+    """Its addresses can be read, for clients of the child's own; stopping it does nothing."""
+    with Cluster(brokers=1, topics={"t": 1}, runtime=runtime) as cluster:
+        handles = (cluster, cluster.broker(1), cluster.controller, cluster.zookeeper)
+        handles += (cluster.zookeeper.server(1), cluster.network)
+        injected = cluster.inject("CreateTopics", "NOT_CONTROLLER")
+        end = cluster.observe(lambda delivery: None)
+        servers = cluster.bootstrap_servers
+
+        def child() -> str:
+            wrong = []
+            uses = {name: use for of in handles for name, use in _uses(of).items()}
+            for name, use in {**uses, "cancel": injected.cancel, "end": end}.items():
+                try:
+                    wrong.append(f"{name} gave {use()!r}")
+                except UsageError as error:
+                    if CHILD_OF not in str(error):
+                        wrong.append(f"{name}: {error}")
+                except BaseException as error:
+                    wrong.append(f"{name}: {error!r}")
+            if cluster.bootstrap_servers != servers:
+                wrong.append("other addresses")
+            cluster.stop()
+            return "\n".join(wrong) or "all refused"
+
+        assert _in_child(child) == "all refused"
+        assert cluster.produce("t", "value") == 0
+        assert cluster.topics() == ["t"]
+
+
+def test_a_simulation_goes_on_in_a_child_as_it_would_have_in_its_parent() -> None:
+    """It has no threads to lose: both copies run on alike."""
+    with Simulation(1, topics={"t": 1}, seed=3) as simulation:
+
+        def run_on() -> str:
+            simulation.produce("t", "value")
+            simulation.run_for(1000)
+            return simulation.fingerprint
+
+        assert _in_child(run_on) == run_on()
