@@ -2,11 +2,15 @@
 
 cramjam does the work; this module knows the framings: snappy travels in xerial blocks, lz4 in
 frames of independent 64 KB blocks without checksums (data_plane 12.1).
+
+A few bytes can stand for a thousand times as many, so that nothing is decompressed before it is
+known that the result stays within a limit, or else only into room that ends there.
 """
 
 from __future__ import annotations
 
 import struct
+import zlib
 from typing import Any
 
 import cramjam
@@ -33,11 +37,32 @@ _LZ4_BLOCK_SIZE = 64 * 1024
 _LZ4_STORED = 0x80000000
 _LZ4_BLOCK_MAX_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 
+DECOMPRESSED_BYTES_MAX = 100 * 1024 * 1024
+"""What no batch may exceed: uncompressed it would not fit into a request either."""
+_GZIP_RATIO_MAX = 1032
+"""Deflate says at most 258 bytes in two bits."""
+_STREAM_CHUNK_BYTES = 1 << 20
+_GZIP_WINDOW_BITS = 31
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
+"""Behind a byte 0x50 to 0x5f."""
+_ZSTD_BLOCK_MAX_SIZE = 128 * 1024
+_ZSTD_RAW, _ZSTD_RLE = 0, 1
+_ZSTD_DICTIONARY_ID_SIZES = (0, 1, 2, 4)
+_ZSTD_CONTENT_SIZE_SIZES = (0, 2, 4, 8)
+
 Readable = bytes | bytearray | memoryview
 
 
 class CorruptPayload(ValueError):
     """Compressed data that its codec cannot read."""
+
+
+class PayloadTooLarge(CorruptPayload):
+    """Compressed data that stands for more bytes than allowed."""
+
+    def __init__(self, codec: int, limit: int) -> None:
+        super().__init__(f"{CODEC_NAMES[codec]} data of more than {limit} bytes when decompressed")
 
 
 def compress(codec: int, data: Readable) -> bytes:
@@ -55,28 +80,118 @@ def compress(codec: int, data: Readable) -> bytes:
     raise ValueError(f"unknown compression codec {codec}")
 
 
-def decompress(codec: int, data: Readable, magic: int = 2) -> bytes:
+def decompress(
+    codec: int, data: Readable, magic: int = 2, limit: int = DECOMPRESSED_BYTES_MAX
+) -> bytes:
     """Decompress the payload of a batch (or of a wrapper message of ``magic`` 0 or 1).
 
-    Raises ``CorruptPayload`` when the codec cannot read the data or does not exist.
+    Raises ``PayloadTooLarge`` when the result would have more than ``limit`` bytes and
+    ``CorruptPayload`` when the codec cannot read the data or does not exist.
     """
     try:
         if codec == NONE:
             return bytes(data)
         if codec == GZIP:
-            return bytes(cramjam.gzip.decompress(data))
+            return _decompress_gzip(data, limit)
         if codec == SNAPPY:
-            return _decompress_snappy(bytes(data))
+            return _decompress_snappy(bytes(data), limit)
         if codec == LZ4:
             # Producers of magic 0 wrote a wrong header checksum: read those frames by hand.
             if magic == 0:
-                return _decompress_lz4_unchecked(bytes(data))
+                return _decompress_lz4_unchecked(bytes(data), limit)
+            if _lz4_size_max(data) > limit:
+                return _decompress_into(LZ4, data, limit)
             return bytes(cramjam.lz4.decompress(data))
         if codec == ZSTD:
+            if _zstd_size_max(data) > limit:
+                return _decompress_into(ZSTD, data, limit)
             return bytes(cramjam.zstd.decompress(data))
-    except (cramjam.DecompressionError, struct.error, IndexError, KeyError, OverflowError) as e:
+    except (
+        cramjam.DecompressionError,
+        struct.error,
+        zlib.error,
+        IndexError,
+        KeyError,
+        OverflowError,
+    ) as e:
         raise CorruptPayload(f"cannot decompress {CODEC_NAMES[codec]} data: {e}") from None
     raise CorruptPayload(f"unknown compression codec {codec}")
+
+
+def _decompress_gzip(data: Readable, limit: int) -> bytes:
+    if len(data) * _GZIP_RATIO_MAX <= limit:
+        return bytes(cramjam.gzip.decompress(data))
+    out = bytearray()
+    rest: Readable = data
+    while rest:  # one member after the other
+        member = zlib.decompressobj(_GZIP_WINDOW_BITS)
+        while not member.eof:
+            chunk = member.decompress(rest, _STREAM_CHUNK_BYTES)
+            rest = member.unconsumed_tail
+            out += chunk
+            if len(out) > limit:
+                raise PayloadTooLarge(GZIP, limit)
+            if not chunk and not rest and not member.eof:
+                raise CorruptPayload("cannot decompress gzip data: it is cut off")
+        rest = member.unused_data
+    return bytes(out)
+
+
+def _decompress_into(codec: int, data: Readable, limit: int) -> bytes:
+    """Decompress what may exceed the limit by what its blocks could hold: into room for that."""
+    frames = cramjam.lz4 if codec == LZ4 else cramjam.zstd
+    room = bytearray(limit)
+    try:
+        written = frames.decompress_into(data, room)
+    except cramjam.DecompressionError as error:
+        if "whole buffer" in str(error):
+            raise PayloadTooLarge(codec, limit) from None
+        raise
+    return bytes(memoryview(room)[:written])
+
+
+def _lz4_size_max(data: Readable) -> int:
+    """The most that an lz4 frame can hold, by its blocks' sizes; 0 for what is none."""
+    if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7:
+        return 0
+    flags = data[4]
+    block_max_size = _LZ4_BLOCK_MAX_SIZES.get((data[5] >> 4) & 7, 0)
+    position = 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    checksum_size = 4 if flags & 0x10 else 0
+    total = 0
+    while position + 4 <= len(data):
+        (size,) = struct.unpack_from("<I", data, position)
+        if size == 0:
+            break
+        size &= ~_LZ4_STORED
+        total += block_max_size
+        position += 4 + size + checksum_size
+    return total
+
+
+def _zstd_size_max(data: Readable) -> int:
+    """The most that zstd frames can hold, by their blocks; raises ``IndexError`` when cut off."""
+    position = total = 0
+    while position < len(data):
+        magic = bytes(data[position : position + 4])
+        if magic[1:] == _ZSTD_SKIPPABLE and magic[0] & 0xF0 == 0x50:
+            position += 8 + int.from_bytes(data[position + 4 : position + 8], "little")
+            continue
+        if magic != _ZSTD_MAGIC:
+            return total  # the codec says what is wrong
+        descriptor = data[position + 4]
+        is_single_segment = descriptor & 0x20
+        position += 5 + (0 if is_single_segment else 1)
+        position += _ZSTD_DICTIONARY_ID_SIZES[descriptor & 3]
+        position += _ZSTD_CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if is_single_segment else 0)
+        is_last = False
+        while not is_last:
+            header = data[position] | data[position + 1] << 8 | data[position + 2] << 16
+            is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+            total += size if kind in (_ZSTD_RAW, _ZSTD_RLE) else _ZSTD_BLOCK_MAX_SIZE
+            position += 3 + (1 if kind == _ZSTD_RLE else size)
+        position += 4 if descriptor & 0x04 else 0
+    return total
 
 
 def _compress_xerial(data: Readable) -> bytes:
@@ -89,19 +204,29 @@ def _compress_xerial(data: Readable) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_snappy(data: bytes) -> bytes:
+def _decompress_snappy(data: bytes, limit: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):  # some clients write one raw block
-        return bytes(cramjam.snappy.decompress_raw(data))
+        return _decompress_snappy_block(data, limit, limit)
     parts = []
+    left = limit
     position = len(_XERIAL_HEADER)
     while position < len(data):
         (size,) = struct.unpack_from(">i", data, position)
         position += 4
         if size < 0 or position + size > len(data):
             raise CorruptPayload("cannot decompress snappy data: a block exceeds the payload")
-        parts.append(bytes(cramjam.snappy.decompress_raw(data[position : position + size])))
+        part = _decompress_snappy_block(data[position : position + size], left, limit)
+        parts.append(part)
+        left -= len(part)
         position += size
     return b"".join(parts)
+
+
+def _decompress_snappy_block(block: bytes, left: int, limit: int) -> bytes:
+    """One raw block, which says its length first."""
+    if cramjam.snappy.decompress_raw_len(block) > left:
+        raise PayloadTooLarge(SNAPPY, limit)
+    return bytes(cramjam.snappy.decompress_raw(block))
 
 
 def _compress_lz4(data: Readable) -> bytes:
@@ -120,13 +245,14 @@ def _compress_lz4(data: Readable) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_lz4_unchecked(data: bytes) -> bytes:
+def _decompress_lz4_unchecked(data: bytes, limit: int) -> bytes:
     if data[:4] != _LZ4_MAGIC:
         raise CorruptPayload("cannot decompress lz4 data: not an LZ4 frame")
     flags = data[4]
     block_max_size = _LZ4_BLOCK_MAX_SIZES[(data[5] >> 4) & 7]
     position = 7 + (8 if flags & 0x08 else 0)
     parts: list[bytes] = []
+    left = limit
     while True:
         (size,) = struct.unpack_from("<I", data, position)
         position += 4
@@ -143,4 +269,7 @@ def _decompress_lz4_unchecked(data: bytes) -> bytes:
             room = bytearray(block_max_size)
             written = cramjam.lz4.decompress_block_into(block, room, output_len=block_max_size)
             parts.append(bytes(room[:written]))
+        left -= len(parts[-1])
+        if left < 0:
+            raise PayloadTooLarge(LZ4, limit)
         position += size + (4 if flags & 0x10 else 0)

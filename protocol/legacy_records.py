@@ -87,16 +87,23 @@ def _read_bytes(records: Readable, position: int, end: int) -> tuple[bytes | Non
     return bytes(records[position : position + size]), position + size
 
 
-def unwrap(message: LegacyMessage) -> list[LegacyMessage]:
+def unwrap(
+    message: LegacyMessage, decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX
+) -> list[LegacyMessage]:
     """The messages inside a compressed one, with absolute offsets; ``[message]`` if it is none.
 
-    Raises ``MalformedRecords`` when the payload cannot be read or wraps wrappers.
+    Raises ``PayloadTooLarge`` when the payload would have more than ``decompressed_bytes_max``
+    bytes, ``MalformedRecords`` when it cannot be read or wraps wrappers.
     """
     codec = message.compression
     if not codec:
         return [message]
     try:
-        payload = codecs.decompress(codec, message.value or b"", message.magic)
+        payload = codecs.decompress(
+            codec, message.value or b"", message.magic, decompressed_bytes_max
+        )
+    except codecs.PayloadTooLarge:
+        raise
     except codecs.CorruptPayload as error:
         raise MalformedRecords(str(error)) from None
     inner = []

@@ -40,6 +40,11 @@ ORIGIN_CLIENT = "client"
 ORIGIN_COORDINATOR = "coordinator"
 _FIRST_VERSION_OF_V2_ONLY = 3
 _FIRST_VERSION_WITH_ZSTD = 7
+DECOMPRESSED_BYTES_ALWAYS_TAKEN = 32 * 1024 * 1024
+"""What a compressed batch may stand for, however small the topic's ``max.message.bytes`` is.
+
+Kafka reads such a batch as a stream and has no limit; here it is in memory as a whole.
+"""
 
 
 class Validated(NamedTuple):
@@ -154,7 +159,7 @@ def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated
     _check_header(batch, context)
     source = batch.compression
     target = source if settings.codec is None else settings.codec
-    largest, in_order = _look_through(batch)
+    largest, in_order = _look_through(batch, settings)
     in_place = source == target and in_order
     append_time = NO_TIMESTAMP
     if settings.timestamp_type == LOG_APPEND_TIME:
@@ -212,14 +217,32 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"unknown codec {batch.compression}")
 
 
-def _look_through(batch: RecordBatch) -> tuple[int, bool]:
+def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]:
     """What ``look_through`` finds; what it cannot read is refused."""
     try:
-        return look_through(batch.data, batch.record_count, batch.compression, batch.base_timestamp)
+        return look_through(
+            batch.data,
+            batch.record_count,
+            batch.compression,
+            batch.base_timestamp,
+            _decompressed_bytes_max(settings),
+        )
+    except codecs.PayloadTooLarge as error:
+        raise _too_large(error) from None
     except codecs.CorruptPayload as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
+
+
+def _decompressed_bytes_max(settings: LogSettings) -> int:
+    return max(DECOMPRESSED_BYTES_ALWAYS_TAKEN, settings.max_message_bytes)
+
+
+def _too_large(error: codecs.PayloadTooLarge) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE, f"{error}; a larger max.message.bytes allows for more"
+    )
 
 
 class _RecordErrors:
@@ -309,7 +332,10 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
     if source > codecs.LZ4:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
     try:
-        inner = [one for message in messages for one in unwrap(message)]
+        allowed = _decompressed_bytes_max(settings)
+        inner = [one for message in messages for one in unwrap(message, allowed)]
+    except codecs.PayloadTooLarge as error:
+        raise _too_large(error) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     errors = _RecordErrors()

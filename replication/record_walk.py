@@ -20,7 +20,13 @@ from .record_runs import MANY, NO_DELTAS, skip_runs
 _LONG_MIN = -(1 << 63)
 
 
-def look_through(data: bytes, count: int, codec: int, base_timestamp: int) -> tuple[int, bool]:
+def look_through(
+    data: bytes,
+    count: int,
+    codec: int,
+    base_timestamp: int,
+    decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
+) -> tuple[int, bool]:
     """Look through the records of a whole batch: their largest timestamp, and whether their
     offsets can stay.
 
@@ -29,7 +35,9 @@ def look_through(data: bytes, count: int, codec: int, base_timestamp: int) -> tu
     for what are no ``count`` records.
     """
     if codec:
-        body = codecs.decompress(codec, memoryview(data)[HEADER_SIZE:])
+        body = codecs.decompress(
+            codec, memoryview(data)[HEADER_SIZE:], limit=decompressed_bytes_max
+        )
         largest, least, in_order = walk(body, 0, count)
     else:
         largest, least, _ = walk(data, HEADER_SIZE, count)

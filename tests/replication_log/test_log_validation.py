@@ -137,6 +137,29 @@ def test_growing_by_conversion_is_checked_again(tools: Any) -> None:
     assert refused(log, data, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_compressed_batch_stands_for_no_more_than_is_allowed(tools: Any, codec: str) -> None:
+    """A thousand times ``max.message.bytes`` is refused; a topic of larger ones takes more."""
+    data = tools.data(bytes(33 << 20), compression=codec)
+    log = tools.log(max_message_bytes=len(data))
+    error = refused(log, data, tools.now_ms)
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert f"{codec} data of more than {32 << 20} bytes when decompressed" in str(error)
+    log = tools.log(max_message_bytes=34 << 20)
+    log.append_as_leader(data, 0, tools.now_ms)
+    assert log.log_end_offset == 1
+
+
+def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(tools: Any) -> None:
+    """The wrapper messages of formats v0 and v1 come by the same limit."""
+    inner = build_message(0, 1, b"k", bytes(33 << 20), tools.now_ms)
+    log = tools.log()
+    for codec in (1, 3):
+        payload = compression.compress(codec, inner)
+        wrapper = build_message(0, 1, None, payload, tools.now_ms, codec)
+        assert refused(log, wrapper, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
+
+
 def test_one_batch_per_request(tools: Any, log: Any) -> None:
     """More than one batch of format v2, or none at all, is INVALID_RECORD for new clients."""
     two = tools.data(b"a") + tools.data(b"b")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import struct
+import tracemalloc
+import zlib
 
+import cramjam
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from fakekafka.protocol import compression
@@ -275,3 +279,70 @@ def test_damaged_old_message_is_corrupt() -> None:
     data[-1] ^= 1
     with pytest.raises(CorruptBatch, match="checksum"):
         parse_message(bytes(data), 0)
+
+
+ZEROS = bytes(3_000_000)
+LIMIT = 1_000_000
+BOMBS = {
+    "gzip": (1, compression.compress(1, ZEROS)),
+    "gzip of many members": (1, compression.compress(1, ZEROS[:700_000]) * 4),
+    "snappy in blocks": (2, compression.compress(2, ZEROS)),
+    "snappy": (2, bytes(cramjam.snappy.compress_raw(ZEROS))),
+    "snappy that claims 4 GB": (2, b"\xff\xff\xff\xff\x0f" + b"\0" * 9),
+    "lz4": (3, compression.compress(3, ZEROS)),
+    "lz4 of large blocks": (3, bytes(cramjam.lz4.compress(ZEROS))),
+    "zstd": (4, compression.compress(4, ZEROS)),
+    "zstd of one repeated byte": (
+        4,
+        b"\x28\xb5\x2f\xfd\0\x58" + struct.pack("<I", 131072 << 3 | 2)[:3] * 23 + b"\0\3\0\0\0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("what", "magic"), [*((what, 2) for what in BOMBS), ("lz4", 0)])
+def test_a_payload_beyond_the_limit_is_refused_before_it_takes_memory(
+    what: str, magic: int
+) -> None:
+    """A few bytes stand for a thousand times as many; no more is allocated than the limit."""
+    codec, payload = BOMBS[what]
+    tracemalloc.start()
+    try:
+        with pytest.raises(compression.CorruptPayload) as caught:
+            compression.decompress(codec, payload, magic, LIMIT)
+        largest = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(caught.value, compression.PayloadTooLarge)
+    assert "of more than 1000000 bytes when decompressed" in str(caught.value)
+    assert largest < 4 * LIMIT
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_payload_of_just_the_limit_is_read(codec: int) -> None:
+    """Also where the blocks could hold more than they do."""
+    data = ZEROS[:LIMIT]
+    payload = compression.compress(codec, data)
+    assert compression.decompress(codec, payload, limit=LIMIT) == data
+    with pytest.raises(compression.PayloadTooLarge):
+        compression.decompress(codec, payload, limit=LIMIT - 1)
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_every_cut_of_a_large_payload_is_corrupt(codec: int) -> None:
+    """The way for payloads that may exceed the limit refuses the same as the short one."""
+    payload = compression.compress(codec, zlib.compress(bytes(range(256)) * 9) * 3)
+    for end in range(1, len(payload) - 8, 7):
+        with pytest.raises(compression.CorruptPayload):
+            compression.decompress(codec, payload[:end], limit=700)
+
+
+def test_a_batch_that_stands_for_too_much_is_not_read() -> None:
+    """Every reader of batches comes by the same limit."""
+    payload = compression.compress(1, bytes(compression.DECOMPRESSED_BYTES_MAX + 1))
+    data = bytearray(build_batch([], compression=0))
+    data[22] |= 1
+    data[57:61] = (1).to_bytes(4, "big")
+    data += payload
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    with pytest.raises(MalformedRecords, match="gzip data of more than 104857600 bytes"):
+        RecordBatch.of(bytes(data)).records()
