@@ -93,11 +93,7 @@ def _may_be_moved(
     preferred: int,
     behaviour: Behaviour,
 ) -> bool:
-    reassigning = context.partitions_being_reassigned
-    if behaviour.rebalance_skips_only_reassigning:
-        if topic_partition in reassigning:
-            return False
-    elif reassigning:
+    if context.partitions_being_reassigned and not behaviour.rebalance_during_reassignments:
         return False
     if topic_partition.topic not in context.all_topics:
         return False

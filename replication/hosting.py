@@ -233,24 +233,44 @@ class PartitionHost:
     # -- delayed operations -----------------------------------------------------------------
 
     def complete_delayed(self, partition: Partition) -> None:
-        """Try whatever waits on a partition whose high watermark moved."""
+        """Try whatever waits on a partition whose high watermark moved.
+
+        Fetches come first (Kafka: ``Partition.tryCompleteDelayedRequests``).
+        """
         partition.wake_fetchers()
-        self._complete_under(partition.topic_partition)
+        name = partition.topic_partition
+        self._complete_fetches_of(name)
+        if self.produce_purgatory.delayed_count:
+            self.produce_purgatory.check_and_complete(name)
+        self._complete_rest_of(name)
+
+    def complete_after_append(self, partition: Partition) -> None:
+        """Try whatever waits on a leader whose high watermark moved with its own append."""
+        if self.behaviour.append_completes_produces_first:
+            self.complete_delayed_of(partition.topic_partition)
+        else:
+            self.complete_delayed(partition)
 
     def complete_delayed_of(self, topic_partition: TopicPartition) -> None:
-        """Try whatever waits on a partition: its high watermark moved, or its role changed."""
+        """Try whatever waits on a partition, produces first: its role changed.
+
+        Kafka: ``ReplicaManager.completeDelayedFetchOrProduceRequests``.
+        """
         partition = self._partitions.get(topic_partition)
         if partition is not None:
             partition.wake_fetchers()
-        self._complete_under(topic_partition)
-
-    def _complete_under(self, topic_partition: TopicPartition) -> None:
         if self.produce_purgatory.delayed_count:
             self.produce_purgatory.check_and_complete(topic_partition)
+        self._complete_fetches_of(topic_partition)
+        self._complete_rest_of(topic_partition)
+
+    def _complete_fetches_of(self, topic_partition: TopicPartition) -> None:
         if self.fetch_purgatory.delayed_count:
             self.fetch_purgatory.check_and_complete(topic_partition)
         if self.growth_purgatory.delayed_count:
             self.growth_purgatory.check_and_complete(topic_partition)
+
+    def _complete_rest_of(self, topic_partition: TopicPartition) -> None:
         if self.delete_purgatory.delayed_count:
             self.delete_purgatory.check_and_complete(topic_partition)
         released = self.context.released_sessions

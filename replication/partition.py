@@ -184,12 +184,7 @@ class Partition(PartitionState):
                 if end_offset <= high_watermark:
                     return False
                 new = end_offset
-        in_sync = len(self.isr)
-        if (
-            in_sync < self.settings.min_insync_replicas
-            and self.context.frozen_under_min_isr
-            and in_sync < len(self.replicas)
-        ):
+        if self.context.frozen_under_min_isr and len(self.isr) < self.min_isr:
             return False
         log.update_high_watermark(new)
         return True

@@ -60,6 +60,7 @@ class PartitionContext:
         "joiner_must_be_eligible",
         "lag_ms_max",
         "metadata_cache",
+        "min_isr_at_most_replicas",
         "open_log",
         "released_sessions",
         "waits_for_joiner",
@@ -91,6 +92,7 @@ class PartitionContext:
         self.waits_for_joiner = behaviour.high_watermark_waits_for_joiner
         self.joiner_must_be_eligible = behaviour.joiner_must_be_eligible
         self.frozen_under_min_isr = behaviour.high_watermark_frozen_under_min_isr
+        self.min_isr_at_most_replicas = behaviour.min_isr_at_most_replicas
         self.join_needs_epoch_start = behaviour.isr_join_needs_epoch_start
         self.released_sessions: list[FetchSession] = []
         """Sessions whose waiting fetch is to be tried because a partition changed its role."""
@@ -180,6 +182,17 @@ class PartitionState:
         return None
 
     @property
+    def min_isr(self) -> int:
+        """How many in-sync replicas acks=all needs on this leader.
+
+        Since 3.7 no more than there are replicas (Kafka: ``Partition.effectiveMinIsr``).
+        """
+        wanted = self.settings.min_insync_replicas
+        if wanted > 1 and self.context.min_isr_at_most_replicas:
+            return min(wanted, len(self.remote_replicas) + 1)
+        return wanted
+
+    @property
     def low_watermark(self) -> int:
         """Smallest log start over this leader and the replicas on live brokers."""
         log = self.log
@@ -231,11 +244,11 @@ class PartitionState:
 
     @property
     def is_under_min_isr(self) -> bool:
-        return self.is_leader and len(self.isr) < self.settings.min_insync_replicas
+        return self.is_leader and len(self.isr) < self.min_isr
 
     @property
     def is_at_min_isr(self) -> bool:
-        return self.is_leader and len(self.isr) == self.settings.min_insync_replicas
+        return self.is_leader and len(self.isr) == self.min_isr
 
     def __repr__(self) -> str:
         role = "leader" if self.is_leader else f"follower of {self.leader_id}"

@@ -88,7 +88,7 @@ class ProduceHandling(PartitionHost):
                 partition.wake_fetchers()
         for partition, high_watermark_moved, _, _ in appended:
             if high_watermark_moved:
-                self.complete_delayed(partition)
+                self.complete_after_append(partition)
             self.complete_fetches(partition)
         if 0 <= api_version <= 3:
             responses = [_for_old_client(response) for response in responses]
@@ -176,7 +176,7 @@ class ProduceHandling(PartitionHost):
         log = partition.log
         if not partition.is_leader or log is None:
             return self.failed_produce(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if acks == ACKS_ALL and len(partition.isr) < partition.settings.min_insync_replicas:
+        if acks == ACKS_ALL and len(partition.isr) < partition.min_isr:
             return self.failed_produce(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
         api_version = context.api_version
         try:
@@ -248,7 +248,7 @@ class ProduceHandling(PartitionHost):
 
     def outcome(self, partition: Partition) -> ErrorCode:
         """The outcome of an append with acks=all below the high watermark."""
-        if len(partition.maximal_isr) < partition.settings.min_insync_replicas:
+        if len(partition.maximal_isr) < partition.min_isr:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return _NONE
 

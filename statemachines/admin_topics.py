@@ -27,7 +27,7 @@ from ..protocol.admin import (
 )
 from ..protocol.config import validate_topic_config
 from ..protocol.errors import ErrorCode, KafkaError
-from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition
+from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, changed
 from ..zkfake.messages import ZkCode, ZooKeeperError
 from .admin_checks import (
     Assignment,
@@ -42,7 +42,6 @@ from .admin_checks import (
     validate_added,
     validate_assignment,
 )
-from .config_entries import ConfigValues
 from .topic_ids import random_topic_id
 from .topic_names import colliding_topic, has_collision_characters, validate_topic_name
 
@@ -63,29 +62,32 @@ class TopicAdmin:
         if not self._admin.controller.is_active:
             return CreateTopicsResponse(not_controller([t.name for t in request.topics]))
         repeated = repeated_names([topic.name for topic in request.topics])
-        values = await self._admin.config_values()
         results: dict[int, TopicResult] = {}
         for position, topic in enumerate(request.topics):
             try:
                 if topic.name in repeated:
                     raise found_twice()
-                results[position] = await self._create(topic, request.validate_only, values)
+                results[position] = await self._create(topic, request.validate_only)
             except KafkaError as error:
                 results[position] = TopicResult(topic.name, error.code, error.message)
             except ZooKeeperError as error:
                 # Two creations at once may meet at the configuration, which both write first.
                 self._admin.controller.log("warn", f"creating topic {topic.name}: {error}")
                 results[position] = TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR)
+        created = {p: r for p, r in results.items() if r.error == ErrorCode.NONE}
+        if created:
+            # Read late: between the checks of a topic and its creation nothing else is asked.
+            values = await self._admin.config_values()
+            for position, result in created.items():
+                entries = values.topic_entries({k: v for k, v in result.config if v is not None})
+                results[position] = changed(result, config_entries=entries)
         if not request.validate_only:
-            created = [r for r in results.values() if r.error == ErrorCode.NONE]
-            counts = {result.name: range(result.partitions) for result in created}
+            counts = {result.name: range(result.partitions) for result in created.values()}
             late = await self._without_leaders(counts, request.timeout_ms)
             results = {p: timed_out_if(r, r.name in late) for p, r in results.items()}
         return CreateTopicsResponse(tuple(results.values()))
 
-    async def _create(
-        self, topic: NewTopic, validate_only: bool, values: ConfigValues
-    ) -> TopicResult:
+    async def _create(self, topic: NewTopic, validate_only: bool) -> TopicResult:
         name = topic.name
         if self._admin.metadata.contains_topic(name):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -111,7 +113,6 @@ class TopicAdmin:
             len(assignment),
             len(assignment[0]),
             tuple(config.items()),
-            values.topic_entries(config),
         )
 
     def _assign(self, topic: NewTopic) -> Assignment:
@@ -143,6 +144,12 @@ class TopicAdmin:
         """Raises ``KafkaError``, in the order of ``AdminZkClient.validateTopicCreate``."""
         validate_topic_name(name)
         zk = self._admin.zk
+        if self._admin.behaviour.creation_waits_for_deletion and (
+            await zk.is_topic_marked_for_deletion(name)
+        ):
+            raise KafkaError(
+                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
+            )
         if await zk.topic_exists(name):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         if has_collision_characters(name):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
+    FetchPartition,
+    FetchRequest,
     ProducePartition,
     ProducePartitionResponse,
     ProduceRequest,
@@ -12,6 +14,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.versions import KAFKA_VERSIONS
 from replica_cluster import TP, ReplicaCluster, encode, led
 
 OTHER = TopicPartition("u", 0)
@@ -104,6 +107,26 @@ def test_not_enough_replicas() -> None:
     assert send(cluster, encode("a"), acks=0).error is ErrorCode.NONE
 
 
+@pytest.mark.parametrize(("version", "counts"), [("2.8", 3), ("3.9", 2)])
+def test_a_minimum_above_the_replication_factor_counts_as_the_factor(
+    version: str, counts: int
+) -> None:
+    """Since 3.7 min.insync.replicas above the replicas can be met (KAFKA-15583)."""
+    cluster = led(version, topic={"min.insync.replicas": "3"})
+    partition = cluster[0].manager.partition(TP)
+    assert partition.min_isr == counts
+    assert partition.is_under_min_isr == (counts == 3)
+    assert partition.is_at_min_isr == (counts == 2)
+    answers = cluster.produce_async(0, "a")
+    cluster.fetch(0, 1, replica_id=1)
+    refused = counts == 3
+    wanted = ErrorCode.NOT_ENOUGH_REPLICAS if refused else ErrorCode.NONE
+    assert [answer.error for answer in answers] == [wanted]
+    partition.isr = (0,)
+    assert partition.is_under_min_isr
+    assert send(cluster, encode("b"), acks=-1).error is ErrorCode.NOT_ENOUGH_REPLICAS
+
+
 def expanding(**topic: str) -> ReplicaCluster:
     """Broker 1 is about to join the ISR of broker 0 in ``t-0`` and ``u-0``."""
     cluster = led(isr=(0,), topic=topic)
@@ -156,6 +179,44 @@ def test_not_enough_replicas_after_append() -> None:
     assert answers[0].error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     assert answers[0].log_start_offset == 0
     assert cluster[0].content() == "a/0"
+
+
+def waiting(version: str) -> tuple[ReplicaCluster, list[str]]:
+    """A consumer's fetch and a produce wait for the same record; who is answered is noted."""
+    cluster = led(version)
+    answered: list[str] = []
+    wanted = FetchRequest(-1, 1000, 1, 1 << 20, (FetchPartition(TP, 0, 0, 1 << 20, -1),))
+    cluster[0].manager.fetch_messages(wanted, INTERNAL_CONTEXT, lambda _: answered.append("fetch"))
+    cluster[0].manager.append_records(
+        ProduceRequest(-1, 1000, (ProducePartition(TP, encode("a")),)),
+        INTERNAL_CONTEXT,
+        lambda _: answered.append("produce"),
+    )
+    assert answered == []
+    return cluster, answered
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_a_moved_high_watermark_answers_fetches_before_produces(version: str) -> None:
+    """Of what waits for a follower (``Partition.tryCompleteDelayedRequests``)."""
+    cluster, answered = waiting(version)
+    cluster.fetch(0, 1, replica_id=1)
+    assert answered == ["fetch", "produce"]
+
+
+@pytest.mark.parametrize(
+    ("version", "first"), [("0.10", "fetch"), ("1.1", "fetch"), ("2.8", "produce")]
+)
+def test_an_append_that_moves_it_answers_produces_first_since_2_7(version: str, first: str) -> None:
+    """KAFKA-8334: the completions were put behind the append, in another order."""
+    cluster, answered = waiting(version)
+    partition = cluster[0].manager.partition(TP)
+    partition.isr = partition.maximal_isr = (0,)
+    for replica in partition.remote_replicas:
+        replica.last_caught_up_time_ms = 0  # nothing waits for one that may join soon
+    assert send(cluster, encode("b"), acks=1).error is ErrorCode.NONE
+    assert sorted(answered) == ["fetch", "produce"]
+    assert answered[0] == first
 
 
 def test_pending_shrink_still_counts() -> None:

@@ -56,6 +56,33 @@ def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -
     assert cluster.state("t").leader_epoch == 0
 
 
+@pytest.mark.parametrize(
+    ("version", "error", "text"),
+    [
+        ("2.8", ErrorCode.NONE, None),
+        ("3.9", ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 't' is marked for deletion."),
+    ],
+)
+def test_a_topic_is_not_created_while_its_deletion_is_marked(
+    version: str, error: ErrorCode, text: str | None
+) -> None:
+    """Since 3.1 the last steps of a deletion keep the name (KAFKA-13175)."""
+    cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
+    answers: list[TopicResult] = []
+    original = cluster.active.zk.delete_topic_deletions
+
+    async def create_in_between(*arguments: Any) -> Any:
+        request = CreateTopicsRequest((NewTopic("t", 1, 1),), 0, True)
+        answers.extend((await cluster.admin().create_topics(request)).topics)
+        return await original(*arguments)
+
+    cluster.create_topic("t", (1, 2))
+    cluster.active.zk.delete_topic_deletions = create_in_between  # type: ignore[method-assign]
+    cluster.delete_topic("t")
+    assert "t" not in cluster.topics()
+    assert [(answer.error, answer.error_message) for answer in answers] == [(error, text)]
+
+
 def test_defaults_are_the_brokers(cluster: ControllerCluster) -> None:
     """-1 asks for num.partitions and default.replication.factor (data plane 15.5)."""
     cluster.processes[1].config.static.update(
