@@ -60,6 +60,14 @@ def _ports(first: int | None, brokers: int) -> list[int] | None:
     return ports
 
 
+def _ids(first: int, brokers: int) -> int | list[int]:
+    from ..protocol.errors import UsageError
+
+    if first < 0:
+        raise UsageError(f"--first-broker-id must be 0 or more, not {first}")
+    return list(range(first, first + brokers)) if brokers > 0 else brokers
+
+
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:
     """Whole or not at all: a reader that sees the file may trust it."""
     temporary = path.with_name(path.name + ".tmp")
@@ -73,6 +81,7 @@ def _write_ready(path: Path, facts: dict[str, Any]) -> None:
 @app.command()
 def command(
     brokers: int = typer.Option(3, help="number of brokers"),
+    first_broker_id: int = typer.Option(1, help="id of the first broker; the others follow"),
     port: int | None = typer.Option(None, help="port of the first broker; the others follow"),
     topic: list[str] = typer.Option([], help="NAME[:PARTITIONS[:REPLICAS]], repeatable"),
     config: list[str] = typer.Option([], help="name=value, Kafka's names, repeatable"),
@@ -96,7 +105,7 @@ def command(
                 raise UsageError(f"--ready-file {ready_file} is a directory; name a file in it")
             cluster = stack.enter_context(
                 Cluster(
-                    brokers,
+                    _ids(first_broker_id, brokers),
                     kafka_version=kafka_version,
                     config=dict(map(_setting, config)),
                     topics=_topics(topic),

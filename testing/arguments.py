@@ -21,6 +21,8 @@ from ..protocol.errors import UsageError
 _SHAPE = ("partitions", "replication_factor", "config", "assignment")
 """Arguments of ``create_topic`` beside the name."""
 
+_BROKER_ID_MAX = 2**31 - 1
+
 
 def refuse(name: str, value: object, right: str) -> NoReturn:
     """Raise ``UsageError``: ``name must be right, not value``."""
@@ -122,6 +124,23 @@ def ports(name: str, values: Any, count: int, of_what: str) -> tuple[int, ...]:
 # -- clusters and topics ---------------------------------------------------------------------------
 
 
+def broker_ids(value: Any) -> tuple[int, ...]:
+    """The ids of the brokers: those that are listed, or 1 to the number that is given."""
+    right = "a whole number, or a list of broker ids such as [0, 1, 2]"
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        if value < 1:
+            raise UsageError(f"a cluster needs at least one broker, not {value}")
+        return tuple(range(1, int(value) + 1))
+    ids = integers("brokers", value, right)
+    if not ids:
+        raise UsageError("a cluster needs at least one broker, and brokers names none")
+    for at, broker_id in enumerate(ids):
+        integer(f"brokers[{at}]", broker_id, 0, _BROKER_ID_MAX)
+        if broker_id in ids[:at]:
+            raise UsageError(f"brokers names {broker_id} twice: every broker has an id of its own")
+    return ids
+
+
 def racks(values: Any, count: int) -> tuple[str | None, ...]:
     """The rack of each broker."""
     found = listed("racks", values, f"a list of {count} racks, each a string or None")
@@ -149,8 +168,8 @@ def broker_config(values: Any) -> dict[str, Any]:
     found = config("config", values)
     if "broker.id" in found:
         raise UsageError(
-            f"config: broker.id must be left out, not {found['broker.id']!r}: the brokers have "
-            "the ids from 1 on"
+            f"config: broker.id must be left out, not {found['broker.id']!r}: name the ids "
+            "with brokers=[...]"
         )
     return found
 

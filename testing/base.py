@@ -37,6 +37,16 @@ class AdminNode(Node):
     """Where the API's own requests come from: an admin client inside the cluster's network."""
 
 
+def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
+    """Higher ids are for brokers that draw theirs (Kafka: ``KafkaConfig.validateValues``)."""
+    most = config["reserved.broker.max.id"]
+    if config["broker.id.generation.enable"] and max(broker_ids) > most:
+        raise UsageError(
+            f"broker id {max(broker_ids)} is above reserved.broker.max.id, {most}; choose ids up "
+            'to it, or set it higher, or config={"broker.id.generation.enable": False}'
+        )
+
+
 PARTS = frozenset({"runtime", "processes", "zookeepers", "_admin"})
 """Of a cluster: there while it is assembled."""
 
@@ -48,7 +58,7 @@ class ClusterBase(AdminOperations, Inspection):
 
     def __init__(
         self,
-        brokers: int = 3,
+        brokers: int | Sequence[int] = 3,
         *,
         kafka_version: str = DEFAULT_KAFKA_VERSION,
         config: Mapping[str, Any] | None = None,
@@ -56,19 +66,18 @@ class ClusterBase(AdminOperations, Inspection):
         zookeepers: int = 1,
         racks: Sequence[str | None] | None = None,
     ) -> None:
-        brokers = arguments.integer("brokers", brokers)
-        if brokers < 1:
-            raise UsageError(f"a cluster needs at least one broker, not {brokers}")
+        self.broker_ids = arguments.broker_ids(brokers)
+        count = len(self.broker_ids)
         zookeepers = arguments.integer("zookeepers", zookeepers)
         if zookeepers < 1:
             raise UsageError(f"a cluster needs at least one ZooKeeper server, not {zookeepers}")
         self.kafka_version = arguments.text("kafka_version", kafka_version)
         self.behaviour = behaviour(kafka_version)
-        self.broker_ids = tuple(range(1, brokers + 1))
-        self._racks = (None,) * brokers if racks is None else arguments.racks(racks, brokers)
+        self._racks = (None,) * count if racks is None else arguments.racks(racks, count)
         given = arguments.broker_config(config)
-        self._config = cluster_config(given, brokers, test_friendly=self._test_friendly)
+        self._config = cluster_config(given, count, test_friendly=self._test_friendly)
         checked = BrokerConfig(self._config, kafka_version)  # refuse a bad one here and now
+        _require_reserved(self.broker_ids, checked)
         self._log_dirs = log_dirs(checked["log.dirs"])
         self._topics = arguments.topics(topics)
         self._zookeeper_count = zookeepers
@@ -193,7 +202,7 @@ class ClusterBase(AdminOperations, Inspection):
     # -- handles -------------------------------------------------------------------------------
 
     def broker(self, broker_id: int) -> BrokerHandle:
-        """Handle of a broker; ids run from 1."""
+        """Handle of a broker, by its id."""
         processes = self.processes
         arguments.integer("broker_id", broker_id)
         if broker_id not in processes:

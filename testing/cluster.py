@@ -64,7 +64,7 @@ class Cluster(ClusterBase):
 
     def __init__(
         self,
-        brokers: int = 3,
+        brokers: int | Sequence[int] = 3,
         *,
         kafka_version: str = DEFAULT_KAFKA_VERSION,
         config: Mapping[str, Any] | None = None,
@@ -94,8 +94,8 @@ class Cluster(ClusterBase):
         self._runtime_name = runtime
         self._host = arguments.text("host", host)
         if ports is None:
-            ports = (0,) * brokers
-        self._ports = arguments.ports("ports", ports, brokers, "brokers")
+            ports = (0,) * len(self.broker_ids)
+        self._ports = arguments.ports("ports", ports, len(self.broker_ids), "brokers")
         self._zookeeper_ports = (
             None
             if zookeeper_ports is None

@@ -122,7 +122,7 @@ def _inject(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     if "error" not in arguments and not arguments["delay_ms"] and not arguments["disconnect"]:
         raise table.error("", "inject needs an error, a delay_ms or disconnect = true")
     if table.has("broker"):
-        arguments["broker"] = check_machine(table, "broker", table.integer("broker", 1, 1), cluster)
+        arguments["broker"] = check_machine(table, "broker", table.integer("broker", 1), cluster)
     return arguments
 
 

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol.config import BrokerConfig, validate_topic_config
+from ..protocol.errors import UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
+from . import arguments
 from .scenario_faults import ACTIONS, read_fault
-from .scenario_parts import read_condition, read_latency, read_machine
+from .scenario_parts import ids_text, read_condition, read_latency, read_machine
 from .scenario_spec import (
     MOST_PER_S,
     ClusterSpec,
@@ -165,19 +167,20 @@ def _read_scenario(
 
 
 def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
-    brokers = table.integer("brokers", 3, minimum=1)
+    brokers = _read_brokers(table)
     version = table.text("kafka_version", versions[0], dict.fromkeys(versions))
     config = flatten(table.table("config").rest())
     try:
         BrokerConfig(config, ClusterSpec(kafka_version=version).release)
     except ValueError as error:
         raise table.error("config", str(error)) from None
+    ids = ClusterSpec(brokers).broker_ids
     racks = table.items("racks")
-    if racks and len(racks) != brokers:
-        raise table.error("racks", f"names {len(racks)} racks for {brokers} brokers")
+    if racks and len(racks) != len(ids):
+        raise table.error("racks", f"names {len(racks)} racks for {len(ids)} brokers")
     topics_table = table.table("topics")
     topics = tuple(
-        _read_topic(Table(table.source, topics_table.path(name), value), name, brokers)
+        _read_topic(Table(table.source, topics_table.path(name), value), name, ids)
         for name, value in topics_table.rest().items()
     )
     spec = ClusterSpec(
@@ -192,7 +195,17 @@ def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
     return spec
 
 
-def _read_topic(table: Table, name: str, brokers: int) -> TopicSpec:
+def _read_brokers(table: Table) -> int | tuple[int, ...]:
+    """How many, or a list of their ids."""
+    if not isinstance(table.raw("brokers"), list):
+        return table.integer("brokers", 3, minimum=1)
+    try:
+        return arguments.broker_ids(table.items("brokers"))
+    except UsageError as error:
+        raise table.error("brokers", str(error)) from None
+
+
+def _read_topic(table: Table, name: str, ids: tuple[int, ...]) -> TopicSpec:
     config = flatten(table.table("config").rest())
     try:
         validate_topic_config({key: _config_text(value) for key, value in config.items()})
@@ -203,17 +216,16 @@ def _read_topic(table: Table, name: str, brokers: int) -> TopicSpec:
         if not isinstance(replicas, list) or not replicas or len(set(replicas)) != len(replicas):
             raise table.error("assignment", f"partition {number}: {replicas!r} is no replica list")
         for broker in replicas:
-            if not isinstance(broker, int) or not 1 <= broker <= brokers:
+            if isinstance(broker, bool) or broker not in ids:
                 raise table.error(
-                    "assignment",
-                    f"partition {number}: no broker {broker!r}; ids are 1 to {brokers}",
+                    "assignment", f"partition {number}: no broker {broker!r}; {ids_text(ids)}"
                 )
     if assignment and (table.has("partitions") or table.has("replication_factor")):
         raise table.error("assignment", "stands instead of partitions and replication_factor")
-    factor = table.integer("replication_factor", min(3, brokers), minimum=1)
-    if factor > brokers:
+    factor = table.integer("replication_factor", min(3, len(ids)), minimum=1)
+    if factor > len(ids):
         raise table.error(
-            "replication_factor", f"{factor} replicas need {factor} brokers, not {brokers}"
+            "replication_factor", f"{factor} replicas need {factor} brokers, not {len(ids)}"
         )
     partitions = table.integer("partitions", 1, minimum=1)
     table.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..protocol.errors import UsageError
@@ -32,6 +33,14 @@ def read_latency(table: Table) -> LatencySpec:
     return LatencySpec("lognormal", float(values[0]), float(values[1]))
 
 
+def ids_text(ids: Sequence[int], prefix: str = "", begin: str = "ids are") -> str:
+    """``ids are 1 to 5``; those that do not follow each other are listed."""
+    names = [f"{prefix}{one}" for one in ids]
+    if ids == tuple(range(ids[0], ids[0] + len(ids))):
+        return f"{begin} {names[0]} to {names[-1]}"
+    return f"{begin} {', '.join(names)}"
+
+
 def read_machine(table: Table, name: str, cluster: ClusterSpec) -> int | str:
     """A machine of the network: a broker id, or a name such as ``zk-1`` or ``clients``."""
     if not table.has(name):
@@ -41,15 +50,16 @@ def read_machine(table: Table, name: str, cluster: ClusterSpec) -> int | str:
 
 def check_machine(table: Table, name: str, value: Any, cluster: ClusterSpec) -> int | str:
     if isinstance(value, int) and not isinstance(value, bool):
-        if not 1 <= value <= cluster.brokers:
-            raise table.error(name, f"no broker {value}; ids are 1 to {cluster.brokers}")
+        if value not in cluster.broker_ids:
+            raise table.error(name, f"no broker {value}; {ids_text(cluster.broker_ids)}")
         return value
     if not isinstance(value, str):
         raise table.error(name, f"must be a broker id or a machine's name, not {value!r}")
-    role, _, number = value.partition("-")
-    limit = {"broker": cluster.brokers, "zk": cluster.zookeepers}.get(role)
-    if limit is not None and not (number.isdigit() and 1 <= int(number) <= limit):
-        raise table.error(name, f"no machine {value!r}; there are {role}-1 to {role}-{limit}")
+    role, _, _ = value.partition("-")
+    servers = tuple(range(1, cluster.zookeepers + 1))
+    known = {"broker": cluster.broker_ids, "zk": servers}.get(role)
+    if known is not None and value not in [f"{role}-{one}" for one in known]:
+        raise table.error(name, f"no machine {value!r}; {ids_text(known, f'{role}-', 'there are')}")
     return value
 
 
@@ -80,8 +90,8 @@ def check_broker(table: Table, name: str, cluster: ClusterSpec) -> BrokerReferen
         reference = BrokerReference(value)
     except UsageError as error:
         raise table.error(name, str(error)) from None
-    if reference.value is not None and not 1 <= reference.value <= cluster.brokers:
-        raise table.error(name, f"no broker {value}; ids are 1 to {cluster.brokers}")
+    if reference.value is not None and reference.value not in cluster.broker_ids:
+        raise table.error(name, f"no broker {value}; {ids_text(cluster.broker_ids)}")
     if reference.topic:
         check_partition(table, name, reference.topic, reference.partition, cluster)
     return reference

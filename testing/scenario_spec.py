@@ -36,13 +36,20 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    brokers: int = 3
+    brokers: int | tuple[int, ...] = 3
+    """How many, with ids from 1, or the ids."""
     racks: tuple[str | None, ...] | None = None
     topics: tuple[TopicSpec, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
     kafka_version: str = DEFAULT_KAFKA_VERSION
     """One of ``KAFKA_VERSIONS``; in a story also ``ROUNDS``."""
     zookeepers: int = 1
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        if isinstance(self.brokers, int):
+            return tuple(range(1, self.brokers + 1))
+        return self.brokers
 
     @property
     def release(self) -> str:

@@ -67,7 +67,7 @@ def read_story(root: Table, header: StoryHeader, cluster: ClusterSpec) -> StoryS
         raise table.error("partition", f"{header.partition!r} is none; write it like 'orders-0'")
     check_partition(table, "partition", match[1], int(match[2]), cluster)
     for name, broker_id in header.names.items():
-        if broker_id not in range(1, cluster.brokers + 1):
+        if broker_id not in cluster.broker_ids:
             raise table.error(f"brokers.{name}", f"no broker {broker_id!r}")
     if not header.names:
         raise table.error("brokers", "is missing; write {A = 1, B = 2}")

@@ -45,7 +45,7 @@ class Simulation(ClusterBase):
 
     def __init__(
         self,
-        brokers: int = 3,
+        brokers: int | Sequence[int] = 3,
         *,
         seed: int = 0,
         kafka_version: str = DEFAULT_KAFKA_VERSION,
@@ -287,13 +287,15 @@ class Simulation(ClusterBase):
         self.recorder.save(path, self._header())
 
     def _header(self) -> dict[str, Any]:
+        ids = self.broker_ids
+        brokers = len(ids) if ids == tuple(range(1, len(ids) + 1)) else list(ids)
         return {
             "mode": "sim",
             "seed": self.seed,
             "kafka_version": self.kafka_version,
             "config": {key: str(value) for key, value in sorted(self._config.items())},
             "scenario": "",
-            "reproduce": f"Simulation(brokers={len(self.broker_ids)}, seed={self.seed})",
+            "reproduce": f"Simulation(brokers={brokers}, seed={self.seed})",
         }
 
     # -- on this runtime -----------------------------------------------------------------------

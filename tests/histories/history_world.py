@@ -17,7 +17,7 @@ from fakekafka.protocol.values import TopicPartition
 class Options:
     """What the cluster of a history is like; drawn from its seed."""
 
-    brokers: int
+    brokers: tuple[int, ...]
     zookeepers: int
     log_dirs: int
     latency_ms: float
@@ -33,7 +33,9 @@ class Options:
 
 def draw_options(seed: int) -> Options:
     rng = random.Random(f"options-{seed}")
-    brokers = rng.choice((3, 3, 4, 5))
+    brokers = tuple(range(1, rng.choice((3, 3, 4, 5)) + 1))
+    if rng.random() < 0.3:
+        brokers = (0, 10, 2, 7, 4)[: len(brokers)]
     topics = []
     for _ in range(rng.choice((1, 1, 2))):
         factor = rng.choice((2, 3, 3))

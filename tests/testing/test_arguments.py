@@ -115,7 +115,7 @@ SIMULATED: list[tuple[Callable[[Any], object], str]] = [
 ]
 
 MADE: list[tuple[dict[str, Any], str]] = [
-    ({"brokers": "3"}, "brokers must be a whole number, not '3'"),
+    ({"brokers": "3"}, "brokers must be a whole number, or a list of broker ids"),
     ({"zookeepers": 1.5}, "zookeepers must be a whole number, not 1.5"),
     ({"kafka_version": 3.9}, "kafka_version must be a string, not 3.9"),
     ({"topics": ["a"]}, "topics must be a mapping of names to partition counts, such as"),

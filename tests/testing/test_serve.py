@@ -84,15 +84,19 @@ def test_it_says_where_it_is_serves_and_ends_cleanly(
 
 @pytest.mark.slow
 def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
+    """At brokers with the ids that the command line gives them."""
     from confluent_kafka.admin import AdminClient
 
     path = tmp_path / "ready.json"
-    with serving("--ready-file", str(path), "--brokers", "1", "--topic", "orders:2") as process:
+    options = ["--brokers", "2", "--first-broker-id", "0", "--topic", "orders:2:2"]
+    with serving("--ready-file", str(path), *options) as process:
         facts = ready(path, process)
         assert facts["control_url"] is None
         admin = AdminClient({"bootstrap.servers": facts["bootstrap_servers"]})
-        topics = admin.list_topics(timeout=10).topics
-        assert len(topics["orders"].partitions) == 2
+        found = admin.list_topics(timeout=10)
+        assert sorted(found.brokers) == [0, 1]
+        partitions = found.topics["orders"].partitions
+        assert [sorted(partitions[number].replicas) for number in (0, 1)] == [[0, 1], [0, 1]]
         process.terminate()
         assert process.wait(WAIT_S) == 0
 
@@ -148,6 +152,8 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
     [
         (["--brokers", "0"], "a cluster needs at least one broker, not 0"),
         (["--brokers", "many"], "--brokers"),
+        (["--first-broker-id", "-1"], "--first-broker-id must be 0 or more, not -1"),
+        (["--first-broker-id", "999"], "broker id 1001 is above reserved.broker.max.id, 1000"),
         (["--zookeepers", "0"], "at least one ZooKeeper server"),
         (["--kafka-version", "4.0"], "kafka_version '4.0' is not emulated"),
         (["--config", "log.retention.ms"], "--config takes name=value, not 'log.retention.ms'"),
