@@ -2,13 +2,13 @@
 
 One batch per request. A batch that failed with a retriable error goes back to the head of its
 partition's queue with its sequence number, after ``retry.backoff.ms``; with idempotence the broker
-refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in order.
+refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in order. How batches are
+numbered once one was given up: see ``producer_queue``.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from ..protocol.record_batch import Record, build_batch
 from ..protocol.small_batch import build_batch_of_one, build_batch_of_small
 from ..protocol.values import TopicPartition
 from .channels import broker_name
+from .producer_queue import EPOCH_MAX, NOBODY, Batch, Callback, Identity, PartitionQueue
 from .simulated_client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 
 if TYPE_CHECKING:
@@ -67,48 +68,11 @@ class ProducerSettings:
         check_numbers(self, _LEAST)
 
 
-Callback = Callable[[ErrorCode, int], object]
-"""Called once per record with (error, offset); the offset is -1 unless it is known."""
-
-
 def _check_record(value: object, key: object) -> None:
     """Raises ``UsageError`` unless a record can be made of them."""
     for part in (value, key):
         if part is not None and not isinstance(part, bytes):
             raise UsageError(f"value and key must be bytes or None, not {value!r} and {key!r}")
-
-
-class _Batch:
-    __slots__ = ("base_sequence", "created_at_ms", "records", "sent_at_us")
-
-    def __init__(self, created_at_ms: int) -> None:
-        self.records: list[tuple[bytes | None, bytes | None, int, Callback | None]] = []
-        self.base_sequence = -1  # given at the first send, kept over retries
-        self.created_at_ms = created_at_ms
-        self.sent_at_us = 0
-
-
-class _Queue:
-    """What waits for one partition."""
-
-    __slots__ = (
-        "batches",
-        "in_flight",
-        "is_waking",
-        "next_sequence",
-        "not_before_ms",
-        "open_batch",
-        "topic_partition",
-    )
-
-    def __init__(self, topic_partition: TopicPartition) -> None:
-        self.topic_partition = topic_partition
-        self.batches: deque[_Batch] = deque()
-        self.open_batch: _Batch | None = None  # last of ``batches`` while it takes records
-        self.in_flight = 0
-        self.next_sequence = 0
-        self.not_before_ms = 0
-        self.is_waking = False  # a call at ``not_before_ms`` is on its way
 
 
 class SimulatedProducer(SimulatedClient):
@@ -124,9 +88,8 @@ class SimulatedProducer(SimulatedClient):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
         self.settings = settings
-        self._queues: dict[tuple[str, int], _Queue] = {}
-        self._producer_id = -1
-        self._producer_epoch = -1
+        self._queues: dict[tuple[str, int], PartitionQueue] = {}
+        self._identity: Identity = NOBODY
         self._asking_id = False
         self.acknowledged = 0
         self.failed = 0
@@ -162,15 +125,15 @@ class SimulatedProducer(SimulatedClient):
             and queue.not_before_ms <= now
             and settings.delivery_timeout_ms > 0
             and (leader := self.leaders.get(where)) is not None
-            and (self._producer_id >= 0 or not settings.enable_idempotence)
+            and queue.ready_for is self._identity
         ):  # nothing to wait for: without the queue
-            alone = _Batch(now)
+            alone = Batch(now)
             alone.records.append((key, value, now, callback))
             self._send(where, queue, alone, leader[0])
             return
         batch = queue.open_batch
         if batch is None:
-            batch = queue.open_batch = _Batch(now)
+            batch = queue.open_batch = Batch(now)
             queue.batches.append(batch)
             if settings.linger_ms:
                 self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
@@ -182,13 +145,13 @@ class SimulatedProducer(SimulatedClient):
         elif not settings.linger_ms:
             self._drain(where, queue)
 
-    def _new_queue(self, topic_partition: tuple[str, int]) -> _Queue:
+    def _new_queue(self, topic_partition: tuple[str, int]) -> PartitionQueue:
         match topic_partition:
             case (str(topic), int(number)) if number >= 0:
                 where = TopicPartition(topic, number)
             case _:
                 raise UsageError(f"write a partition as ('orders', 0), not {topic_partition!r}")
-        queue = self._queues[where] = _Queue(where)
+        queue = self._queues[where] = PartitionQueue(where, self.settings.enable_idempotence)
         self.use_topic(topic)
         return queue
 
@@ -203,7 +166,7 @@ class SimulatedProducer(SimulatedClient):
         for queue in self._queues.values():
             self._drain(queue.topic_partition, queue)
 
-    def _drain(self, topic_partition: TopicPartition, queue: _Queue) -> None:
+    def _drain(self, topic_partition: TopicPartition, queue: PartitionQueue) -> None:
         batches = queue.batches
         settings = self.settings
         now_ms = self.now_ms
@@ -214,6 +177,7 @@ class SimulatedProducer(SimulatedClient):
                 batches.popleft()
                 if queue.open_batch is batch:
                     queue.open_batch = None
+                queue.expired(batch)
                 self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
                 continue
             if queue.not_before_ms > now:
@@ -227,15 +191,33 @@ class SimulatedProducer(SimulatedClient):
             if leader is None:
                 self.refresh_metadata()
                 return
-            if self._producer_id < 0 and settings.enable_idempotence:
-                self._ask_producer_id()
+            if queue.ready_for is not self._identity and not self._may_send(queue):
                 return
             batches.popleft()
             if queue.open_batch is batch:
                 queue.open_batch = None
             self._send(topic_partition, queue, batch, leader[0])
 
-    def _wake(self, topic_partition: TopicPartition, queue: _Queue) -> None:
+    def _may_send(self, queue: PartitionQueue) -> bool:
+        """Whether the first batch can be sent with the number it has, or be given one."""
+        if self._identity is NOBODY:
+            self._ask_producer_id()
+            return False
+        if queue.has_numbered and not queue.wants_new_epoch():
+            return True
+        if queue.in_flight:
+            return False  # its answer comes here again
+        if queue.wants_new_epoch() and queue.identity is self._identity:
+            producer_id, epoch = self._identity
+            if epoch == EPOCH_MAX:
+                self._identity = NOBODY
+                self._ask_producer_id()
+                return False
+            self._identity = (producer_id, epoch + 1)
+        queue.go_on_as(self._identity)
+        return True
+
+    def _wake(self, topic_partition: TopicPartition, queue: PartitionQueue) -> None:
         queue.is_waking = False
         self._drain(topic_partition, queue)
 
@@ -259,12 +241,12 @@ class SimulatedProducer(SimulatedClient):
             self._next_broker += 1
             self.call_later_ms(self.settings.retry_backoff_ms, self.on_metadata)
             return
-        self._producer_id = pending.result().producer_id
-        self._producer_epoch = pending.result().producer_epoch
+        answer = pending.result()
+        self._identity = (answer.producer_id, answer.producer_epoch)
         self.on_metadata()
 
     def _send(
-        self, topic_partition: TopicPartition, queue: _Queue, batch: _Batch, leader: int
+        self, topic_partition: TopicPartition, queue: PartitionQueue, batch: Batch, leader: int
     ) -> None:
         records = batch.records
         if batch.base_sequence < 0:
@@ -274,7 +256,7 @@ class SimulatedProducer(SimulatedClient):
         request = ProduceRequest(
             settings.acks,
             settings.request_timeout_ms,
-            (ProducePartition(topic_partition, self._encode(batch)),),
+            (ProducePartition(topic_partition, _encode(batch, queue.identity)),),
         )
         now_us = self._now_us
         batch.sent_at_us = now_us()
@@ -290,32 +272,11 @@ class SimulatedProducer(SimulatedClient):
             functools.partial(self._answered, topic_partition, queue, batch),
         )
 
-    def _encode(self, batch: _Batch) -> bytes:
-        records = batch.records
-        # Without idempotence these were never asked for and are -1.
-        producer_id, producer_epoch = self._producer_id, self._producer_epoch
-        base_sequence = batch.base_sequence if producer_id >= 0 else -1
-        if len(records) == 1:
-            key, value, timestamp, _ = records[0]
-            if key is None and value is not None:
-                return build_batch_of_one(
-                    value, timestamp, producer_id, producer_epoch, base_sequence
-                )
-        else:
-            small = build_batch_of_small(records, producer_id, producer_epoch, base_sequence)
-            if small is not None:
-                return small
-        encoded = [
-            Record(index, timestamp, key, value, ())
-            for index, (key, value, timestamp, _) in enumerate(records)
-        ]
-        return build_batch(encoded, 0, -1, producer_id, producer_epoch, base_sequence)
-
     def _answered(
         self,
         topic_partition: TopicPartition,
-        queue: _Queue,
-        batch: _Batch,
+        queue: PartitionQueue,
+        batch: Batch,
         outcome: ProduceResponse | BaseException,
     ) -> None:
         if self.stopped:
@@ -332,33 +293,32 @@ class SimulatedProducer(SimulatedClient):
             if self.on_service_time is not None:
                 elapsed_us = self._now_us() - batch.sent_at_us
                 self.on_service_time(topic_partition, len(batch.records), elapsed_us)
+            queue.acknowledged(batch)
             self._finish(batch, _NONE, offset)
-        elif self._should_retry(error, batch):
+        elif self._should_retry(error, queue, batch):
             self.retries += 1
-            self._requeue(queue, batch)
+            queue.not_before_ms = self.now_ms() + self.settings.retry_backoff_ms
+            queue.put_back(batch)
             self.refresh_metadata()
         else:
+            queue.failed(batch)
             self._finish(batch, error, -1)
         if queue.batches:
             self._drain(topic_partition, queue)
 
-    def _should_retry(self, error: ErrorCode, batch: _Batch) -> bool:
+    def _should_retry(self, error: ErrorCode, queue: PartitionQueue, batch: Batch) -> bool:
         if self.now_ms() - batch.created_at_ms >= self.settings.delivery_timeout_ms:
             return False
-        if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            return self.settings.enable_idempotence  # what comes before it is being retried
+        if self.settings.enable_idempotence:
+            if error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                queue.out_of_order(batch)
+                return True
+            if error is ErrorCode.UNKNOWN_PRODUCER_ID:  # it goes on in an epoch not seen yet
+                queue.failed(batch)
+                return True
         return error.is_retriable
 
-    def _requeue(self, queue: _Queue, batch: _Batch) -> None:
-        queue.not_before_ms = self.now_ms() + self.settings.retry_backoff_ms
-        position = 0
-        for waiting in queue.batches:
-            if waiting.base_sequence < 0 or waiting.base_sequence > batch.base_sequence:
-                break
-            position += 1
-        queue.batches.insert(position, batch)
-
-    def _finish(self, batch: _Batch, error: ErrorCode, base_offset: int) -> None:
+    def _finish(self, batch: Batch, error: ErrorCode, base_offset: int) -> None:
         records = batch.records
         if error:
             self.failed += len(records)
@@ -370,3 +330,22 @@ class SimulatedProducer(SimulatedClient):
                 callback(error, offset)
             if offset >= 0:
                 offset += 1
+
+
+def _encode(batch: Batch, identity: Identity) -> bytes:
+    records = batch.records
+    producer_id, producer_epoch = identity
+    base_sequence = batch.base_sequence if producer_id >= 0 else -1
+    if len(records) == 1:
+        key, value, timestamp, _ = records[0]
+        if key is None and value is not None:
+            return build_batch_of_one(value, timestamp, producer_id, producer_epoch, base_sequence)
+    else:
+        small = build_batch_of_small(records, producer_id, producer_epoch, base_sequence)
+        if small is not None:
+            return small
+    encoded = [
+        Record(index, timestamp, key, value, ())
+        for index, (key, value, timestamp, _) in enumerate(records)
+    ]
+    return build_batch(encoded, 0, -1, producer_id, producer_epoch, base_sequence)
