@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..protocol.admin import CreateTopicsRequest
 from ..protocol.data import (
     INTERNAL_CONTEXT,
     DeleteRecordsRequest,
@@ -18,7 +18,6 @@ from ..protocol.data import (
     ListOffsetsResponse,
     MetadataRequest,
     MetadataResponse,
-    MetadataTopic,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     ProduceRequest,
@@ -30,8 +29,6 @@ from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
     from .node import Delivery
-
-_AUTO_CREATE_TIMEOUT_MS = 30000
 
 
 class DataHandlers(BrokerBase):
@@ -88,7 +85,10 @@ class DataHandlers(BrokerBase):
             return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return InitProducerIdResponse(ErrorCode.NONE, await self.producer_ids.next_id(), 0)
 
-    def on_metadata_request(self, request: MetadataRequest, delivery: Delivery) -> MetadataResponse:
+    def on_metadata_request(
+        self, request: MetadataRequest, delivery: Delivery
+    ) -> MetadataResponse | None:
+        """From the cache; missing topics are created first where the client allows it."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         response = self.metadata_cache.metadata(request, context.listener, context.api_version)
         if (
@@ -102,38 +102,21 @@ class DataHandlers(BrokerBase):
                 if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name is not None
             ]
             if missing:
-                return self._with_auto_creation(response, missing)
+                self._run_coroutine(
+                    lambda *_: self._with_auto_creation(response, missing), self, request, delivery
+                )
+                return None
         return response
 
-    def _with_auto_creation(
+    async def _with_auto_creation(
         self, response: MetadataResponse, missing: list[str]
     ) -> MetadataResponse:
-        """Start creating unknown topics; what the client sees meanwhile is data_plane 15.4."""
-        creatable: dict[str, ErrorCode] = {}
-        for name in missing:
-            creatable[name] = self.admin.check_auto_creation(name, creatable)
-        wanted = [name for name, error in creatable.items() if error == ErrorCode.NONE]
-        shown = (
-            ErrorCode.LEADER_NOT_AVAILABLE
-            if self.controller.is_active
-            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        )
-        if wanted:
-            self.start_task(self._auto_create(wanted))
+        """Create missing topics and tell what became of them (data_plane 15.4)."""
+        answers = await self.admin.auto_create(missing)
         topics = tuple(
-            topic
-            if topic.name not in creatable
-            else MetadataTopic(
-                creatable[topic.name] or shown, topic.name, topic.is_internal, (), topic.topic_id
-            )
+            replace(topic, error=answers[topic.name])
+            if topic.name is not None and topic.name in answers
+            else topic
             for topic in response.topics
         )
-        return MetadataResponse(
-            response.brokers, response.cluster_id, response.controller_id, topics
-        )
-
-    async def _auto_create(self, names: list[str]) -> None:
-        request = CreateTopicsRequest(
-            tuple(self.admin.auto_topic(name) for name in names), _AUTO_CREATE_TIMEOUT_MS
-        )
-        await self.create_at_controller(request)
+        return replace(response, topics=topics)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+from ..protocol.errors import ErrorCode, KafkaError
 from ..zkfake.messages import ZooKeeperError
 from .channels import broker_name
 from .node import Node
 
 if TYPE_CHECKING:
     from ..coordinators.offset_manager import OffsetManager
-    from ..protocol.admin import CreateTopicsRequest
     from ..protocol.config import BrokerConfig
     from ..protocol.versions import Behaviour
     from ..replication.metadata_cache import MetadataCache
@@ -52,13 +51,3 @@ class BrokerBase(Node):
         """Node of the broker believed to be the active controller."""
         controller_id = self.metadata_cache.controller_id
         return None if controller_id is None else broker_name(controller_id)
-
-    async def create_at_controller(self, request: CreateTopicsRequest) -> None:
-        """Forward a creation to the active controller; the metadata update tells the outcome."""
-        destination = self.controller_broker_name()
-        if destination is None:
-            return
-        try:
-            await self.ask(destination, request, request.timeout_ms + 1000)
-        except FakeKafkaError as error:
-            self.runtime.log(self.name, "info", f"topic auto-creation: {error}")

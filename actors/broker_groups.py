@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..coordinators.offset_records import OFFSETS_TOPIC
-from ..protocol.admin import CreateTopicsRequest, NewTopic
 from ..protocol.data import (
     INTERNAL_CONTEXT,
     Coordinator,
@@ -20,6 +19,7 @@ from ..protocol.data import (
 )
 from ..protocol.errors import ErrorCode
 from ..protocol.values import TopicPartition
+from ..zkfake.messages import ZooKeeperError
 from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
@@ -79,19 +79,14 @@ class GroupHandlers(BrokerBase):
         return Coordinator(group_id, ErrorCode.NONE, leader.id, endpoint.host, endpoint.port)
 
     def _create_offsets_topic(self) -> None:
-        config = self.config
-        topic = NewTopic(
-            OFFSETS_TOPIC,
-            config["offsets.topic.num.partitions"],
-            config["offsets.topic.replication.factor"],
-            (),
-            (
-                ("cleanup.policy", "compact"),
-                ("compression.type", "producer"),
-                ("segment.bytes", str(config["offsets.topic.segment.bytes"])),
-            ),
-        )
-        self.start_task(self.create_at_controller(CreateTopicsRequest((topic,), 30000)))
+        self.start_task(self._try_to_create(OFFSETS_TOPIC))
+
+    async def _try_to_create(self, topic: str) -> None:
+        """What fails now is tried again when a client asks again."""
+        try:
+            await self.admin.auto_create((topic,))
+        except ZooKeeperError as error:
+            self.runtime.log(self.name, "warn", f"creating {topic}: {error}")
 
     def on_join_group_request(
         self, request: JoinGroupRequest, _delivery: Delivery

@@ -56,6 +56,8 @@ class Behaviour:
     topic_id_of_stored_log: bool  # >= 3.0, KAFKA-12426: before, that of an opened log only
     replica_without_log_is_offline: bool  # 1.0 to 3.0, after a LeaderAndIsr; 3.1: PR 11225
     feature_versioning: bool  # >= 2.7: the /feature znode
+    unset_messages_are_empty: bool  # >= 2.4: generated answers; before: null
+    topic_names_called_invalid: bool  # >= 3.4; before: "illegal"
     topic_znode_version: int
     broker_znode_version: int
 
@@ -88,6 +90,7 @@ class Behaviour:
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     idempotent_producers: bool  # >= 0.11
     max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
+    special_timestamps_versioned: bool  # 3.9: any other time below -2 is refused
     zstd_compression: bool  # >= 2.1, KIP-110
     message_format_config: bool  # < 3.0: message.format.version is heeded, KIP-724
 
@@ -128,6 +131,8 @@ _V28 = Behaviour(
     topic_id_of_stored_log=False,
     replica_without_log_is_offline=True,
     feature_versioning=True,
+    unset_messages_are_empty=True,
+    topic_names_called_invalid=False,
     topic_znode_version=3,
     broker_znode_version=5,
     truncation="fetch",
@@ -158,6 +163,7 @@ _V28 = Behaviour(
     producers_go_with_their_records=False,
     idempotent_producers=True,
     max_timestamp_lookup=False,
+    special_timestamps_versioned=False,
     zstd_compression=True,
     message_format_config=True,
 )
@@ -178,6 +184,7 @@ _V39 = _derive(
     replica_without_log_is_offline=False,
     rebalance_during_reassignments=True,
     creation_waits_for_deletion=True,
+    topic_names_called_invalid=True,
     joiner_must_be_eligible=True,
     high_watermark_frozen_under_min_isr=True,
     min_isr_at_most_replicas=True,
@@ -186,6 +193,7 @@ _V39 = _derive(
     alter_isr_errors_roll_back=True,
     preferred_replica_answers_at_once=True,
     max_timestamp_lookup=True,
+    special_timestamps_versioned=True,
     message_format_config=False,
 )
 _V11 = _derive(
@@ -208,6 +216,7 @@ _V11 = _derive(
     rebalance_needs_isr=False,
     rebalance_one_by_one=True,
     topic_ids=False,
+    unset_messages_are_empty=False,
     feature_versioning=False,
     topic_znode_version=1,
     broker_znode_version=4,

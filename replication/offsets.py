@@ -7,7 +7,9 @@ from collections.abc import Callable
 from ..protocol.data import (
     CONSUMER_REPLICA_ID,
     DEBUGGING_REPLICA_ID,
+    EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
     LATEST_TIMESTAMP,
     MAX_TIMESTAMP,
     READ_COMMITTED,
@@ -34,6 +36,12 @@ from .partition import Partition
 HIGH_WATERMARK_OFFSET = -1
 """DeleteRecords: delete everything up to the high watermark."""
 
+_SPECIAL_TIMES_SINCE = {
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+}
+"""Times below -2 that ListOffsets knows, and its version that brought each."""
 _NONE = ErrorCode.NONE
 
 
@@ -65,6 +73,13 @@ class OffsetsHandling(PartitionHost):
         self, request: ListOffsetsRequest, entry: ListOffsetsPartition, api_version: int
     ) -> ListOffsetsPartitionResponse:
         topic_partition = entry.topic_partition
+        timestamp = entry.timestamp
+        if timestamp < EARLIEST_TIMESTAMP and self.behaviour.special_timestamps_versioned:
+            since = _SPECIAL_TIMES_SINCE.get(timestamp)
+            if since is None or 0 <= api_version < since:
+                return ListOffsetsPartitionResponse(topic_partition, ErrorCode.UNSUPPORTED_VERSION)
+            if timestamp == EARLIEST_LOCAL_TIMESTAMP:  # without remote storage all is local
+                timestamp = EARLIEST_TIMESTAMP
         partition = self._partitions.get(topic_partition)
         if partition is None:
             return ListOffsetsPartitionResponse(topic_partition, self.lookup_error(topic_partition))
@@ -83,7 +98,6 @@ class OffsetsHandling(PartitionHost):
                 if request.isolation_level == READ_COMMITTED
                 else log.high_watermark
             )
-        timestamp = entry.timestamp
         if timestamp == EARLIEST_TIMESTAMP:
             return ListOffsetsPartitionResponse(
                 topic_partition, _NONE, -1, log.log_start_offset, _epoch_at_start(log)
@@ -102,6 +116,8 @@ class OffsetsHandling(PartitionHost):
             return ListOffsetsPartitionResponse(
                 topic_partition, _NONE, -1, bound, partition.leader_epoch
             )
+        if timestamp == LATEST_TIERED_TIMESTAMP and self.behaviour.special_timestamps_versioned:
+            return ListOffsetsPartitionResponse(topic_partition, _NONE)
         found = self._offset_by_time(log, timestamp)
         if isinstance(found, ErrorCode):
             return ListOffsetsPartitionResponse(topic_partition, found)
@@ -116,10 +132,8 @@ class OffsetsHandling(PartitionHost):
 
     def _offset_by_time(self, log: Log, timestamp: int) -> tuple[int, int, int] | ErrorCode | None:
         """(offset, timestamp, epoch) of the record a time look-up finds."""
-        if timestamp < 0 and not (
-            timestamp == MAX_TIMESTAMP and self.behaviour.max_timestamp_lookup
-        ):
-            return ErrorCode.UNSUPPORTED_VERSION
+        if timestamp == MAX_TIMESTAMP and not self.behaviour.max_timestamp_lookup:
+            timestamp -= 1  # a time before all others, and nothing special
         try:
             found = log.offset_for_timestamp(timestamp)
         except KafkaError as error:

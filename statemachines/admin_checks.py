@@ -21,11 +21,18 @@ def validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
         raise bad_assignment("All partitions should have the same number of replicas")
     for replicas in assignment.values():
         if len(set(replicas)) != len(replicas):
-            raise bad_assignment(f"Duplicate replica assignment found: {dict(assignment)}")
-        if not replicas:
-            raise bad_assignment("a partition without replicas")
+            raise bad_assignment(f"Duplicate replica assignment found: {_as_scala(assignment)}")
     if sorted(assignment) != list(range(len(assignment))):
         raise bad_assignment("partitions should be a consecutive 0-based integer sequence")
+
+
+def _as_scala(assignment: Mapping[int, Sequence[int]]) -> str:
+    """An assignment as Kafka's message prints it."""
+    entries = [
+        f"{number} -> ArrayBuffer({', '.join(map(str, replicas))})"
+        for number, replicas in sorted(assignment.items())
+    ]
+    return f"HashMap({', '.join(entries)})"
 
 
 def validate_added(
@@ -37,7 +44,8 @@ def validate_added(
     """A manual assignment of added partitions; raises ``KafkaError``."""
     unknown = sorted({r for replicas in lists for r in replicas if r not in broker_ids})
     if unknown:
-        raise bad_assignment(f"Unknown broker(s) in replica assignment: {unknown}.")
+        names = ", ".join(map(str, unknown))
+        raise bad_assignment(f"Unknown broker(s) in replica assignment: {names}.")
     if len(lists) != increment:
         raise bad_assignment(
             f"Increasing the number of partitions by {increment} but {len(lists)} assignments "
@@ -48,19 +56,28 @@ def validate_added(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             "Unexpected existing replica assignment, partition id 0 is missing",
         )
-    factor = len(existing[0])
-    for replicas in lists:
-        if not replicas:
-            raise bad_assignment("Cannot have replication factor of 0 for a partition.")
-        if len(set(replicas)) != len(replicas):
-            raise bad_assignment(f"Duplicate brokers not allowed in replica assignment: {replicas}")
-        if len(replicas) != factor:
-            raise bad_assignment(
-                f"Inconsistent replication factor between partitions, partition 0 has {factor} "
-                f"while {list(replicas)} has {len(replicas)}."
-            )
     first = len(existing)
-    return {first + position: tuple(replicas) for position, replicas in enumerate(lists)}
+    added = {first + position: tuple(replicas) for position, replicas in enumerate(lists)}
+    for number, replicas in added.items():
+        if not replicas:
+            raise bad_assignment(f"Cannot have replication factor of 0 for partition id {number}.")
+        if len(set(replicas)) != len(replicas):
+            raise bad_assignment(
+                "Duplicate brokers not allowed in replica assignment: "
+                f"{', '.join(map(str, replicas))} for partition id {number}."
+            )
+    _check_factor(len(existing[0]), added)
+    return added
+
+
+def _check_factor(factor: int, added: Assignment) -> None:
+    differing = {n: len(replicas) for n, replicas in added.items() if len(replicas) != factor}
+    if differing:
+        raise bad_assignment(
+            f"Inconsistent replication factor between partitions, partition 0 has {factor} while "
+            f"partitions [{', '.join(map(str, differing))}] have replication factors "
+            f"[{', '.join(map(str, differing.values()))}], respectively."
+        )
 
 
 def check_count(wanted: int, current: int) -> None:
@@ -94,8 +111,8 @@ def repeated_names(names: Sequence[str]) -> frozenset[str]:
     return frozenset(repeated)
 
 
-def not_controller(names: Sequence[str]) -> tuple[TopicResult, ...]:
-    return refused([(name, "") for name in names], ErrorCode.NOT_CONTROLLER)
+def not_controller(names: Sequence[str], message: str | None = None) -> tuple[TopicResult, ...]:
+    return tuple(TopicResult(name, ErrorCode.NOT_CONTROLLER, message) for name in names)
 
 
 def refused(asked: Sequence[tuple[str | None, str]], error: ErrorCode) -> tuple[TopicResult, ...]:

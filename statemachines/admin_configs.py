@@ -83,7 +83,7 @@ class ConfigAdmin:
         return values.broker_entries(chosen, *options)
 
     def _check_topic(self, name: str) -> None:
-        validate_topic_name(name)
+        validate_topic_name(name, self._admin.behaviour)
         if not self._admin.metadata.contains_topic(name):
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."

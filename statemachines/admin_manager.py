@@ -6,7 +6,7 @@ asked of any. Refusals are answers, never exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ..protocol import admin as api
@@ -69,6 +69,7 @@ class AdminManager:
         self._topics = TopicAdmin(self)
         self._partitions = PartitionAdmin(self)
         self._configs = ConfigAdmin(self)
+        self._being_created: dict[str, None] = {}
 
     async def create_topics(self, request: api.CreateTopicsRequest) -> api.CreateTopicsResponse:
         """Create topics and wait for their leaders (data_plane 15.5)."""
@@ -115,6 +116,32 @@ class AdminManager:
 
     # --- topics created because a client asked for their metadata
 
+    async def auto_create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
+        """Create missing topics from this very broker; what to answer for each (data_plane 15.4).
+
+        LEADER_NOT_AVAILABLE is the answer for what was created or is there already, and
+        UNKNOWN_TOPIC_OR_PARTITION while another request of this broker creates it. Kafka's
+        ``DefaultAutoTopicCreationManager.createTopicsInZk``.
+        """
+        answers: dict[str, ErrorCode] = {}
+        for name in names:
+            answers[name] = (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if name in self._being_created
+                else self.check_auto_creation(name, answers)
+            )
+        wanted = [name for name, error in answers.items() if error == ErrorCode.NONE]
+        self._being_created.update(dict.fromkeys(wanted))
+        try:
+            results = await self._topics.create_here([self.auto_topic(name) for name in wanted])
+        finally:
+            for name in wanted:
+                del self._being_created[name]
+        for result in results:
+            is_there = result.error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+            answers[result.name] = ErrorCode.LEADER_NOT_AVAILABLE if is_there else result.error
+        return answers
+
     def check_auto_creation(self, name: str, creatable: Mapping[str, ErrorCode]) -> ErrorCode:
         """Whether a missing topic may be created (data_plane 15.4).
 
@@ -122,7 +149,7 @@ class AdminManager:
         collides with one of them is refused as well.
         """
         try:
-            validate_topic_name(name)
+            validate_topic_name(name, self.behaviour)
         except KafkaError as error:
             return error.code
         if has_collision_characters(name):

@@ -42,6 +42,7 @@ from .admin_checks import (
     validate_added,
     validate_assignment,
 )
+from .config_entries import ConfigValues
 from .topic_ids import random_topic_id
 from .topic_names import colliding_topic, has_collision_characters, validate_topic_name
 
@@ -60,32 +61,38 @@ class TopicAdmin:
     async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
         """Create what is valid, each topic by itself, then wait for leaders."""
         if not self._admin.controller.is_active:
-            return CreateTopicsResponse(not_controller([t.name for t in request.topics]))
-        repeated = repeated_names([topic.name for topic in request.topics])
-        results: dict[int, TopicResult] = {}
-        for position, topic in enumerate(request.topics):
+            message = "" if self._admin.behaviour.unset_messages_are_empty else None
+            names = [topic.name for topic in request.topics]
+            return CreateTopicsResponse(not_controller(names, message))
+        results = await self.create_here(request.topics, request.validate_only)
+        if any(result.error == ErrorCode.NONE for result in results):
+            # Read late: between the checks of a topic and its creation nothing else is asked.
+            values = await self._admin.config_values()
+            results = [_with_entries(result, values) for result in results]
+        if not request.validate_only:
+            created = [result for result in results if result.error == ErrorCode.NONE]
+            counts = {result.name: range(result.partitions) for result in created}
+            late = await self._without_leaders(counts, request.timeout_ms)
+            results = [timed_out_if(result, result.name in late) for result in results]
+        return CreateTopicsResponse(tuple(results))
+
+    async def create_here(
+        self, topics: Sequence[NewTopic], validate_only: bool = False
+    ) -> list[TopicResult]:
+        """Write what is valid to ZooKeeper, whether this broker is the controller or not."""
+        repeated = repeated_names([topic.name for topic in topics])
+        results: list[TopicResult] = []
+        for topic in topics:
             try:
                 if topic.name in repeated:
                     raise found_twice()
-                results[position] = await self._create(topic, request.validate_only)
+                results.append(await self._create(topic, validate_only))
             except KafkaError as error:
-                results[position] = TopicResult(topic.name, error.code, error.message)
+                results.append(TopicResult(topic.name, error.code, error.message))
             except ZooKeeperError as error:
-                # Two creations at once may meet at the configuration, which both write first.
                 self._admin.controller.log("warn", f"creating topic {topic.name}: {error}")
-                results[position] = TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR)
-        created = {p: r for p, r in results.items() if r.error == ErrorCode.NONE}
-        if created:
-            # Read late: between the checks of a topic and its creation nothing else is asked.
-            values = await self._admin.config_values()
-            for position, result in created.items():
-                entries = values.topic_entries({k: v for k, v in result.config if v is not None})
-                results[position] = changed(result, config_entries=entries)
-        if not request.validate_only:
-            counts = {result.name: range(result.partitions) for result in created.values()}
-            late = await self._without_leaders(counts, request.timeout_ms)
-            results = {p: timed_out_if(r, r.name in late) for p, r in results.items()}
-        return CreateTopicsResponse(tuple(results.values()))
+                results.append(TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR))
+        return results
 
     async def _create(self, topic: NewTopic, validate_only: bool) -> TopicResult:
         name = topic.name
@@ -142,7 +149,7 @@ class TopicAdmin:
         self, name: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str]
     ) -> None:
         """Raises ``KafkaError``, in the order of ``AdminZkClient.validateTopicCreate``."""
-        validate_topic_name(name)
+        validate_topic_name(name, self._admin.behaviour)
         zk = self._admin.zk
         if self._admin.behaviour.creation_waits_for_deletion and (
             await zk.is_topic_marked_for_deletion(name)
@@ -227,14 +234,11 @@ class TopicAdmin:
             return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
         if not admin.config["delete.topic.enable"]:
             return DeleteTopicsResponse(refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
-        repeated = repeated_names([name for name, _ in asked if name is not None])
         results: list[TopicResult] = []
         for name, topic_id in asked:
             try:
                 if name is None:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no such topic.")
-                if name in repeated:
-                    raise found_twice()
                 await self._mark_for_deletion(name)
                 results.append(TopicResult(name, ErrorCode.NONE, None, topic_id))
             except KafkaError as error:
@@ -324,3 +328,11 @@ class TopicAdmin:
                 full[TopicPartition(name, number)] = ReplicaAssignment(tuple(replicas))
             await zk.set_topic_assignment(name, found[0].topic_id, full)
         return list(added)
+
+
+def _with_entries(result: TopicResult, values: ConfigValues) -> TopicResult:
+    """A creation's answer with the values in force for the topic (KIP-525)."""
+    if result.error != ErrorCode.NONE:
+        return result
+    config = {name: value for name, value in result.config if value is not None}
+    return changed(result, config_entries=values.topic_entries(config))

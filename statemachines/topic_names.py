@@ -5,26 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.versions import Behaviour
 
 LENGTH_MAX = 249
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-def validate_topic_name(name: str) -> None:
-    """Raises ``KafkaError`` (INVALID_TOPIC_EXCEPTION) that says what is wrong."""
+def validate_topic_name(name: str, behaviour: Behaviour) -> None:
+    """Raises ``KafkaError`` (INVALID_TOPIC_EXCEPTION) in the release's own words."""
+    find_problem = _invalid if behaviour.topic_names_called_invalid else _illegal
+    problem = find_problem(name)
+    if problem is not None:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+
+
+def _invalid(name: str) -> str | None:
     if not name:
-        problem = "it is empty"
+        problem = "the empty string is not allowed"
     elif name in (".", ".."):
-        problem = "it cannot be '.' or '..'"
+        problem = f"'{name}' is not allowed"
     elif len(name) > LENGTH_MAX:
-        problem = f"it is longer than {LENGTH_MAX} characters"
+        problem = f"the length of '{name}' is longer than the max allowed length {LENGTH_MAX}"
     elif not _CHARACTERS.issuperset(name):
-        problem = "it contains other characters than ASCII alphanumerics, '.', '_' and '-'"
+        problem = (
+            f"'{name}' contains one or more characters other than "
+            "ASCII alphanumerics, '.', '_' and '-'"
+        )
     else:
-        return
-    raise KafkaError(
-        ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name '{name}' is invalid: {problem}"
-    )
+        return None
+    return f"Topic name is invalid: {problem}"
+
+
+def _illegal(name: str) -> str | None:
+    if not name:
+        return "Topic name is illegal, it can't be empty"
+    if name in (".", ".."):
+        return 'Topic name cannot be "." or ".."'
+    if len(name) > LENGTH_MAX:
+        return (
+            f"Topic name is illegal, it can't be longer than {LENGTH_MAX} characters, "
+            f"topic name: {name}"
+        )
+    if not _CHARACTERS.issuperset(name):
+        return (
+            f'Topic name "{name}" is illegal, it contains a character other than '
+            "ASCII alphanumerics, '.', '_' and '-'"
+        )
+    return None
 
 
 def has_collision_characters(name: str) -> bool:

@@ -65,12 +65,18 @@ class ZkAdmin(ZkBase):
         config: Mapping[str, str],
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> None:
-        """Replace an entity's overrides; parents are created."""
-        await self._set_or_create(
-            znodes.config_entity_path(entity_type, entity_name),
-            znodes.encode_config(config),
-            expected_controller_epoch_zk_version,
-        )
+        """Replace an entity's overrides; parents are created.
+
+        Of two that create the node at once the later one sets it, as in Kafka.
+        """
+        path = znodes.config_entity_path(entity_type, entity_name)
+        payload = znodes.encode_config(config)
+        try:
+            await self._set_or_create(path, payload, expected_controller_epoch_zk_version)
+        except ZooKeeperError as error:
+            if error.code != ZkCode.NODEEXISTS:
+                raise
+            await self._set_or_create(path, payload, expected_controller_epoch_zk_version)
 
     async def delete_topic_configs(
         self,

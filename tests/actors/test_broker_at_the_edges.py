@@ -108,17 +108,17 @@ def test_a_session_that_ends_under_a_request_is_no_bug(
     assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def test_a_topic_created_twice_at_once(
+def test_what_zookeeper_refuses_of_a_creation(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two creations that meet at the configuration node: one is told UNKNOWN_SERVER_ERROR."""
+    """Its topic is told UNKNOWN_SERVER_ERROR, the others of the request what became of them."""
     controller = simulation.processes[simulation.controller.id or 0].broker
     assert controller is not None
 
-    async def exists(*_arguments: Any, **_options: Any) -> None:
-        raise ZooKeeperError(ZkCode.NODEEXISTS, "/config/topics/c")
+    async def refuses(*_arguments: Any, **_options: Any) -> None:
+        raise ZooKeeperError(ZkCode.NOAUTH, "/config/topics/c")
 
-    monkeypatch.setattr(controller.zk, "set_or_create_entity_configs", exists)
+    monkeypatch.setattr(controller.zk, "set_or_create_entity_configs", refuses)
     request = CreateTopicsRequest((NewTopic("c", 1, 1), NewTopic("a", 1, 1)), 1000)
     results = [(r.name, r.error) for r in ask(simulation, request).topics]
     assert results == [

@@ -144,16 +144,48 @@ def test_by_time_stays_below_the_bound() -> None:
 
 
 def test_maximum_timestamp() -> None:
-    """Since 3.0 timestamp -3 finds the record of the greatest time, the first such."""
-    for version, error, offset in (
-        ("3.9", ErrorCode.NONE, 1),
-        ("2.8", ErrorCode.UNSUPPORTED_VERSION, -1),
-    ):
+    """Since 3.0 timestamp -3 finds the record of the greatest time, the first such.
+
+    Before it is a time as any other: the first record is at or after it.
+    """
+    for version, offset in (("3.9", 1), ("2.8", 0)):
         cluster = led(version, brokers=1)
         for timestamp in (10, 30, 20, 30):
             append(cluster, "x", timestamp=timestamp)
         answer = listed(cluster, MAXIMUM)
-        assert (answer.error, answer.offset) == (error, offset)
+        assert (answer.error, answer.offset) == (ErrorCode.NONE, offset)
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "timestamp", "api_version", "expected"),
+    [
+        ("3.9", MAXIMUM, 6, (ErrorCode.UNSUPPORTED_VERSION, -1)),
+        ("3.9", MAXIMUM, 7, (ErrorCode.NONE, 1)),
+        ("3.9", -4, 7, (ErrorCode.UNSUPPORTED_VERSION, -1)),
+        ("3.9", -4, 8, (ErrorCode.NONE, 0)),
+        ("3.9", -5, 9, (ErrorCode.NONE, -1)),
+        ("3.9", -6, 9, (ErrorCode.UNSUPPORTED_VERSION, -1)),
+        ("2.8", -3, 4, (ErrorCode.NONE, 0)),
+        ("2.8", -4, 6, (ErrorCode.NONE, 0)),
+        ("2.8", -9, 4, (ErrorCode.NONE, 0)),
+    ],
+)
+def test_special_times_belong_to_versions(
+    kafka_version: str, timestamp: int, api_version: int, expected: tuple[ErrorCode, int]
+) -> None:
+    """3.9 refuses a time below -2 that the request's version does not know; 2.8 looks it up."""
+    cluster = led(kafka_version, brokers=1)
+    append(cluster, "a", timestamp=10)
+    append(cluster, "b", timestamp=30)
+    entries = (ListOffsetsPartition(TP, timestamp),)
+    (answer,) = (
+        cluster[0]
+        .manager.list_offsets(
+            ListOffsetsRequest(-1, entries), RequestContext(api_version=api_version)
+        )
+        .partitions
+    )
+    assert (answer.error, answer.offset) == expected
 
 
 def test_repeated_partition() -> None:
