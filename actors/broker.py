@@ -273,9 +273,11 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     async def _controlled_shutdown(self) -> bool:
         """Broker side of the controlled shutdown (control_plane 9): up to three attempts."""
         backoff_ms = self.config["controlled.shutdown.retry.backoff.ms"]
+        controller_id = None
         for _ in range(self.config["controlled.shutdown.max.retries"]):
             try:
-                controller_id = await self.zk.get_controller_id()
+                found = await self._find_controller()
+                controller_id = controller_id if found is None else found
                 if controller_id is not None:
                     response: ControlledShutdownResponse = await self.ask(
                         broker_name(controller_id),
@@ -291,6 +293,15 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
             await sleep(self, backoff_ms)
         self.runtime.log(self.name, "warn", "proceeding with an unclean shutdown")
         return False
+
+    async def _find_controller(self) -> int | None:
+        """The controller to ask for a controlled shutdown; None while nobody is known to be it."""
+        if not self.behaviour.controlled_shutdown_asks_metadata:
+            return await self.zk.get_controller_id()
+        controller_id = self.metadata_cache.controller_id
+        if controller_id is None or not self.metadata_cache.is_alive(controller_id):
+            return None
+        return controller_id
 
     def on_halt(self) -> None:
         self.replica_manager.shutdown(checkpoint=False)

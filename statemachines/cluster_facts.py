@@ -286,12 +286,14 @@ class ClusterFacts(RegisteredBrokers):
             offline.extend(tp for tp in led if tp.topic not in deleting)
         return offline
 
-    def partition_leaders_on_broker(self, broker_id: int) -> list[TopicPartition]:
+    def partition_leaders_on_broker(
+        self, broker_id: int, with_queued_topics: bool = False
+    ) -> list[TopicPartition]:
         """Partitions the broker leads that have other replicas, not queued for deletion."""
         return [
             tp
             for tp in self._led.get(broker_id, ())
-            if tp.topic not in self.topics_to_be_deleted
+            if (with_queued_topics or tp.topic not in self.topics_to_be_deleted)
             and len(self.partition_replica_assignment(tp)) > 1
         ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..election.strategies import ControlledShutdown as ControlledShutdownStrategy
+from ..protocol.awaiting import Cancelled
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import PartitionReplica, TopicPartition
 from .errors import ControllerMoved, IllegalState
@@ -25,12 +26,10 @@ class ControlledShutdownFlow:
         """Answers the partitions the broker still leads, or why nothing was done."""
         try:
             outcome = await self._relieve(event.broker_id, event.broker_epoch)
-        except ControllerMoved as moved:
-            event.callback(moved)
-            if self._controller.is_active:
-                raise
-            return
+        except Cancelled:
+            raise
         except Exception as error:
+            # ControllerMoved too: who lost the controllership so hears it from its watch.
             event.callback(error)
             return
         event.callback(outcome)
@@ -61,7 +60,12 @@ class ControlledShutdownFlow:
             if (
                 leadership is None
                 or len(context.partition_replica_assignment(topic_partition)) < 2
-                or controller.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic)
+                or (
+                    controller.behaviour.controlled_shutdown_spares_queued_topics
+                    and controller.topic_deletion.is_topic_queued_up_for_deletion(
+                        topic_partition.topic
+                    )
+                )
             ):
                 continue
             is_led = leadership.leader_and_isr.leader == broker_id
@@ -71,7 +75,10 @@ class ControlledShutdownFlow:
                 led, followed = [], []
         if not controller.behaviour.controlled_shutdown_one_by_one:
             await self._move(broker_id, led, followed)
-        return context.partition_leaders_on_broker(broker_id)
+        return context.partition_leaders_on_broker(
+            broker_id,
+            with_queued_topics=not controller.behaviour.controlled_shutdown_spares_queued_topics,
+        )
 
     async def _move(
         self, broker_id: int, led: list[TopicPartition], followed: list[TopicPartition]

@@ -17,7 +17,6 @@ from ..protocol.control import (
 )
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import LeaderAndIsr, TopicPartition
-from .errors import ControllerMoved
 from .events import AlterIsrReceived, IsrChangeNotification
 
 if TYPE_CHECKING:
@@ -78,10 +77,9 @@ class IsrChanges:
         except Cancelled:
             raise
         except Exception as error:
+            # ControllerMoved too: who lost the controllership so hears it from its watch.
             controller.log("error", f"AlterIsr of broker {request.broker_id} failed: {error!r}")
             event.callback(AlterIsrResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
-            if isinstance(error, ControllerMoved):
-                raise
             return
         event.callback(AlterIsrResponse(ErrorCode.NONE, _responses(answers)))
         for topic_partition, answer in answers.items():

@@ -129,6 +129,14 @@ class ControllerMetrics:
         )
 
     @property
+    def active_broker_count(self) -> int:
+        """Brokers that are registered, those that are shutting down included."""
+        controller = self._controller
+        if not controller.is_active:
+            return 0
+        return len(controller.context.live_or_shutting_down_broker_ids)
+
+    @property
     def unclean_leader_elections(self) -> int:
         """Elections of leaders outside the ISR since the process started."""
         return self._controller.context.unclean_leader_elections
@@ -172,6 +180,9 @@ class ControllerMetrics:
             "EventQueueSize": self.event_queue_size,
             "EventQueueTimeMs": self.event_queue_times.snapshot(),
         }
+        if self._controller.behaviour.broker_count_metrics:
+            values["ActiveBrokerCount"] = self.active_broker_count
+            values["FencedBrokerCount"] = 0  # of KRaft; with ZooKeeper there are none
         for state, timer in self._controller.event_manager.timers.items():
             values[str(state.timer_name)] = timer.snapshot()
         values["TotalQueueSize"] = self.total_queue_size

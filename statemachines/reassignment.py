@@ -30,7 +30,6 @@ from .transitions import ReplicaState
 
 _Result: TypeAlias = tuple[ErrorCode, "str | None"]
 
-DELETED_TOPIC = "The topic does not exist."
 UNKNOWN_PARTITION = "The partition does not exist."
 
 
@@ -150,9 +149,9 @@ class Reassignments(ReassignmentSteps):
         controller = self._controller
         results: dict[TopicPartition, _Result] = {}
         for topic_partition, assignment in reassignments.items():
-            if controller.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
-                results[topic_partition] = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, DELETED_TOPIC)
-            elif not controller.context.partition_replica_assignment(topic_partition):
+            if controller.topic_deletion.is_topic_queued_up_for_deletion(
+                topic_partition.topic
+            ) or not controller.context.partition_replica_assignment(topic_partition):
                 results[topic_partition] = (
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     UNKNOWN_PARTITION,

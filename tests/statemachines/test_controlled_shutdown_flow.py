@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from controller_cluster import ControllerCluster
-from fakekafka.protocol.control import LeaderAndIsrRequest
+from fakekafka.protocol import znodes
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.control import AlterIsrPartition, LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import (
     TopicPartition,
@@ -32,6 +35,29 @@ def test_a_stale_broker_epoch_is_refused() -> None:
     assert unknown.code is ErrorCode.BROKER_NOT_AVAILABLE
 
 
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+@pytest.mark.parametrize("what", ["controlled shutdown", "AlterIsr"])
+def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
+    what: str, version: str
+) -> None:
+    """Kafka catches whatever a controlled shutdown and a change of an ISR throw, to answer it."""
+    cluster = ControllerCluster([1, 2], version)
+    cluster.create_topic("t", (2, 1))
+    controller = cluster.active
+    before = cluster.state("t")
+    run_now(cluster.zk.set_controller_epoch(99, -1))  # another one won
+    cluster.zookeeper.tree.nodes["/controller"].data = znodes.encode_controller(9, 0)
+    if what == "AlterIsr":
+        change = AlterIsrPartition(TP, before.leader_epoch, (2,), before.zk_version)
+        [answer] = cluster.alter_isr(2, change)
+        assert answer.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    else:
+        outcome = cluster.controlled_shutdown(2)
+        assert type(outcome).__name__ == "ControllerMoved"
+    assert controller.is_active
+    assert cluster.state("t") == before
+
+
 def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
     """Section 9 step 4: the mark goes with the broker's failure."""
     cluster = ControllerCluster([1, 2])
@@ -48,6 +74,17 @@ def test_remaining_partitions_are_those_without_another_in_sync_replica() -> Non
     cluster.set_isr("t", 0, (2,))
     assert cluster.controlled_shutdown(2) == [TP]
     assert cluster.state("t").leader == 2
+
+
+@pytest.mark.parametrize(("version", "leader"), [("0.10", 3), ("1.1", 3), ("2.8", 2), ("3.9", 2)])
+def test_topics_queued_for_deletion_are_left_alone_since_2_1(version: str, leader: int) -> None:
+    """Before, their leadership was moved, too, and told of where that failed."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (2, 3))
+    cluster.active.context.queue_topic_deletion(["t"])  # and something else keeps it from going
+    assert cluster.controlled_shutdown(2) == []
+    assert cluster.state("t").leader == leader
+    assert cluster.controlled_shutdown(3) == ([] if leader == 2 else [TP])
 
 
 def test_shutting_down_brokers_are_told_of_their_lost_leadership_not_in_1_1() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from controller_cluster import ControllerCluster
 from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
     LeaderAndIsr,
     ReplicaAssignment,
@@ -49,6 +50,16 @@ def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
     cluster.settle()
     assert run_now(cluster.zk.get_partition_reassignment()) == {TP: (9,)}
     assert cluster.assignment("t").adding == (9,)
+
+
+def test_a_topic_queued_for_deletion_does_not_exist_for_a_reassignment() -> None:
+    """Section 11: in the same words as a partition that is not there."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1,))
+    cluster.active.context.queue_topic_deletion(["t"])
+    refused = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+    missing = TopicPartition("nowhere", 0)
+    assert cluster.reassign({TP: (2,), missing: (2,)}) == {TP: refused, missing: refused}
 
 
 def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:

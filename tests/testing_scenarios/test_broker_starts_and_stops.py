@@ -196,3 +196,19 @@ def test_no_fetcher_is_started_while_the_controller_is_asked(version: str) -> No
         cluster.run_for(3000)
         assert leaving.state == "pending_controlled_shutdown"
         assert stored(cluster)[2] == [3]
+
+
+@pytest.mark.parametrize(("version", "leader"), [("0.10", 2), ("1.1", 2), ("2.8", 2), ("3.9", 3)])
+def test_a_broker_without_zookeeper_shuts_down_in_control_since_3_0(
+    version: str, leader: int
+) -> None:
+    """KAFKA-9189: who the controller is tells the metadata cache; before, ZooKeeper."""
+    config = {"controlled.shutdown.enable": True}
+    topics = {"t": {"assignment": {0: [2, 3]}}}
+    with running(3, version, config=config, topics=topics) as cluster:
+        cluster.network.partition([2], ["zk-1"])
+        leaving = cluster.processes[2].broker
+        assert leaving is not None
+        leaving.begin_shutdown()
+        cluster.run_for(1000)
+        assert stored(cluster)[0] == leader

@@ -39,6 +39,21 @@ def test_exactly_one_broker_is_the_active_controller(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_registered_brokers_are_counted_since_3_1(version: str) -> None:
+    """KIP-748: those shutting down count, and the controller of the ZooKeeper era fences none."""
+    with running(3, version) as cluster:
+        if version != "3.9":
+            assert "ActiveBrokerCount" not in cluster.controller.metrics
+            assert "FencedBrokerCount" not in cluster.controller.metrics
+            return
+        assert read(cluster, "ActiveBrokerCount", "FencedBrokerCount") == [3, 0]
+        assert cluster.broker(3).metrics["ActiveBrokerCount"] == 0
+        cluster.broker(3).shutdown()
+        cluster.run_for(100)
+        assert read(cluster, "ActiveBrokerCount", "FencedBrokerCount") == [2, 0]
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_offline_and_imbalanced_partitions_are_counted(version: str) -> None:
     """Section 0: OfflinePartitionsCount and PreferredReplicaImbalanceCount, 0 where inactive."""
     topics = {"t": {"assignment": {0: [2, 1]}}, "alone": {"assignment": {0: [2], 1: [2]}}}
