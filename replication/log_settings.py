@@ -8,6 +8,7 @@ from ..protocol.record_batch import CREATE_TIME, LOG_APPEND_TIME
 from ..protocol.versions import Behaviour
 
 _INDEX_ENTRY_SIZE = 8
+_DECOMPRESSED_BYTES_TAKEN = 32 * 1024 * 1024
 
 
 class LogSettings:
@@ -18,6 +19,7 @@ class LogSettings:
         "checks_records",
         "codec",
         "config",
+        "decompressed_bytes_max",
         "delete_retention_ms",
         "file_delete_delay_ms",
         "flush_messages",
@@ -47,6 +49,9 @@ class LogSettings:
         self.config = config
         self.behaviour = behaviour
         self.max_message_bytes: int = config["max.message.bytes"]
+        self.decompressed_bytes_max = max(_DECOMPRESSED_BYTES_TAKEN, self.max_message_bytes)
+        """What a compressed batch of a client may stand for. Kafka has no limit: it reads such a
+        batch as a stream, and here it is in memory as a whole."""
         self.segment_bytes: int = config["segment.bytes"]
         self.segment_ms: int = config["segment.ms"]
         self.segment_jitter_ms: int = config["segment.jitter.ms"]

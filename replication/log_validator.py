@@ -40,11 +40,6 @@ ORIGIN_CLIENT = "client"
 ORIGIN_COORDINATOR = "coordinator"
 _FIRST_VERSION_OF_V2_ONLY = 3
 _FIRST_VERSION_WITH_ZSTD = 7
-DECOMPRESSED_BYTES_ALWAYS_TAKEN = 32 * 1024 * 1024
-"""What a compressed batch may stand for, however small the topic's ``max.message.bytes`` is.
-
-Kafka reads such a batch as a stream and has no limit; here it is in memory as a whole.
-"""
 
 
 class Validated(NamedTuple):
@@ -225,7 +220,7 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]
             batch.record_count,
             batch.compression,
             batch.base_timestamp,
-            _decompressed_bytes_max(settings),
+            settings.decompressed_bytes_max,
         )
     except codecs.PayloadTooLarge as error:
         raise _too_large(error) from None
@@ -233,10 +228,6 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
-
-
-def _decompressed_bytes_max(settings: LogSettings) -> int:
-    return max(DECOMPRESSED_BYTES_ALWAYS_TAKEN, settings.max_message_bytes)
 
 
 def _too_large(error: codecs.PayloadTooLarge) -> KafkaError:
@@ -332,7 +323,7 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
     if source > codecs.LZ4:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
     try:
-        allowed = _decompressed_bytes_max(settings)
+        allowed = settings.decompressed_bytes_max
         inner = [one for message in messages for one in unwrap(message, allowed)]
     except codecs.PayloadTooLarge as error:
         raise _too_large(error) from None

@@ -138,22 +138,28 @@ def test_growing_by_conversion_is_checked_again(tools: Any) -> None:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_a_compressed_batch_stands_for_no_more_than_is_allowed(tools: Any, codec: str) -> None:
+def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
+    tools: Any, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A thousand times ``max.message.bytes`` is refused; a topic of larger ones takes more."""
-    data = tools.data(bytes(33 << 20), compression=codec)
+    monkeypatch.setattr("fakekafka.replication.log_settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
+    data = tools.data(bytes(310_000), compression=codec)
     log = tools.log(max_message_bytes=len(data))
     error = refused(log, data, tools.now_ms)
     assert error.code is ErrorCode.MESSAGE_TOO_LARGE
-    assert f"{codec} data of more than {32 << 20} bytes when decompressed" in str(error)
-    log = tools.log(max_message_bytes=34 << 20)
+    assert f"{codec} data of more than 300000 bytes when decompressed" in str(error)
+    log = tools.log(max_message_bytes=320_000)
     log.append_as_leader(data, 0, tools.now_ms)
     assert log.log_end_offset == 1
 
 
-def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(tools: Any) -> None:
+def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
+    tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The wrapper messages of formats v0 and v1 come by the same limit."""
-    inner = build_message(0, 1, b"k", bytes(33 << 20), tools.now_ms)
-    log = tools.log()
+    monkeypatch.setattr("fakekafka.replication.log_settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
+    inner = build_message(0, 1, b"k", bytes(310_000), tools.now_ms)
+    log = tools.log(max_message_bytes=300_000)
     for codec in (1, 3):
         payload = compression.compress(codec, inner)
         wrapper = build_message(0, 1, None, payload, tools.now_ms, codec)
