@@ -176,6 +176,7 @@ _ALL = (
     _b("connections.max.idle.ms", "long", 600000),
     _b("socket.request.max.bytes", "int", 104857600, minimum=1),
     _b("queued.max.requests", "int", 500, minimum=1),
+    _b("queued.max.request.bytes", "long", -1),
     # groups and transactions (data_plane 16.2)
     _b("group.min.session.timeout.ms", "int", 6000),
     _b("group.max.session.timeout.ms", "int", 1800000, before=_older(300000)),

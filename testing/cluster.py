@@ -124,6 +124,7 @@ class Cluster(ClusterBase):
                 listener.gateway = gateway
                 listener.max_request_bytes = process.spec.config["socket.request.max.bytes"]
                 listener.idle_ms = process.spec.config["connections.max.idle.ms"]
+                listener.queued_bytes_max = process.spec.config["queued.max.request.bytes"]
             self.runtime.run_in(None, self._start_processes)
             if self._zookeeper_ports is not None:
                 self._serve_zookeeper(self._zookeeper_ports)

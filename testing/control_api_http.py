@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 BODY_BYTES_MAX = 100_000_000
+BODIES_BYTES_MAX = 200_000_000
+"""Of all requests together."""
+CONNECTIONS_MAX = 100
+"""Each takes a thread."""
 _DRAIN_S = 1.0
+_READ_BYTES = 65536
 
 
 def read_object(raw: bytes) -> dict[str, Any]:
@@ -45,19 +50,25 @@ def body_length(text: str | None) -> int:
     return int(stripped)
 
 
+class _TooMuch(Exception):
+    """The requests that are read now take all the memory there is for them."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request; ``cluster`` is set by the server's own class."""
 
     cluster: Cluster
+    server: _Server
+    timeout = 30.0
+    """Seconds that a client may keep its thread without a word."""
 
     def _answer(self) -> None:
         try:
             if self.headers.get("Transfer-Encoding"):
                 raise UsageError("Transfer-Encoding is not understood: send a Content-Length")
-            raw = self.rfile.read(body_length(self.headers.get("Content-Length")))
-            body = read_object(raw)
-        except UsageError as error:
-            self._write(400, {"error": str(error)})
+            body = self._read_body(body_length(self.headers.get("Content-Length")))
+        except (UsageError, _TooMuch) as error:
+            self._write(400 if isinstance(error, UsageError) else 503, {"error": str(error)})
             self._drain()
             return
         try:
@@ -65,6 +76,20 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as error:
             status, value = 500, {"error": f"{type(error).__name__}: {error}"}
         self._write(status, value)
+
+    def _read_body(self, size: int) -> dict[str, Any]:
+        """The body, in memory as far as it has come."""
+        raw = bytearray()
+        try:
+            while len(raw) < size:
+                part = self.rfile.read(min(size - len(raw), _READ_BYTES))
+                if not part:
+                    break
+                self.server.hold(len(part))
+                raw += part
+            return read_object(bytes(raw))
+        finally:
+            self.server.hold(-len(raw))
 
     do_GET = do_POST = do_DELETE = _answer  # noqa: N815
 
@@ -99,8 +124,48 @@ class _Handler(BaseHTTPRequestHandler):
         """The caller sees the answers; a log of them would only be noise."""
 
 
+_BUSY = (
+    b"HTTP/1.0 503 Service Unavailable\r\nContent-Type: application/json\r\n\r\n"
+    b'{"error": "too many connections; try again later"}'
+)
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[_Handler]) -> None:
+        self._lock = threading.Lock()
+        self._held_bytes = 0
+        self._connections = 0
+        super().__init__(address, handler)
+
+    def hold(self, size: int) -> None:
+        """Count bytes of a body; raises ``_TooMuch`` when there are too many already."""
+        with self._lock:
+            if size > 0 and self._held_bytes + size > BODIES_BYTES_MAX:
+                raise _TooMuch(
+                    f"the bodies of all requests take {self._held_bytes} bytes; try again later"
+                )
+            self._held_bytes += size
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve in a thread of its own, unless there are too many."""
+        with self._lock:
+            is_welcome = self._connections < CONNECTIONS_MAX
+            self._connections += is_welcome
+        if is_welcome:
+            super().process_request(request, client_address)
+            return
+        with contextlib.suppress(OSError):
+            request.sendall(_BUSY)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._connections -= 1
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A caller that goes away before its answer is no error of ours."""

@@ -102,6 +102,7 @@ class TcpListener:
         self.gateway: Any = None
         self.max_request_bytes = 104857600
         self.idle_ms = 600000
+        self.queued_bytes_max = -1
         self._listener: BrokerListener | None = None
 
     def bind(self) -> EndPoint:
@@ -115,6 +116,7 @@ class TcpListener:
                     self.gateway,
                     max_request_bytes=self.max_request_bytes,
                     idle_ms=self.idle_ms,
+                    queued_bytes_max=self.queued_bytes_max,
                 )
             self._listener.bind()
             return self._listener.port

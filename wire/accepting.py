@@ -16,6 +16,7 @@ import socket
 from typing import Generic, Protocol, TypeVar
 
 from ..protocol.errors import AddressUnavailable
+from .bounded_log import BoundedLog
 
 logger = logging.getLogger("fakekafka.wire")
 
@@ -62,6 +63,7 @@ class AcceptingListener(Generic[ConnectionT]):
         "_owner",
         "_socket",
         "_tasks",
+        "bounded_log",
         "host",
         "loop",
         "port",
@@ -76,6 +78,7 @@ class AcceptingListener(Generic[ConnectionT]):
         self.host = host
         self.port = port
         self._owner = owner
+        self.bounded_log = BoundedLog(logger, loop, owner)
         self._socket: socket.socket | None = None
         """Listening, or only bound to keep the port, or None."""
         self._accepting = False
@@ -128,6 +131,7 @@ class AcceptingListener(Generic[ConnectionT]):
             # Its transport is on the way and closes as soon as it is there; the client hears now.
             _shut_down(accepted)
         self.disconnect_all()
+        self.bounded_log.end_period()
 
     def disconnect_all(self) -> None:
         """Cut all open connections; new ones are still accepted."""
@@ -139,6 +143,12 @@ class AcceptingListener(Generic[ConnectionT]):
         raise NotImplementedError
 
     # Called by connections.
+
+    def log_refusal(self, peer: str, reason: str) -> None:
+        """One line for a connection that is closed for what its client did."""
+        self.bounded_log.log(
+            logging.WARNING, "%s closed the connection from %s: %s", self._owner, peer, reason
+        )
 
     def on_connection_made(self, connection: ConnectionT) -> bool:
         """Whether the connection is welcome; not if the listener closed while it was made."""
@@ -208,7 +218,7 @@ class AcceptingListener(Generic[ConnectionT]):
     def _on_accept_error(self, error: OSError, listening: socket.socket) -> None:
         if error.errno not in _OUT_OF_RESOURCES:
             raise error
-        logger.error("%s cannot accept a connection: %s", self._owner, error)
+        self.bounded_log.log(logging.ERROR, "%s cannot accept a connection: %s", self._owner, error)
         self.loop.remove_reader(listening)
         self.loop.call_later(_ACCEPT_RETRY_S, self._await_clients)
 

@@ -1,9 +1,10 @@
 """One client connection: frames in, one request in processing at a time, responses in order.
 
 Kafka mutes a channel while one of its requests is processed; here later frames wait in a queue,
-and reading stops when the queue is long. Small frames are cut out of a receive buffer; a frame of
-which only a part has come gets a buffer of exactly its size that the socket then fills directly,
-so that large produce requests are never copied.
+and reading stops when the queue is long. Small frames are cut out of a receive buffer that all
+connections of the listener share, for each uses it only while the loop is with it. A large frame of
+which only a part has come gets a buffer of its own that the socket then fills directly, so that
+usual produce requests are never copied; how large it is at first is up to ``RequestMemory``.
 
 A client that sends nonsense is disconnected with one line in the log, whatever else goes on.
 """
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fakekafka.wire")
 
 _SIZE = Struct(">i")
-_RECEIVE_BUFFER_BYTES = 65536
 _OWN_BUFFER_BYTES_MIN = 4096
 """An incomplete frame from this size on gets a buffer of its own."""
 _WAITING_FRAMES_MAX = 64
 _WAITING_BYTES_MAX = 4 * 1024 * 1024
+_WAITING_FRAME_BYTES = 256  # beside its own
 _CONTEXTS_MAX = 64
 
 
@@ -46,17 +47,18 @@ class Connection(asyncio.BufferedProtocol):
         "_closed",
         "_contexts",
         "_exchange",
-        "_filled",
         "_frame",
+        "_frame_size",
         "_frame_view",
+        "_held",
         "_idle_timer",
         "_last_active_s",
         "_listener",
         "_peer",
         "_processing",
         "_reading_paused",
-        "_receive",
         "_requests",
+        "_rest",
         "_transport",
         "_waiting",
         "_waiting_bytes",
@@ -70,13 +72,15 @@ class Connection(asyncio.BufferedProtocol):
         self.name = ""
         """As Kafka names connections: ``local:port-peer:port-index``."""
         self._peer = "?"
-        self._receive = memoryview(b"")
-        self._filled = 0
-        """Bytes at the start of the receive buffer that belong to no complete frame yet."""
+        self._rest = b""  # the begin of a small frame that is not complete yet
         self._frame: bytearray | None = None
         """The incomplete frame that the socket fills directly; None while there is none."""
+        self._frame_size = 0
+        """Its size; the buffer may be smaller and grow."""
         self._frame_view = memoryview(b"")
-        """What is still missing of it."""
+        """The part of the buffer that is not filled yet."""
+        self._held = 0
+        """Bytes that the listener's memory counts for this connection."""
         self._waiting: deque[memoryview] = deque()
         self._waiting_bytes = 0
         self._exchange: Exchange | None = None
@@ -101,7 +105,6 @@ class Connection(asyncio.BufferedProtocol):
         transport_socket = transport.get_extra_info("socket")
         if transport_socket is not None:
             transport_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._receive = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
         self._last_active_s = self._listener.loop.time()
         if not self._listener.on_connection_made(self):
             self.close()
@@ -109,17 +112,23 @@ class Connection(asyncio.BufferedProtocol):
         self._watch_idleness()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        missing = len(self._frame_view) if self._frame is not None else 0
-        if not self._closed and (missing or self._filled):
-            have = self._filled if self._frame is None else len(self._frame) - missing
-            self._log_nonsense(f"the connection ended inside a frame, after {have} bytes of it")
+        begun = self._frame is not None
+        have = len(self._frame) - len(self._frame_view) if self._frame else len(self._rest)
+        if not self._closed and (begun or have):
+            self._listener.log_refusal(
+                self._peer, f"the connection ended inside a frame, after {have} bytes of it"
+            )
         self._forget()
         self._listener.on_connection_lost(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._frame is not None:
             return self._frame_view
-        return self._receive[self._filled :]
+        receive = self._listener.receive_buffer
+        if rest := self._rest:
+            receive[: len(rest)] = rest
+            return receive[len(rest) :]
+        return receive
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._closed:
@@ -128,12 +137,14 @@ class Connection(asyncio.BufferedProtocol):
         frame = self._frame
         if frame is not None:
             self._frame_view = self._frame_view[nbytes:]
-            if len(self._frame_view):
-                return
-            self._frame = None
-            self._enqueue(memoryview(frame))
+            if not len(self._frame_view):
+                if len(frame) < self._frame_size:
+                    self._grow(frame)
+                else:
+                    self._frame = None
+                    self._enqueue(memoryview(frame))
         else:
-            self._cut_frames(self._filled + nbytes)
+            self._cut_frames(len(self._rest) + nbytes)
         self._process()
 
     def eof_received(self) -> bool:
@@ -150,12 +161,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _cut_frames(self, end: int) -> None:
         """Take the complete frames out of the first ``end`` bytes of the receive buffer."""
-        receive = self._receive
+        receive = self._listener.receive_buffer
         start = 0
         while end - start >= 4:
             (size,) = _SIZE.unpack_from(receive, start)
             if not 0 <= size <= self._listener.max_request_bytes:
-                self._refuse(
+                self.refuse(
                     f"a frame of {size} bytes; socket.request.max.bytes is "
                     f"{self._listener.max_request_bytes}"
                 )
@@ -166,15 +177,24 @@ class Connection(asyncio.BufferedProtocol):
                 start = frame_end
                 continue
             if size >= _OWN_BUFFER_BYTES_MIN:
-                received = end - start - 4
-                self._frame = frame = bytearray(size)
-                self._frame_view = memoryview(frame)[received:]
-                frame[:received] = receive[start + 4 : end]
+                self._begin_frame(size, receive[start + 4 : end])
                 start = end
             break
-        self._filled = end - start
-        if start and self._filled:
-            receive[: self._filled] = receive[start:end]
+        self._rest = bytes(receive[start:end]) if start < end else b""
+
+    def _begin_frame(self, size: int, received: memoryview) -> None:
+        count = len(received)
+        self._frame = frame = bytearray(self._listener.memory.buffer_size(size, count))
+        self._frame_size = size
+        self._frame_view = memoryview(frame)[count:]
+        frame[:count] = received
+
+    def _grow(self, full: bytearray) -> None:
+        """Take a larger buffer for the frame."""
+        have = len(full)
+        self._frame = frame = bytearray(self._listener.memory.buffer_size(self._frame_size, have))
+        frame[:have] = full
+        self._frame_view = memoryview(frame)[have:]
 
     def _enqueue(self, frame: memoryview) -> None:
         self._waiting.append(frame)
@@ -194,14 +214,33 @@ class Connection(asyncio.BufferedProtocol):
             self._processing = False
         if self._transport is None or self._closed:
             return
+        if self._waiting or self._frame is not None or self._held:
+            self._note_memory()
+        self.update_reading()
+
+    def _note_memory(self) -> None:
+        held = self._waiting_bytes + _WAITING_FRAME_BYTES * len(self._waiting)
+        if self._frame is not None:
+            held += len(self._frame)
+        if held != self._held:
+            self._held = held
+            self._listener.memory.note(self, held)
+
+    def update_reading(self) -> None:
+        """Read, unless too much waits here or in all connections together."""
+        transport = self._transport
+        if transport is None or self._closed:
+            return
         if (
-            len(self._waiting) > _WAITING_FRAMES_MAX or self._waiting_bytes > _WAITING_BYTES_MAX
+            len(self._waiting) > _WAITING_FRAMES_MAX
+            or self._waiting_bytes > _WAITING_BYTES_MAX
+            or (self._held and not self._listener.memory.may_read(self))
         ) != self._reading_paused:
             self._reading_paused = not self._reading_paused
             if self._reading_paused:
-                self._transport.pause_reading()
+                transport.pause_reading()
             else:
-                self._transport.resume_reading()
+                transport.resume_reading()
 
     # Requests and responses.
 
@@ -212,7 +251,7 @@ class Connection(asyncio.BufferedProtocol):
             header = codec.parse_header(frame)
             request = codec.decode(header.api_key, header.api_version, frame[header.body_at :])
         except ClientError as error:
-            self._refuse(str(error))
+            self.refuse(str(error))
             return
         self._requests += 1
         exchange = self._exchange = Exchange(self, header, request)
@@ -307,24 +346,19 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             cut(self._transport)
 
-    def _refuse(self, reason: str) -> None:
+    def refuse(self, reason: str) -> None:
+        """Close, and say why in the log."""
         if not self._closed:
-            self._log_nonsense(reason)
+            self._listener.log_refusal(self._peer, reason)
             self.close()
-
-    def _log_nonsense(self, reason: str) -> None:
-        logger.warning(
-            "broker %d closed the connection from %s: %s",
-            self._listener.broker_id,
-            self._peer,
-            reason,
-        )
 
     def _close_for(self, error: BaseException) -> None:
         if isinstance(error, KafkaError | Disconnected):
             logger.debug("%s: closed instead of an answer: %s", self.name, error)
         else:
-            logger.error("%s: the request failed", self.name, exc_info=error)
+            self._listener.bounded_log.log(
+                logging.ERROR, "%s: the request failed", self.name, exc_info=error
+            )
         self.close()
 
     def _forget(self) -> None:
@@ -333,7 +367,10 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting.clear()
         self._waiting_bytes = 0
         self._frame = None
-        self._filled = 0
+        self._rest = b""
+        if self._held:
+            self._held = 0
+            self._listener.memory.note(self, 0)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
@@ -346,8 +383,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         idle_s = loop.time() - self._last_active_s
         if idle_s >= idle_max_s and self._exchange is None:
-            if self._filled or self._frame is not None or not self._requests:
-                self._refuse(f"no complete request within {self._listener.idle_ms} ms")
+            if self._rest or self._frame is not None or not self._requests:
+                self.refuse(f"no complete request within {self._listener.idle_ms} ms")
             else:
                 logger.debug("%s: idle for %d ms, closed", self.name, self._listener.idle_ms)
                 self.close()

@@ -8,6 +8,9 @@ from .accepting import AcceptingListener
 from .backend import Backend, BrokerTopicNames
 from .codec import Codec
 from .connection import Connection
+from .request_memory import RequestMemory
+
+_RECEIVE_BUFFER_BYTES = 65536
 
 
 class BrokerListener(AcceptingListener[Connection]):
@@ -21,6 +24,8 @@ class BrokerListener(AcceptingListener[Connection]):
         "idle_ms",
         "listener_name",
         "max_request_bytes",
+        "memory",
+        "receive_buffer",
     )
 
     def __init__(
@@ -34,9 +39,11 @@ class BrokerListener(AcceptingListener[Connection]):
         listener_name: str = "PLAINTEXT",
         max_request_bytes: int = 104857600,
         idle_ms: int = 600000,
+        queued_bytes_max: int = -1,
     ) -> None:
         """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
-        ``connections.max.idle.ms`` (0 or less: never).
+        ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
+        ``queued.max.request.bytes``.
         """
         super().__init__(loop, host, port, f"broker {broker_id}")
         self.broker_id = broker_id
@@ -47,6 +54,9 @@ class BrokerListener(AcceptingListener[Connection]):
         self.codec = Codec(
             backend.kafka_version, BrokerTopicNames(backend, broker_id), listener_name
         )
+        self.memory = RequestMemory(loop, queued_bytes_max)
+        self.receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
+        """Where all connections receive, one at a time."""
         self._connection_count = 0
 
     def next_connection_index(self) -> int:

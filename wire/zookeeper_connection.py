@@ -164,7 +164,7 @@ class ZooKeeperConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writing_paused = True
-        self._pause_or_resume_reading()
+        self.update_reading()
 
     def resume_writing(self) -> None:
         self._writing_paused = False
@@ -184,10 +184,12 @@ class ZooKeeperConnection(asyncio.Protocol):
                 else:
                     self._on_call(Call(frame))
         except ClientError as error:
-            self._refuse(str(error))
+            self.refuse(str(error))
         finally:
             self._is_processing = False
-        self._pause_or_resume_reading()
+        if not self._is_over:
+            self._listener.memory.note(self, len(self._frames))
+        self.update_reading()
 
     def _is_ready(self) -> bool:
         if self._is_over or self._writing_paused or len(self._calls) >= _CALLS_MAX:
@@ -210,12 +212,18 @@ class ZooKeeperConnection(asyncio.Protocol):
         del frames[:end]
         return frame
 
-    def _pause_or_resume_reading(self) -> None:
+    def update_reading(self) -> None:
+        """Read, unless too much waits here or in all connections together."""
         transport = self._transport
         if transport is None or self._is_over:
             return
         has_enough = len(self._frames) > self._listener.max_packet_bytes + _SIZE.size
-        should_pause = has_enough or self._writing_paused or len(self._calls) >= _CALLS_MAX
+        should_pause = (
+            has_enough
+            or self._writing_paused
+            or len(self._calls) >= _CALLS_MAX
+            or not self._listener.memory.may_read(self)
+        )
         if should_pause != self._reading_paused:
             self._reading_paused = should_pause
             if should_pause:
@@ -272,7 +280,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             call = calls.popleft()
             self._write(encode_reply(call.xid, self._zxid, call.code))
             if call.opcode == AUTH and call.code:
-                self._refuse("an authentication scheme that is not known", flush=True)
+                self.refuse("an authentication scheme that is not known", flush=True)
                 return
 
     # What the server says.
@@ -342,23 +350,19 @@ class ZooKeeperConnection(asyncio.Protocol):
         self._connect_timer = None
         timeout_ms = self._listener.connect_timeout_ms
         if self._connect is None:
-            self._refuse(f"no connect request within {timeout_ms} ms")
+            self.refuse(f"no connect request within {timeout_ms} ms")
         else:
             logger.debug("%s: no session within %d ms, closed", self._peer, timeout_ms)
             self.close()
 
-    def _refuse(self, reason: str, *, flush: bool = False) -> None:
+    def refuse(self, reason: str, *, flush: bool = False) -> None:
+        """Close, and say why in the log."""
         if not self._is_over:
             self._log_nonsense(reason)
             self._finish(flush=flush)
 
     def _log_nonsense(self, reason: str) -> None:
-        logger.warning(
-            "ZooKeeper server %d closed the connection from %s: %s",
-            self._listener.server_id,
-            self._peer,
-            reason,
-        )
+        self._listener.log_refusal(self._peer, reason)
 
     def _finish(self, *, flush: bool = False) -> None:
         """Give everything up; ``flush`` lets what is written arrive before the end."""
@@ -366,6 +370,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             self._is_over = True
             self._cancel_connect_timer()
             self._frames.clear()
+            self._listener.memory.note(self, 0)
             self._calls.clear()
             if self._link is not None:
                 self._link.close()

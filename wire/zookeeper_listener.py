@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from .accepting import AcceptingListener
+from .request_memory import RequestMemory
 from .zookeeper_connection import ZooKeeperBackend, ZooKeeperConnection
 
 MAX_PACKET_BYTES = 0xFFFFF
 """Default of ``jute.maxbuffer``."""
+UNPROCESSED_BYTES_MAX = 64 * 1024 * 1024
+"""Of all connections together; ZooKeeper bounds each by ``jute.maxbuffer`` only."""
 CONNECT_TIMEOUT_MS = 10_000
 """Default of ``zookeeper.nio.sessionlessCnxnTimeout``: for connections without a session."""
 
@@ -16,7 +19,7 @@ CONNECT_TIMEOUT_MS = 10_000
 class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
     """One server's listener on TCP."""
 
-    __slots__ = ("backend", "connect_timeout_ms", "max_packet_bytes", "server_id")
+    __slots__ = ("backend", "connect_timeout_ms", "max_packet_bytes", "memory", "server_id")
 
     def __init__(
         self,
@@ -33,6 +36,7 @@ class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
         self.server_id = server_id
         self.backend = backend
         self.max_packet_bytes = max_packet_bytes
+        self.memory = RequestMemory(loop, UNPROCESSED_BYTES_MAX)
         self.connect_timeout_ms = connect_timeout_ms
 
     def _make_connection(self) -> ZooKeeperConnection:

@@ -8,6 +8,7 @@ import os
 import struct
 
 import pytest
+from fakekafka.wire import request_memory
 from kazoo.protocol import serialization as kz
 from kazoo.security import OPEN_ACL_UNSAFE as ACL
 
@@ -374,3 +375,20 @@ def test_two_hundred_connections_leave_nothing_behind(server):
     server.until(lambda: server.call(1, lambda core: len(core.storage.tree.sessions)) == 1)
     assert server.call(1, lambda core: len(core.connections.by_id)) == 1
     assert server.call(1, lambda core: len(core.watches)) == 0
+
+
+def test_packets_that_never_end_hold_a_limited_memory(server, monkeypatch, caplog):
+    """Half of a packet from each of many clients; the oldest are cut, others are served."""
+    monkeypatch.setattr(request_memory, "STALL_S", 0.02)
+    (listener,) = server.tcp._listeners.values()
+    listener.memory = request_memory.RequestMemory(listener.loop, 1_000_000)
+    idle = [server.raw() for _ in range(4)]
+    for raw in idle:
+        raw.socket.sendall(struct.pack(">i", 900_000) + bytes(400_000))
+    for raw in idle:
+        assert raw.ended()
+    assert "unprocessed requests of all connections hold" in caplog.text
+    raw = server.raw()
+    raw.connect()
+    raw.ask(kz.Exists("/", None))
+    server.until(lambda: listener.memory.total == 0)

@@ -1,0 +1,58 @@
+"""What clients of the control API may hold: bodies in memory, and threads."""
+
+from __future__ import annotations
+
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+
+import pytest
+from fakekafka import Cluster
+from fakekafka.testing.control_api_http import ControlServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ControlServer]:
+    with Cluster(1) as cluster:
+        server = ControlServer(cluster)
+        yield server
+        server.close()
+
+
+def http(method: str, url: str, data: bytes | None = None) -> tuple[int, Any]:
+    request = urllib.request.Request(url, data=data, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
+
+
+def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
+    """Clients that promise much and send little hold little, and all together have a limit."""
+    clients = []
+    try:
+        for _ in range(3):
+            clients.append(socket.create_connection(("127.0.0.1", urlsplit(server.url).port)))
+            clients[-1].sendall(b"POST /topics HTTP/1.0\r\nContent-Length: 90000000\r\n\r\n{")
+        with mock.patch("fakekafka.testing.control_api_http.BODIES_BYTES_MAX", 100_000):
+            body = b'{"name": "' + b"x" * 200_000 + b'"}'
+            status, value = http("POST", server.url + "/topics", body)
+        assert (status, value["error"][:30]) == (503, "the bodies of all requests tak")
+        assert http("GET", server.url + "/brokers")[0] == 200
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_connections_beyond_the_number_of_threads_are_told_so(server: ControlServer) -> None:
+    """Each open connection takes a thread; there is a limit to them."""
+    with mock.patch("fakekafka.testing.control_api_http.CONNECTIONS_MAX", 0):
+        assert http("GET", server.url + "/brokers")[0] == 503
+    assert http("GET", server.url + "/brokers")[0] == 200

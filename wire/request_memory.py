@@ -1,0 +1,122 @@
+"""What the unprocessed requests of a listener's connections may take together.
+
+Kafka's ``queued.max.request.bytes`` (KIP-72): a broker whose requests fill the memory stops
+reading until some are processed. Kafka takes a request's memory when its size is known, so that
+four bytes can reserve a hundred million. Here buffers grow with what arrives, and because none of
+many half received requests might then find room for its rest, one connection always reads on: the
+one that waits longest. When that does not help within a second, who waits that long is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+UNSET_LIMIT_BYTES = 256 * 1024 * 1024
+"""In force where ``queued.max.request.bytes`` is not set: Kafka has no limit then."""
+STALL_S = 1.0
+_TRUSTED_FRAME_BYTES_MAX = 1024 * 1024
+_TRUSTED_BYTES_MAX = 16 * 1024 * 1024
+_FIRST_BUFFER_BYTES = 65536
+_LAST_BUFFER_BYTES = 4096
+
+
+class Holder(Protocol):
+    """A connection with unprocessed bytes."""
+
+    def update_reading(self) -> None:
+        """Ask ``may_read`` again, and stop or go on."""
+        ...
+
+    def refuse(self, reason: str) -> None:
+        """Close, and say why in the log."""
+        ...
+
+
+class RequestMemory:
+    """Counts what each connection holds; oldest holders come first."""
+
+    __slots__ = ("_held", "_limit_bytes", "_loop", "_released_s", "_since_s", "_timer", "total")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit_bytes: int) -> None:
+        """A limit of 0 or less stands for ``UNSET_LIMIT_BYTES``."""
+        self._loop = loop
+        self._limit_bytes = limit_bytes if limit_bytes > 0 else UNSET_LIMIT_BYTES
+        self._held: dict[Holder, int] = {}
+        self._since_s: dict[Holder, float] = {}
+        self._released_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.total = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.total > self._limit_bytes
+
+    def may_read(self, holder: Holder) -> bool:
+        """Whether a connection may read on."""
+        return self.total <= self._limit_bytes or next(iter(self._held), holder) is holder
+
+    def buffer_size(self, frame_size: int, received: int) -> int:
+        """How large a buffer to take for a frame of which some bytes have come.
+
+        Frames of usual size get theirs at once, as long as all have little: so they are not
+        copied. Others have to come first.
+        """
+        if frame_size <= _TRUSTED_FRAME_BYTES_MAX and self.total + frame_size <= min(
+            _TRUSTED_BYTES_MAX, self._limit_bytes
+        ):
+            return frame_size
+        room = _LAST_BUFFER_BYTES if self.is_full else _FIRST_BUFFER_BYTES
+        return min(frame_size, max(2 * received, room))
+
+    def note(self, holder: Holder, held: int) -> None:
+        """A connection holds so many bytes now; 0 when it has gone."""
+        before = self._held.get(holder, 0)
+        if held == before:
+            return
+        was_full = self.is_full
+        self.total += held - before
+        if held:
+            self._held[holder] = held
+            if not before:
+                self._since_s[holder] = self._loop.time()
+        else:
+            del self._held[holder], self._since_s[holder]
+        if held < before:
+            self._released_s = self._loop.time()
+        if self.is_full:
+            if not was_full:
+                self._begin_waiting()
+            elif not held:
+                next(iter(self._held)).update_reading()
+        elif was_full:
+            self._ask_all()
+
+    def _begin_waiting(self) -> None:
+        self._released_s = self._loop.time()
+        if self._timer is None:
+            self._timer = self._loop.call_later(STALL_S, self._check_stall)
+        self._ask_all()
+
+    def _ask_all(self) -> None:
+        for holder in tuple(self._held):
+            holder.update_reading()
+
+    def _check_stall(self) -> None:
+        self._timer = None
+        if not self.is_full:
+            return
+        now_s = self._loop.time()
+        left_s = self._released_s + STALL_S - now_s
+        if left_s > 0:
+            self._timer = self._loop.call_later(left_s, self._check_stall)
+            return
+        reason = (
+            f"unprocessed requests of all connections hold {self.total} bytes, and this one is "
+            f"among the oldest; queued.max.request.bytes allows for {self._limit_bytes}"
+        )
+        for holder, since_s in tuple(self._since_s.items()):
+            if now_s - since_s >= STALL_S:
+                holder.refuse(reason)
+        if self.is_full:
+            self._timer = self._loop.call_later(STALL_S, self._check_stall)
