@@ -179,9 +179,7 @@ class Log(LogAppends):
             or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
             or data[-1]
             or max_timestamp != base_timestamp
-        ) and not _can_stay(
-            data, count, attributes, base_timestamp, max_timestamp, settings.decompressed_bytes_max
-        ):
+        ) and not _can_stay(data, count, attributes, base_timestamp, max_timestamp, settings):
             return None
         last_offset = offset + last_delta
         if self.latest_epoch != leader_epoch and leader_epoch >= 0:
@@ -306,11 +304,11 @@ def _can_stay(
     codec: int,
     base_timestamp: int,
     max_timestamp: int,
-    decompressed_bytes_max: int,
+    settings: LogSettings,
 ) -> bool:
     """Whether a batch holds the records its header tells of, so that it can stay as it is."""
     try:
-        found = look_through(data, count, codec, base_timestamp, decompressed_bytes_max)
+        found = look_through(data, count, codec, base_timestamp, settings.decompressed_bytes_max)
     except (codecs.CorruptPayload, MalformedRecords):
         return False
     return found == (max_timestamp, True)
