@@ -6,13 +6,16 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .exits import ended_by_sigterm
+from .exits import INTERRUPTED, TERMINATED, ended_by_sigterm
+
+if TYPE_CHECKING:
+    from ..spark_bench.suite import BatchResult
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console()
@@ -53,8 +56,13 @@ def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-read
 def run(
     suite: str,
     runs: int = typer.Option(100, help="how many simulated clusters"),
-    engine: str = typer.Option("spark", help="spark, process or serial"),
-    out: Path | None = typer.Option(None, help="write the tables there as Parquet"),
+    engine: str = typer.Option(
+        "auto", help="spark, process or serial; auto: spark where it can run, else process"
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="directory for the tables, as Parquet"
+    ),
+    overwrite: bool = typer.Option(False, "--overwrite", help="of tables that --out has already"),
     seed: int = typer.Option(0, help="seed of the first run; they count up"),
     workers: int | None = typer.Option(None, help="worker processes (default: all cores)"),
     settings: list[str] = typer.Option([], "--set", help="parameter=value, repeatable"),
@@ -63,9 +71,10 @@ def run(
     """Run a batch and print its percentiles."""
     from ..protocol.errors import UsageError
     from ..spark_bench.report import report
-    from ..spark_bench.suite import run_suite
+    from ..spark_bench.suite import BatchEnded, run_suite
     from .percentile_table import print_percentiles
 
+    ended: BatchEnded | None = None
     try:
         if out is not None and importlib.util.find_spec("pyarrow") is None:
             raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'")
@@ -78,25 +87,37 @@ def run(
                 seed=seed,
                 workers=workers,
                 progress=progress.update,
+                overwrite=overwrite,
                 **_parse(settings),
             )
+    except BatchEnded as error:
+        ended, batch = error, error.batch
     except (UsageError, ValueError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
     if as_json:
         typer.echo(json.dumps(report(batch)))
-    else:
+    elif batch.runs:
         print_percentiles(console, batch, f"{suite}, {batch.runs} runs")
-        console.print(
-            f"{batch.ok} of {batch.runs} runs kept every promise; {batch.wall_s:.1f} s on "
-            f"{engine}, {batch.setup_s:.1f} s to start it"
-            + (f"; tables in {out}" if out is not None else ""),
-            soft_wrap=True,
-        )
-        for bad in [row for row in batch.rows if row["status"] != "ok"][:5]:
-            text = f"seed {bad['seed']}: {bad['problems']}\n    {bad['reproduce']}"
-            console.print(text, markup=False, soft_wrap=True)
+        _print_batch(batch, out)
+    if ended is not None:
+        typer.echo(f"{suite}: {ended}", err=True)
+        interrupted = isinstance(ended.cause, KeyboardInterrupt)
+        raise typer.Exit(INTERRUPTED if interrupted else TERMINATED)
     raise typer.Exit(0 if batch.ok == batch.runs else 1)
+
+
+def _print_batch(batch: BatchResult, out: Path | None) -> None:
+    """A line on the whole, and the runs that broke a promise."""
+    console.print(
+        f"{batch.ok} of {batch.runs} runs kept every promise; {batch.wall_s:.1f} s on "
+        f"{batch.engine}, {batch.setup_s:.1f} s to start it"
+        + (f"; tables in {out}" if out is not None else ""),
+        soft_wrap=True,
+    )
+    for bad in [row for row in batch.rows if row["status"] != "ok"][:5]:
+        text = f"seed {bad['seed']}: {bad['problems']}\n    {bad['reproduce']}"
+        console.print(text, markup=False, soft_wrap=True)
 
 
 class _Progress:

@@ -23,6 +23,7 @@ from ..protocol.errors import UsageError
 DONE = 0
 DOES_NOT_HOLD = 1
 WRONG_USAGE = 2
+INTERRUPTED = 130
 READER_GONE = 141
 TERMINATED = 143
 _UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})

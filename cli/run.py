@@ -45,7 +45,7 @@ def command(
     kafka_version: str | None = typer.Option(
         None, help="emulated version; a story is run for all of its versions by default"
     ),
-    output: Path | None = typer.Option(None, "-o", "--output", help="record to this .fktrace"),
+    output: Path | None = typer.Option(None, "--out", "-o", help="record to this .fktrace"),
     settings: list[str] = typer.Option([], "--set", help="key=value over the file, repeatable"),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:

@@ -14,7 +14,7 @@ import typer
 from ..protocol.errors import FakeKafkaError, UsageError
 from ..tracing.events import Event
 from ..tracing.text import format_event
-from ..tracing.trace import TraceReader
+from ..tracing.trace import TraceReader, no_cyclic_collection
 from .exits import end_with_error
 
 app = typer.Typer(
@@ -33,9 +33,12 @@ Verbose = Annotated[
 
 @contextmanager
 def opened(file: Path) -> Iterator[TraceReader]:
-    """The trace in a file; what is wrong with it or with the question ends with status 2."""
+    """The trace in a file; what is wrong with it or with the question ends with status 2.
+
+    The cyclic collector is off meanwhile: a command ends soon, and what it reads has no cycles.
+    """
     try:
-        with TraceReader(file) as trace:
+        with no_cyclic_collection(), TraceReader(file) as trace:
             if trace.problem is not None:
                 print(f"warning: {trace.problem}; showing what is whole", file=sys.stderr)
             yield trace

@@ -14,7 +14,8 @@ from ..protocol.errors import UsageError
 from .suite import RunSpec, run_one
 
 Progress = Callable[[int, int], object]
-ENGINES = ("spark", "process", "serial")
+ENGINES = ("auto", "spark", "process", "serial")
+"""What a batch can be asked to run on; ``auto`` is what ``choose_engine`` says."""
 
 
 class Engine(Protocol):

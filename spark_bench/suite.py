@@ -6,12 +6,12 @@ import dataclasses
 import difflib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import FakeKafkaError, UsageError
 from .failover import FailoverParameters, run_failover
 from .histogram import Histogram
 
@@ -87,6 +87,15 @@ def run_one(spec: RunSpec) -> dict[str, Any]:
     return {"row": row, "histograms": outcome["histograms"], "wall_ms": wall_ms}
 
 
+class BatchEnded(FakeKafkaError):
+    """Somebody ended a batch early; ``batch`` has the runs that were done, ``cause`` says how."""
+
+    def __init__(self, batch: BatchResult, cause: BaseException) -> None:
+        super().__init__(f"ended after {batch.runs} of {batch.planned} runs")
+        self.batch = batch
+        self.cause = cause
+
+
 @dataclass
 class BatchResult:
     """What a batch gave: run rows in run order, and histograms merged over all runs."""
@@ -98,6 +107,8 @@ class BatchResult:
     wall_s: float
     setup_s: float
     """Time to get the engine ready (a Spark session), not part of ``wall_s``."""
+    planned: int
+    """Runs that were asked for; more than ``rows`` when the batch was ended early."""
 
     @property
     def runs(self) -> int:
@@ -114,17 +125,6 @@ class BatchResult:
         return [value for value in values if value is not None and not math.isnan(value)]
 
 
-def collect(results: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Results in run order, whatever order the engine gave them in."""
-    waiting: dict[int, dict[str, Any]] = {}
-    wanted = 0
-    for result in results:
-        waiting[result["row"]["run_id"]] = result
-        while wanted in waiting:
-            yield waiting.pop(wanted)
-            wanted += 1
-
-
 def run_suite(
     suite: str,
     *,
@@ -134,32 +134,55 @@ def run_suite(
     seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
     workers: int | None = None,
+    overwrite: bool = False,
     **parameters: Any,
 ) -> BatchResult:
     """Run a batch and, with ``out``, write its tables as Parquet.
 
-    ``progress`` is called with (runs done, runs in all). Raises ``UsageError`` for an unknown
-    suite, engine or parameter, and for an ``out`` that cannot be written to.
+    ``engine`` is one of ``ENGINES``; ``progress`` is called with (runs done, runs in all).
+
+    Raises ``UsageError`` for an unknown suite, engine or parameter, and for an ``out`` that cannot
+    be written to or, without ``overwrite``, has the tables of another batch. Raises ``BatchEnded``
+    when Ctrl-C or SIGTERM ended the batch, after the tables of the runs that were done are written.
     """
-    from .engines import open_engine
+    from .engines import choose_engine, open_engine
     from .tables import prepare, write_tables
 
     specs = make_specs(suite, runs, seed, **parameters)
+    if engine == "auto":
+        engine, _ = choose_engine()
     if out is not None:
-        prepare(out)
+        prepare(out, overwrite=overwrite)
     opened_at = time.perf_counter()
+    results: list[dict[str, Any]] = []
+    ended: BaseException | None = None
     with open_engine(engine, workers) as opened:
         started = time.perf_counter()
-        rows: list[dict[str, Any]] = []
-        histograms: dict[str, Histogram] = {}
-        per_run: list[dict[str, Any]] = []
-        for result in collect(opened.run(specs, progress)):
-            rows.append(result["row"])
-            per_run.append(result)
-            for name, counts in result["histograms"].items():
-                histograms.setdefault(name, Histogram()).merge(counts)
+        try:
+            results.extend(opened.run(specs, progress))
+        except (KeyboardInterrupt, SystemExit) as cause:
+            ended = cause
         finished = time.perf_counter()
-    batch = BatchResult(suite, engine, rows, histograms, finished - started, started - opened_at)
-    if out is not None:
-        write_tables(out, batch, per_run)
+    results.sort(key=lambda result: result["row"]["run_id"])
+    batch = BatchResult(
+        suite,
+        engine,
+        [result["row"] for result in results],
+        _merged_histograms(results),
+        finished - started,
+        started - opened_at,
+        len(specs),
+    )
+    if out is not None and results:
+        write_tables(out, batch, results)
+    if ended is not None:
+        raise BatchEnded(batch, ended)
     return batch
+
+
+def _merged_histograms(results: list[dict[str, Any]]) -> dict[str, Histogram]:
+    merged: dict[str, Histogram] = {}
+    for result in results:
+        for name, counts in result["histograms"].items():
+            merged.setdefault(name, Histogram()).merge(counts)
+    return merged

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from .suite import BatchResult
 
 
+TABLES = ("runs", "histograms", "cost")
+
+
 def _arrow() -> Any:
     try:
         import pyarrow
@@ -21,22 +24,30 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def _write(table: Any, path: Path) -> None:
+def _write(table: Any, out: Path, name: str) -> None:
     """Write under another name first: a broken batch leaves no half file."""
     import pyarrow.parquet as parquet
 
+    path = out / name / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
     parquet.write_table(table, temporary)
     os.replace(temporary, path)
 
 
-def prepare(out: Path) -> None:
+def prepare(out: Path, *, overwrite: bool) -> None:
     """Make sure, before hours of runs, that tables can be written to ``out``.
 
-    Raises ``UsageError`` when pyarrow is missing or ``out`` cannot be a directory.
+    Raises ``UsageError`` when pyarrow is missing, ``out`` cannot be a directory, or it has tables
+    that nobody said may be overwritten.
     """
     _arrow()
+    taken = [name for name in TABLES if (out / name / f"{name}.parquet").exists()]
+    if taken and not overwrite:
+        raise UsageError(
+            f"{out} has the tables of another batch ({', '.join(taken)}): name another directory, "
+            "or say --overwrite"
+        )
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -48,7 +59,7 @@ def write_tables(out: Path, batch: BatchResult, results: list[dict[str, Any]]) -
     arrow = _arrow()
     names = list(dict.fromkeys(name for row in batch.rows for name in row))
     columns = {name: [row.get(name) for row in batch.rows] for name in names}
-    _write(arrow.table(columns), out / "runs" / "runs.parquet")
+    _write(arrow.table(columns), out, "runs")
     counts = [
         (result["row"]["run_id"], metric, bucket, count)
         for result in results
@@ -64,10 +75,10 @@ def write_tables(out: Path, batch: BatchResult, results: list[dict[str, Any]]) -
         ]
     )
     parts = [list(part) for part in zip(*counts, strict=True)] or [[], [], [], []]
-    _write(arrow.table(parts, schema=schema), out / "histograms" / "histograms.parquet")
+    _write(arrow.table(parts, schema=schema), out, "histograms")
     cost = {
         "run_id": [result["row"]["run_id"] for result in results],
         "engine": [batch.engine] * len(results),
         "wall_ms": [result["wall_ms"] for result in results],
     }
-    _write(arrow.table(cost), out / "cost" / "cost.parquet")
+    _write(arrow.table(cost), out, "cost")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -29,6 +31,19 @@ from .packing import repack, unpack
 from .schema import Schema
 
 _CACHED_CHUNKS = 32
+
+
+@contextmanager
+def no_cyclic_collection() -> Iterator[None]:
+    """Keeps the cyclic collector off: what is decoded is a tree of many small objects, and the
+    collector would go through them again and again without finding anything."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Trace:
@@ -59,7 +74,8 @@ class Trace:
             self._cache.move_to_end(index)
             return cached
         strings, schema = self.strings, self.schema
-        events = [Event(raw, strings, schema) for raw in self._body(index)[3]]
+        with no_cyclic_collection():
+            events = [Event(raw, strings, schema) for raw in self._body(index)[3]]
         self._cache[index] = events
         if len(self._cache) > _CACHED_CHUNKS:
             self._cache.popitem(last=False)

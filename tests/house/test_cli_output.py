@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 from fakekafka.cli.exits import ended_by_sigterm, written_output
 from fakekafka.cli.main import main
@@ -136,20 +137,28 @@ def test_the_demo_ends_when_its_reader_goes_away() -> None:
 
 
 @pytest.mark.slow
-def test_sigterm_ends_a_batch_in_processes_quietly() -> None:
-    """Its workers and what they share are gone with it; nothing is left to complain about."""
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_batch_in_processes_quietly(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    """Its workers and what they share are gone with it; nothing is left to complain about. The
+    runs that were done are in the tables."""
     words = ["bench", "run", "failover", "--runs", "20", "--engine", "process", "--workers", "2"]
+    words += ["-o", str(tmp_path)]
     process = subprocess.Popen(
         [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     with process:
         assert process.stderr is not None
         assert process.stderr.readline() == "failover: 2 of 20 runs\n"
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         errors = process.stderr.read()
-        assert process.wait(WAIT_S) == 143
+        assert process.wait(WAIT_S) == status
     assert "Traceback" not in errors
     assert "leaked" not in errors
+    done = parquet.read_table(tmp_path / "runs" / "runs.parquet").num_rows
+    assert 2 <= done < 20
+    assert errors.splitlines()[-1] == f"failover: ended after {done} of 20 runs"
     assert [line for line in errors.splitlines() if not line.endswith("of 20 runs")] == []
 
 

@@ -50,6 +50,14 @@ def test_the_version_needs_no_library(option: str) -> None:
     assert modules.isdisjoint({"typer", "rich", "pykka", "msgpack", "asyncio", "fakekafka.testing"})
 
 
+def test_the_package_can_be_run_as_a_module() -> None:
+    """`python -m fakekafka` is the same command."""
+    done = subprocess.run(
+        [sys.executable, "-m", "fakekafka", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"fakekafka {__version__}\n"
+
+
 def test_help_lists_the_commands_and_imports_none() -> None:
     """The listing comes from the table; a broken command module cannot spoil it."""
     output, modules = modules_after("--help")

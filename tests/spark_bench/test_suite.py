@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as parquet
 import pytest
 from fakekafka import UsageError
+from fakekafka.spark_bench import engines
 from fakekafka.spark_bench import suite as suite_module
 from fakekafka.spark_bench.failover import FailoverParameters
 from fakekafka.spark_bench.report import percentile_rows
 from fakekafka.spark_bench.suite import (
     SUITES,
+    BatchEnded,
     BatchResult,
     RunSpec,
-    collect,
     make_specs,
     reproduce_command,
     run_one,
@@ -60,7 +65,7 @@ def test_a_whole_number_is_good_enough_for_a_float() -> None:
 
 
 def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no engine 'abacus'; there are spark, process"):
+    with pytest.raises(UsageError, match="no engine 'abacus'; there are auto, spark, process"):
         run_suite("failover", runs=1, engine="abacus")
 
 
@@ -92,20 +97,74 @@ def test_an_exception_becomes_a_row_and_never_a_failed_batch(
     assert list(percentile_rows(batch)) == []
 
 
-def test_results_come_in_run_order_whatever_order_the_engine_gave() -> None:
-    results = [{"row": {"run_id": number}} for number in (2, 0, 3, 1)]
-    assert [result["row"]["run_id"] for result in collect(results)] == [0, 1, 2, 3]
+class Backwards:
+    """An engine that gives the last run first, and is ended before the others are done."""
+
+    def __init__(self, cause: BaseException | None = None) -> None:
+        self.cause = cause
+
+    def run(self, specs: list[RunSpec], _progress: object) -> Iterator[dict[str, Any]]:
+        for spec in specs[::-1]:
+            yield {"row": {"run_id": spec.run_id, "status": "ok"}, "histograms": {}, "wall_ms": 1.0}
+            if self.cause is not None and spec.run_id == 2:
+                raise self.cause
+
+
+def run_on(engine: Backwards, monkeypatch: pytest.MonkeyPatch, **more: Any) -> BatchResult:
+    """A batch of four on an engine made for the test."""
+    opened = contextlib.nullcontext(engine)
+    monkeypatch.setattr(engines, "open_engine", lambda name, workers: opened)
+    return run_suite("failover", runs=4, engine="serial", **more)
+
+
+def test_results_come_in_run_order_whatever_order_the_engine_gave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batch = run_on(Backwards(), monkeypatch)
+    assert [row["run_id"] for row in batch.rows] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), SystemExit(143)])
+def test_a_batch_that_is_ended_leaves_the_tables_of_the_runs_that_were_done(
+    cause: BaseException, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(BatchEnded, match="ended after 2 of 4 runs") as ended:
+        run_on(Backwards(cause), monkeypatch, out=tmp_path)
+    assert ended.value.cause is cause
+    rows = parquet.read_table(tmp_path / "runs" / "runs.parquet").to_pylist()
+    assert [row["run_id"] for row in rows] == [2, 3]
+    assert ended.value.batch.rows == rows
+
+
+def test_tables_of_another_batch_are_overwritten_only_when_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is refused before anything is run."""
+    run_on(Backwards(), monkeypatch, out=tmp_path)
+    runs = tmp_path / "runs" / "runs.parquet"
+    before = runs.read_bytes()
+    with pytest.raises(UsageError, match=r"tables of another batch .*, or say --overwrite"):
+        run_suite("failover", runs=1, engine="spark", out=tmp_path)
+    assert runs.read_bytes() == before
+    run_on(Backwards(), monkeypatch, out=tmp_path, overwrite=True)
+    assert parquet.read_table(runs).num_rows == 4
+
+
+def test_auto_is_the_engine_that_can_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "choose_engine", lambda: ("serial", "for the test"))
+    monkeypatch.setitem(suite_module.SUITES, "breaks", (FailoverParameters, _breaks, "breaks"))
+    assert run_suite("breaks", runs=1, engine="auto").engine == "serial"
 
 
 def test_a_column_leaves_out_runs_without_a_value() -> None:
     rows = [{"elect_ms": 3.0, "status": "ok"}, {"status": "error"}, {"elect_ms": math.nan}]
-    batch = BatchResult("failover", "serial", rows, {}, 0.0, 0.0)
+    batch = BatchResult("failover", "serial", rows, {}, 0.0, 0.0, len(rows))
     assert batch.column("elect_ms") == [3.0]
 
 
 def test_percentiles_over_runs_are_nearest_ranks() -> None:
     rows = [{"unavailable_ms": float(value), "status": "ok"} for value in range(1, 101)]
-    batch = BatchResult("failover", "serial", rows, {}, 0.0, 0.0)
+    batch = BatchResult("failover", "serial", rows, {}, 0.0, 0.0, len(rows))
     (row,) = percentile_rows(batch)
     assert row[1:] == ("50.0", "90.0", "99.0", "100.0")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 from pathlib import Path
 
@@ -194,3 +195,24 @@ def test_operation_slice_follows_causes() -> None:
     assert [e.seq for e in of_operation(recorder.trace(), 1)] == [0, 1, 3, 4, 5]
     with pytest.raises(UsageError, match="no client operation 7"):
         of_operation(recorder.trace(), 7)
+
+
+def test_reading_keeps_the_cyclic_collector_off(tmp_path: Path) -> None:
+    """Decoded events are trees of many objects, in which it would look for cycles in vain. It is
+    on again for the reader's own code, and stays off for who has switched it off."""
+    recorder = Recorder(TraceWriter(tmp_path / "a.fktrace", header()))
+    record_fetches(recorder, 5000)
+    recorder.close()
+    collections: list[int] = []
+    gc.callbacks.append(lambda phase, info: collections.append(info["generation"]))
+    try:
+        with TraceReader(tmp_path / "a.fktrace") as trace:
+            assert all(gc.isenabled() for _ in trace.events())
+        # One when a chunk has been read; while it was read there were some dozens.
+        assert len(collections) // 2 <= 2 * len(trace.chunks)
+        gc.disable()
+        with TraceReader(tmp_path / "a.fktrace") as trace:
+            assert not any(gc.isenabled() for _ in trace.events())
+    finally:
+        gc.enable()
+        gc.callbacks.pop()
