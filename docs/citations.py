@@ -1,9 +1,9 @@
-"""Which tests pin which numbered behaviour of the reference: reads citations out of the tests.
+"""Which tests pin which numbered behaviour of Kafka: reads citations out of the tests.
 
-A test cites a behaviour by writing ``CP-12`` (control plane, 1 to 203) or ``DP-87`` (data plane,
-1 to 136) in its docstring, a comment above it, or a parameter; ``CP-1..22`` cites a range. Text
-outside any test function cites for the file as a whole, and so does the opening comment of a
-golden transcript.
+The behaviours stand in docs/kafka/behaviours.toml. A test cites one by writing ``CP-12`` (control
+plane) or ``DP-87`` (data plane) in its docstring, a comment above it, or a parameter; ``CP-1..22``
+cites a range. Text outside any test function cites for the file as a whole, and so does the opening
+comment of a golden transcript.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LAST = {"CP": 203, "DP": 136}
+BEHAVIOURS = "docs/kafka/behaviours.toml"
 
 SECTIONS: dict[str, tuple[tuple[int, str], ...]] = {
     "CP": (
@@ -52,6 +52,20 @@ SECTIONS: dict[str, tuple[tuple[int, str], ...]] = {
 """Prefix to (first number, topic) of each section of the behaviours."""
 
 _CITATION = re.compile(r"\b(CP|DP)-(\d+)(?:\.\.(?:\1-)?(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """One numbered behaviour, as behaviours.toml tells it."""
+
+    says: str
+    """One sentence."""
+    page: str
+    """Page of docs/kafka and heading that explain it: ``isr.md#shrinking``."""
+    kafka: tuple[str, ...] = ()
+    """Kafka's own tests of it, each as ``Class.method``."""
+    not_applicable: str = ""
+    """Why no test of this project can hold it."""
 
 
 @dataclass(slots=True)
@@ -91,107 +105,124 @@ def test_spans(text: str) -> list[tuple[int, int, str]]:
     return sorted(spans)
 
 
-def read_citations(files: Iterable[tuple[str, str]]) -> Citations:
+def read_citations(files: Iterable[tuple[str, str]], behaviours: dict[str, Behaviour]) -> Citations:
     """The citations in test files given as (path, text)."""
     found = Citations()
     for path, text in files:
         spans = test_spans(text) if path.endswith(".py") else []
         for line_number, line in enumerate(text.splitlines(), 1):
             for prefix, number in cited_in(line):
-                if not 1 <= number <= LAST[prefix]:
-                    found.problems.append(
-                        f"{path}:{line_number}: {prefix}-{number}, but {prefix} ends at "
-                        f"{LAST[prefix]}"
-                    )
+                behaviour = f"{prefix}-{number}"
+                if behaviour not in behaviours:
+                    found.problems.append(f"{path}:{line_number}: there is no {behaviour}")
                     continue
                 names = [name for first, last, name in spans if first <= line_number <= last]
-                test = f"{path}::{names[-1]}" if names else path
-                found.add(f"{prefix}-{number}", test)
+                found.add(behaviour, f"{path}::{names[-1]}" if names else path)
     return found
 
 
-def read_gaps(text: str) -> tuple[dict[str, str], list[str]]:
-    """Behaviour to the reason why no test cites it, and what is wrong with the list."""
-    gaps: dict[str, str] = {}
+def read_behaviours(text: str) -> tuple[dict[str, Behaviour], list[str]]:
+    """Number to behaviour, in order, and what is wrong with the list."""
+    found: dict[str, Behaviour] = {}
     problems = []
-    for entry in tomllib.loads(text).get("gap", []):
-        for item in entry["behaviours"]:
-            for prefix, number in cited_in(item):
-                behaviour = f"{prefix}-{number}"
-                if not entry["reason"].strip():
-                    problems.append(f"{behaviour}: no reason given")
-                if behaviour in gaps:
-                    problems.append(f"{behaviour}: listed twice")
-                gaps[behaviour] = entry["reason"].strip()
-    return gaps, problems
+    numbers = dict.fromkeys(SECTIONS, 0)
+    for name, entry in tomllib.loads(text).items():
+        prefix, _, digits = name.partition("-")
+        if prefix not in numbers or digits != str(numbers[prefix] + 1):
+            problems.append(f"{name}: numbers count up from CP-1 and from DP-1")
+            continue
+        numbers[prefix] += 1
+        unknown = sorted(set(entry) - {"says", "page", "kafka", "not_applicable"})
+        problems += [f"{name}: nobody knows {key}" for key in unknown]
+        problems += [f"{name}: {key} is missing" for key in ("says", "page") if not entry.get(key)]
+        if entry.get("not_applicable", "a reason").strip() == "":
+            problems.append(f"{name}: not applicable without a reason")
+        tests = entry.get("kafka", {}).items()
+        found[name] = Behaviour(
+            says=entry.get("says", ""),
+            page=entry.get("page", ""),
+            kafka=tuple(f"{test}.{method}" for test, methods in tests for method in methods),
+            not_applicable=entry.get("not_applicable", "").strip(),
+        )
+    return found, problems
 
 
-def coverage_page(citations: Citations, gaps: dict[str, str]) -> str:
+def coverage_page(citations: Citations, behaviours: dict[str, Behaviour]) -> str:
     """The page: a summary, then every behaviour with its tests, its reason, or a gap mark."""
-    parts = [_INTRODUCTION, _summary(citations, gaps)]
-    for prefix, title in (("CP", "Control plane"), ("DP", "Data plane")):
+    parts = [_INTRODUCTION, _summary(citations, behaviours)]
+    for prefix, title in _TITLES.items():
         parts.append(f"## {title}\n")
-        for first, last, topic in _sections(prefix):
+        for first, last, topic in _sections(prefix, behaviours):
             parts.append(f"### {topic} ({prefix}-{first} to {prefix}-{last})\n")
-            parts.append("| behaviour | tests |\n|---|---|")
+            parts.append("| behaviour | what Kafka does | tests |\n|---|---|---|")
             for number in range(first, last + 1):
-                behaviour = f"{prefix}-{number}"
-                parts.append(f"| {behaviour} | {_cell(behaviour, citations, gaps)} |")
+                parts.append(_row(f"{prefix}-{number}", citations, behaviours))
             parts.append("")
     return "\n".join(parts)
 
 
-def _sections(prefix: str) -> Iterator[tuple[int, int, str]]:
+def _sections(prefix: str, behaviours: dict[str, Behaviour]) -> Iterator[tuple[int, int, str]]:
     sections = SECTIONS[prefix]
-    ends = [first - 1 for first, _ in sections[1:]] + [LAST[prefix]]
+    ends = [first - 1 for first, _ in sections[1:]] + [len(_names(prefix, behaviours))]
     for (first, topic), last in zip(sections, ends, strict=True):
         yield first, last, topic
 
 
-def _cell(behaviour: str, citations: Citations, gaps: dict[str, str]) -> str:
-    if behaviour in citations.tests:
-        return "<br>".join(f"`{test}`" for test in citations.tests[behaviour])
-    if behaviour in gaps:
-        return f"not applicable: {gaps[behaviour]}"
-    return "**none yet**"
+def _names(prefix: str, behaviours: dict[str, Behaviour]) -> list[str]:
+    return [name for name in behaviours if name.startswith(f"{prefix}-")]
 
 
-def _summary(citations: Citations, gaps: dict[str, str]) -> str:
+def _row(name: str, citations: Citations, behaviours: dict[str, Behaviour]) -> str:
+    behaviour = behaviours[name]
+    says = behaviour.says.replace("|", "\\|")
+    cell = "**none yet**"
+    if name in citations.tests:
+        cell = "<br>".join(f"`{test}`" for test in citations.tests[name])
+    elif behaviour.not_applicable:
+        cell = f"not applicable: {behaviour.not_applicable}"
+    return f"| {name} | {says} [Page](../kafka/{behaviour.page}) | {cell} |"
+
+
+def _summary(citations: Citations, behaviours: dict[str, Behaviour]) -> str:
     rows = ["| | behaviours | tested | not applicable | none yet |", "|---|---|---|---|---|"]
-    for prefix, title in (("CP", "control plane"), ("DP", "data plane")):
-        names = [f"{prefix}-{number}" for number in range(1, LAST[prefix] + 1)]
+    for prefix, title in _TITLES.items():
+        names = _names(prefix, behaviours)
         tested = sum(name in citations.tests for name in names)
-        excused = sum(name in gaps and name not in citations.tests for name in names)
+        excused = sum(
+            bool(behaviours[name].not_applicable) and name not in citations.tests for name in names
+        )
         missing = len(names) - tested - excused
-        rows.append(f"| {title} | {len(names)} | {tested} | {excused} | {missing} |")
+        rows.append(f"| {title.lower()} | {len(names)} | {tested} | {excused} | {missing} |")
     return "\n".join(rows) + "\n"
 
+
+_TITLES = {"CP": "Control plane", "DP": "Data plane"}
 
 _INTRODUCTION = """\
 <!-- Generated by docs/generate.py from the tests; run `make docs` to renew it. -->
 
-# Coverage of the reference behaviours
+# Coverage of Kafka's behaviours
 
 Kafka's own tests pin behaviours of the control plane (CP) and of the data plane (DP). Each has a
-number here; a test of this project that pins the same behaviour cites the number. Behaviours that
-make no sense for an in-process cluster are listed with the reason in `not_applicable.toml`.
+number here; a test of this project that pins the same behaviour cites the number. The sentences,
+and the names of Kafka's tests, are in `docs/kafka/behaviours.toml`.
+[How Kafka behaves](../kafka/index.md) explains them.
 """
 
 
-def collect(root: Path) -> tuple[Citations, dict[str, str], list[str]]:
-    """Citations and gaps of the project at ``root``, and every problem found in either."""
+def collect(root: Path) -> tuple[Citations, dict[str, Behaviour], list[str]]:
+    """Citations and behaviours of the project at ``root``, and every problem found in either."""
+    behaviours, problems = read_behaviours((root / BEHAVIOURS).read_text(encoding="utf-8"))
     tests = root / "tests"
     files = [
         (path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
         for path in sorted([*tests.rglob("test_*.py"), *tests.rglob("scenarios/*.txt")])
         if "house" not in path.relative_to(root).parts
     ]
-    citations = read_citations(files)
-    gap_file = root / "docs" / "reference" / "not_applicable.toml"
-    gaps, problems = read_gaps(gap_file.read_text(encoding="utf-8"))
+    citations = read_citations(files, behaviours)
     problems += [
-        f"not_applicable.toml: {behaviour} is tested by {citations.tests[behaviour][0]}"
-        for behaviour in gaps
-        if behaviour in citations.tests
+        f"{name}: not applicable, but tested by {citations.tests[name][0]}"
+        for name, behaviour in behaviours.items()
+        if behaviour.not_applicable and name in citations.tests
     ]
-    return citations, gaps, citations.problems + problems
+    return citations, behaviours, citations.problems + problems

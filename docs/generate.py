@@ -159,12 +159,12 @@ def _module_or_none(name: str) -> Any:
 
 def pages() -> tuple[dict[str, str], list[str]]:
     """File name to content of every generated page, and problems with what they were made from."""
-    citations, gaps, problems = collect(ROOT)
+    citations, behaviours, problems = collect(ROOT)
     return {
         "versions.md": versions_page(),
         "configuration.md": configuration_page(),
         "state-machines.md": state_machines_page(),
-        "coverage.md": coverage_page(citations, gaps),
+        "coverage.md": coverage_page(citations, behaviours),
     }, problems
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -72,9 +73,34 @@ def helper():
 '''
 
 
-def test_a_citation_belongs_to_the_test_around_it(citations: ModuleType) -> None:
+BEHAVIOURS = """
+[CP-1]
+says = "A broker stops."
+kafka.ServerTest = ["testStop", "testStopTwice"]
+page = "brokers.md"
+not_applicable = "it is a gauge"
+
+[CP-2]
+says = "It starts | again."
+page = "brokers.md#start"
+
+[DP-1]
+says = "A record is kept."
+page = "log.md"
+"""
+
+
+@pytest.fixture(scope="module")
+def behaviours(citations: ModuleType) -> Any:
+    text = (ROOT / citations.BEHAVIOURS).read_text(encoding="utf-8")
+    found, problems = citations.read_behaviours(text)
+    assert problems == []
+    return found
+
+
+def test_a_citation_belongs_to_the_test_around_it(citations: ModuleType, behaviours: Any) -> None:
     """Docstrings, comments above, decorators and bodies count; the rest is the file's."""
-    found = citations.read_citations([("tests/a.py", EXAMPLE)])
+    found = citations.read_citations([("tests/a.py", EXAMPLE)], behaviours)
     assert found.problems == []
     assert found.tests == {
         "DP-1": ["tests/a.py"],
@@ -87,44 +113,74 @@ def test_a_citation_belongs_to_the_test_around_it(citations: ModuleType) -> None
     }
 
 
-def test_a_number_that_does_not_exist_is_reported(citations: ModuleType) -> None:
+def test_a_number_that_does_not_exist_is_reported(citations: ModuleType, behaviours: Any) -> None:
     """CP ends at 203 and DP at 136."""
-    found = citations.read_citations([("tests/a.py", "# CP-203..204, DP-137\n")])
+    found = citations.read_citations([("tests/a.py", "# CP-203..204, DP-137\n")], behaviours)
     assert set(found.tests) == {"CP-203"}
     assert found.problems == [
-        "tests/a.py:1: CP-204, but CP ends at 203",
-        "tests/a.py:1: DP-137, but DP ends at 136",
+        "tests/a.py:1: there is no CP-204",
+        "tests/a.py:1: there is no DP-137",
     ]
 
 
-def test_gaps_need_a_reason_and_stand_once(citations: ModuleType) -> None:
-    """The hand-written list is checked as it is read."""
-    gaps, problems = citations.read_gaps(
-        '[[gap]]\nbehaviours = ["CP-1..2"]\nreason = "a gauge"\n'
-        '[[gap]]\nbehaviours = ["CP-2"]\nreason = " "\n'
+def test_behaviours_are_read(citations: ModuleType) -> None:
+    """A sentence, a page, Kafka's tests by class, and perhaps a reason."""
+    found, problems = citations.read_behaviours(BEHAVIOURS)
+    assert problems == []
+    assert list(found) == ["CP-1", "CP-2", "DP-1"]
+    assert found["CP-1"] == citations.Behaviour(
+        says="A broker stops.",
+        page="brokers.md",
+        kafka=("ServerTest.testStop", "ServerTest.testStopTwice"),
+        not_applicable="it is a gauge",
     )
-    assert gaps == {"CP-1": "a gauge", "CP-2": ""}
-    assert problems == ["CP-2: no reason given", "CP-2: listed twice"]
 
 
-def test_a_gap_that_a_test_covers_is_reported(citations: ModuleType, tmp_path: Path) -> None:
-    """The list of gaps cannot outlive the gap."""
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[CP-2]\nsays = "A."\npage = "a.md"', "CP-2: numbers count up from CP-1 and from DP-1"),
+        ('[XP-1]\nsays = "A."\npage = "a.md"', "XP-1: numbers count up from CP-1 and from DP-1"),
+        ('[CP-1]\npage = "a.md"', "CP-1: says is missing"),
+        ('[DP-1]\nsays = "A."', "DP-1: page is missing"),
+        ('[DP-1]\nsays = "A."\npage = "a.md"\npages = ""', "DP-1: nobody knows pages"),
+        (
+            '[DP-1]\nsays = "A."\npage = "a.md"\nnot_applicable = " "',
+            "DP-1: not applicable without a reason",
+        ),
+    ],
+)
+def test_behaviours_are_checked_as_they_are_read(
+    citations: ModuleType, text: str, problem: str
+) -> None:
+    """Numbers have no gaps, and each has its sentence and its page."""
+    assert citations.read_behaviours(text)[1] == [problem]
+
+
+def test_an_excused_behaviour_that_a_test_covers_is_reported(
+    citations: ModuleType, tmp_path: Path
+) -> None:
+    """The reason cannot outlive the gap."""
     (tmp_path / "tests" / "wire").mkdir(parents=True)
-    (tmp_path / "docs" / "reference").mkdir(parents=True)
-    (tmp_path / "tests" / "wire" / "test_a.py").write_text("# CP-3\n")
-    gap_file = tmp_path / "docs" / "reference" / "not_applicable.toml"
-    gap_file.write_text('[[gap]]\nbehaviours = ["CP-3"]\nreason = "a gauge"\n')
+    (tmp_path / "docs" / "kafka").mkdir(parents=True)
+    (tmp_path / "tests" / "wire" / "test_a.py").write_text("# CP-1\n")
+    (tmp_path / citations.BEHAVIOURS).write_text(BEHAVIOURS)
     _, _, problems = citations.collect(tmp_path)
-    assert problems == ["not_applicable.toml: CP-3 is tested by tests/wire/test_a.py"]
+    assert problems == ["CP-1: not applicable, but tested by tests/wire/test_a.py"]
 
 
-def test_the_page_lists_every_behaviour_once(citations: ModuleType) -> None:
-    """All 203 and 136 have a row: tested, excused, or open."""
-    found = citations.read_citations([("tests/a.py", EXAMPLE)])
-    page = citations.coverage_page(found, {"CP-1": "a gauge"})
+def test_the_page_lists_every_behaviour_once(citations: ModuleType, behaviours: Any) -> None:
+    """All 203 and 136 have a row with the sentence: tested, excused, or open."""
+    found = citations.read_citations([("tests/a.py", EXAMPLE)], behaviours)
+    page = citations.coverage_page(found, behaviours)
     rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith(("| CP", "| DP"))]
     assert rows == [f"| CP-{n}" for n in range(1, 204)] + [f"| DP-{n}" for n in range(1, 137)]
-    assert "| control plane | 203 | 5 | 1 | 197 |" in page
-    assert "| CP-1 | not applicable: a gauge |" in page
-    assert "| CP-2 | **none yet** |" in page
-    assert "| CP-7 | `tests/a.py::test_one`<br>`tests/a.py::test_two` |" in page
+    assert "| control plane | 203 | 5 | 0 | 198 |" in page
+    one = "`tests/a.py::test_one`"
+    assert (
+        "| CP-6 | A partition stays New if its state node exists already. "
+        f"[Page](../kafka/partition-states.md#initialisation) | {one} |" in page
+    )
+    assert f"| {one}<br>`tests/a.py::test_two` |" in page
+    assert "| **none yet** |" in page
+    assert "| not applicable: No broker here has a transaction coordinator. |" in page
