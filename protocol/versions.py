@@ -55,6 +55,18 @@ class Behaviour:
     rebalance_one_by_one: bool  # < 2.0
     rebalance_fixed_rate: bool  # 0.10
     creation_waits_for_deletion: bool  # >= 3.1, KAFKA-13175: refused while marked for deletion
+    recounts_gauges: bool  # < 2.1, KAFKA-6753: offline partitions are counted, not kept count of
+    gauges_count_queued_topics: bool  # < 0.10.2, KAFKA-4441: topics being deleted count as well
+    failure_concerns_led_partitions: bool  # < 1.0, KIP-112: only what a dead broker led is offline
+    isr_checked_each_lag_time: bool  # < 0.10.2, KAFKA-4485: afterwards every half of it
+    stop_replica_one_by_one: bool  # <= 2.2: one request per partition
+    stop_replica_empty_request: bool  # 1.1 to 2.2: KAFKA-5642 left KAFKA-4420's group empty
+    update_metadata_names_all_deleted: bool  # < 2.0, KAFKA-6481: every queued topic, each time
+    disabled_deletion_drops_requests: bool  # >= 0.11, KAFKA-3175: the request znode is emptied
+    request_node_changes_heeded: bool  # <= 1.0; from 1.1, KAFKA-5642, only their creation
+    failover_drops_notifications: bool  # >= 1.1, KAFKA-5642: /isr_change_notification is emptied
+    user_and_broker_config_roots: bool  # >= 1.1: /config/users, /config/brokers from the start
+    ip_configs: bool  # >= 2.8, KIP-612: /config/ips
     topic_ids: bool  # >= 2.8, KIP-516
     topic_id_of_stored_log: bool  # >= 3.0, KAFKA-12426: before, that of an opened log only
     replica_without_log_is_offline: bool  # 1.0 to 3.0, after a LeaderAndIsr; 3.1: PR 11225
@@ -133,6 +145,18 @@ _V28 = Behaviour(
     rebalance_one_by_one=False,
     rebalance_fixed_rate=False,
     creation_waits_for_deletion=False,
+    recounts_gauges=False,
+    gauges_count_queued_topics=False,
+    failure_concerns_led_partitions=False,
+    isr_checked_each_lag_time=False,
+    stop_replica_one_by_one=False,
+    stop_replica_empty_request=False,
+    update_metadata_names_all_deleted=False,
+    disabled_deletion_drops_requests=True,
+    request_node_changes_heeded=False,
+    failover_drops_notifications=True,
+    user_and_broker_config_roots=True,
+    ip_configs=True,
     topic_ids=True,
     topic_id_of_stored_log=False,
     replica_without_log_is_offline=True,
@@ -224,6 +248,11 @@ _V11 = _derive(
     stop_replica_per_partition_delete=False,
     rebalance_needs_isr=False,
     rebalance_one_by_one=True,
+    recounts_gauges=True,
+    stop_replica_one_by_one=True,
+    stop_replica_empty_request=True,
+    update_metadata_names_all_deleted=True,
+    ip_configs=False,
     topic_ids=False,
     unset_messages_are_empty=False,
     feature_versioning=False,
@@ -256,6 +285,14 @@ _V010 = _derive(
     topic_watch_by_exists=True,
     rebalance_fixed_rate=True,
     replica_without_log_is_offline=False,
+    gauges_count_queued_topics=True,
+    failure_concerns_led_partitions=True,
+    isr_checked_each_lag_time=True,
+    stop_replica_empty_request=False,
+    disabled_deletion_drops_requests=False,
+    request_node_changes_heeded=True,
+    failover_drops_notifications=False,
+    user_and_broker_config_roots=False,
     truncation="high_watermark",
     epoch_cache=False,
     caught_up_by_previous_fetch=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .values import TopicPartition
+from .versions import Behaviour
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
@@ -41,7 +42,7 @@ USERS = "users"
 IPS = "ips"
 DEFAULT_ENTITY = "<default>"
 
-PERSISTENT_PATHS = (
+_PERSISTENT_PATHS = (
     CONSUMERS,
     BROKER_IDS,
     BROKER_TOPICS,
@@ -49,11 +50,22 @@ PERSISTENT_PATHS = (
     DELETE_TOPICS,
     BROKER_SEQUENCE_ID,
     ISR_CHANGE_NOTIFICATION,
-    PRODUCER_ID_BLOCK,
-    LOG_DIR_EVENT_NOTIFICATION,
-    *(f"{CONFIG}/{entity_type}" for entity_type in (TOPICS, CLIENTS, USERS, BROKERS, IPS)),
 )
-"""Created at every broker start, with their parents and null data."""
+
+
+def persistent_paths(behaviour: Behaviour) -> tuple[str, ...]:
+    """Created at every broker start, with their parents and null data."""
+    entity_types = [TOPICS, CLIENTS]
+    if behaviour.user_and_broker_config_roots:
+        entity_types += [USERS, BROKERS]
+    if behaviour.ip_configs:
+        entity_types.append(IPS)
+    paths = list(_PERSISTENT_PATHS)
+    if behaviour.idempotent_producers:
+        paths.append(PRODUCER_ID_BLOCK)
+    if behaviour.log_dir_failure_handling:
+        paths.append(LOG_DIR_EVENT_NOTIFICATION)
+    return (*paths, *(f"{CONFIG}/{entity_type}" for entity_type in entity_types))
 
 
 def broker_id_path(broker_id: int) -> str:

@@ -72,7 +72,9 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         self._is_running = True
         config = self.config
         lag_ms_max: int = config["replica.lag.time.max.ms"]
-        self._every("isr-expiration", lag_ms_max // 2, self.shrink_isrs)
+        if not self.behaviour.isr_checked_each_lag_time:
+            lag_ms_max //= 2
+        self._every("isr-expiration", lag_ms_max, self.shrink_isrs)
         self._every(
             "log-retention",
             config["log.retention.check.interval.ms"],

@@ -117,11 +117,22 @@ class BrokerChanges:
         for broker_id in dead_brokers:
             context.replicas_on_offline_dirs.pop(broker_id, None)
             context.shutting_down_broker_ids.discard(broker_id)
-        await self.on_replicas_become_offline(context.replicas_on_brokers(dead_brokers))
+        leaderless = None
+        if controller.behaviour.failure_concerns_led_partitions:
+            leaderless = context.partitions_led_by(dead_brokers)
+        replicas = context.replicas_on_brokers(dead_brokers)
+        await self.on_replicas_become_offline(replicas, leaderless)
         controller.watches.unwatch_brokers(dead_brokers)
 
-    async def on_replicas_become_offline(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Elect where leaders were lost, then take the replicas offline (8.4)."""
+    async def on_replicas_become_offline(
+        self,
+        replicas: Iterable[PartitionReplica],
+        leaderless: Sequence[TopicPartition] | None = None,
+    ) -> None:
+        """Elect where leaders were lost, then take the replicas offline (8.4).
+
+        Not told who is leaderless, it looks at every partition of the cluster.
+        """
         controller = self._controller
         context = controller.context
         deleting: list[PartitionReplica] = []
@@ -129,7 +140,8 @@ class BrokerChanges:
         for replica in replicas:
             is_deleting = controller.topic_deletion.is_topic_queued_up_for_deletion(replica.topic)
             (deleting if is_deleting else staying).append(replica)
-        leaderless = context.partitions_with_offline_leader()
+        if leaderless is None:
+            leaderless = context.partitions_with_offline_leader()
         partitions = controller.partition_state_machine
         await partitions.handle_state_changes(leaderless, PartitionState.OFFLINE)
         outcomes = await partitions.trigger_online_partition_state_change()
@@ -140,7 +152,7 @@ class BrokerChanges:
                 isinstance(outcome, Exception) for outcome in outcomes.values()
             )
         else:
-            # QUIRK: any leaderless partition anywhere suppresses the announcement.
+            # QUIRK: since 1.0 any leaderless partition anywhere suppresses the announcement.
             must_announce = not leaderless
         if must_announce:
             await controller.send_update_metadata(context.live_or_shutting_down_broker_ids)

@@ -42,6 +42,8 @@ class ClusterFacts(RegisteredBrokers):
         self.partitions_being_reassigned: OrderedSet[TopicPartition] = OrderedSet()
         self.topics_to_be_deleted: OrderedSet[str] = OrderedSet()
         """Queued topics: a superset of those started and of those ineligible."""
+        self.topics_told_as_deleted: OrderedSet[str] = OrderedSet()
+        """Queued topics that are not deleted, though brokers are told so (KAFKA-3175)."""
         self.topics_with_deletion_started: OrderedSet[str] = OrderedSet()
         self.topics_ineligible_for_deletion: OrderedSet[str] = OrderedSet()
         self.preferred_replica_imbalance_count = 0
@@ -286,6 +288,30 @@ class ClusterFacts(RegisteredBrokers):
             offline.extend(tp for tp in led if tp.topic not in deleting)
         return offline
 
+    def partitions_led_by(self, broker_ids: Iterable[int]) -> list[TopicPartition]:
+        """Partitions whose known leader is one of some brokers, not queued for deletion."""
+        deleting = self.topics_to_be_deleted
+        return [
+            tp
+            for leader in sorted(broker_ids)
+            for tp in self._led.get(leader, ())
+            if tp.topic not in deleting
+        ]
+
+    def count_leaderless_partitions(self) -> int:
+        """Partitions whose known leader is not registered, as the gauge counted before 2.1.
+
+        A failed log directory does not count; nor does a topic queued for deletion, since 0.10.2.
+        """
+        registered = self.live_or_shutting_down_broker_ids
+        counts_queued = self.behaviour.gauges_count_queued_topics
+        deleting = () if counts_queued else self.topics_to_be_deleted
+        return sum(
+            len(led) if not deleting else sum(tp.topic not in deleting for tp in led)
+            for leader, led in self._led.items()
+            if leader not in registered
+        )
+
     def partition_leaders_on_broker(
         self, broker_id: int, with_queued_topics: bool = False
     ) -> list[TopicPartition]:
@@ -326,12 +352,17 @@ class ClusterFacts(RegisteredBrokers):
 
     # --- imbalance
 
-    def _stop_counting_imbalance(self, topic: str) -> None:
+    def imbalance_of_topic(self, topic: str) -> int:
+        """A topic's partitions that are not led by their first replica."""
+        count = 0
         for topic_partition in self._partitions_of(topic):
-            assignment = self._assignments[topic_partition]
             leadership = self._leadership.get(topic_partition)
-            if leadership is not None and _is_imbalanced(assignment, leadership):
-                self.preferred_replica_imbalance_count -= 1
+            if leadership is not None:
+                count += _is_imbalanced(self._assignments[topic_partition], leadership)
+        return count
+
+    def _stop_counting_imbalance(self, topic: str) -> None:
+        self.preferred_replica_imbalance_count -= self.imbalance_of_topic(topic)
 
 
 def _is_imbalanced(assignment: ReplicaAssignment, leadership: LeaderIsrAndControllerEpoch) -> bool:

@@ -303,11 +303,12 @@ class KafkaController:
             await self.maybe_resign()
             await self.elect()
             return
-        # 0.10: whoever still finds itself in /controller goes on as if nothing had happened.
+        # 0.10.1: whoever still finds itself in /controller has resigned and stays so, while the
+        # node keeps everybody else from being elected (KAFKA-4229).
         await self.watches.watch_controller()
+        self.active_controller_id = NO_CONTROLLER
+        self.resign()
         if await self.zk.get_controller_id() != self.broker_id:
-            self.active_controller_id = NO_CONTROLLER
-            self.resign()
             await self.elect()
 
     # --- the election of a controller

@@ -28,7 +28,8 @@ class Failover:
         controller = self._controller
         context = controller.context
         await controller.features.setup()
-        controller.watches.watch_children()
+        drops_requests = controller.behaviour.disabled_deletion_drops_requests
+        controller.watches.watch_children(controller.topic_deletion.enabled or drops_requests)
         await controller.watches.watch_preferred_election()
         await controller.watches.watch_reassignment()
         await self._drop_notifications()
@@ -69,7 +70,8 @@ class Failover:
     async def _drop_notifications(self) -> None:
         """What was announced to the last controller is in the state that is read next.
 
-        The lists read here arm the child watches.
+        The lists read here arm the child watches. Before 1.1 announced ISRs were left for the
+        next announcement to bring them up.
         """
         zk = self._controller.zk
         version = self._controller.context.epoch_zk_version
@@ -77,7 +79,8 @@ class Failover:
             log_dir_events = await zk.get_all_log_dir_event_notifications()
             await zk.delete_log_dir_event_notifications(log_dir_events, version)
         isr_changes = await zk.get_all_isr_change_notifications()
-        await zk.delete_isr_change_notifications(isr_changes, version)
+        if self._controller.behaviour.failover_drops_notifications:
+            await zk.delete_isr_change_notifications(isr_changes, version)
 
     async def _initialize_context(self) -> None:
         controller = self._controller

@@ -81,12 +81,22 @@ class ControllerMetrics:
     @property
     def offline_partitions_count(self) -> int:
         controller = self._controller
-        return controller.context.offline_partition_count if controller.is_active else 0
+        if not controller.is_active:
+            return 0
+        if controller.behaviour.recounts_gauges:
+            return controller.context.count_leaderless_partitions()
+        return controller.context.offline_partition_count
 
     @property
     def preferred_replica_imbalance_count(self) -> int:
         controller = self._controller
-        return controller.context.preferred_replica_imbalance_count if controller.is_active else 0
+        if not controller.is_active:
+            return 0
+        context = controller.context
+        count = context.preferred_replica_imbalance_count
+        if controller.behaviour.gauges_count_queued_topics:
+            count += sum(map(context.imbalance_of_topic, context.topics_to_be_deleted))
+        return count
 
     @property
     def global_topic_count(self) -> int:

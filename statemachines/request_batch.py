@@ -213,7 +213,8 @@ class ControllerBrokerRequestBatch:
         replicas = context.partition_replica_assignment(topic_partition)
         known = leadership.leader_and_isr
         leader, leader_epoch, zk_version = known.leader, known.leader_epoch, known.zk_version
-        if topic_partition.topic in context.topics_to_be_deleted:
+        topic = topic_partition.topic
+        if topic in context.topics_to_be_deleted or topic in context.topics_told_as_deleted:
             leader, leader_epoch, zk_version = LEADER_DURING_DELETE, 0, 0
         added = self._update_metadata.get(topic_partition)
         if (
@@ -242,6 +243,13 @@ class ControllerBrokerRequestBatch:
             replicas,
             offline_replicas,
         )
+
+    def _add_metadata_of_deleted_topics(self) -> None:
+        context = self._context
+        for topics in (context.topics_to_be_deleted, context.topics_told_as_deleted):
+            for topic in topics:
+                for topic_partition in context.partitions_for_topic(topic):
+                    self._add_partition_metadata(topic_partition)
 
     # --- sending
 
@@ -301,6 +309,8 @@ class ControllerBrokerRequestBatch:
     def _send_update_metadata(self, controller_epoch: int) -> None:
         destinations = self._destinations(self._update_metadata_brokers)
         if destinations:
+            if self._behaviour.update_metadata_names_all_deleted:
+                self._add_metadata_of_deleted_topics()
             states = tuple(self._update_metadata.values())
             live_brokers = tuple(self._context.live_or_shutting_down_brokers())
             topic_ids = self._topic_ids(state.topic for state in states)
@@ -332,7 +342,12 @@ class ControllerBrokerRequestBatch:
         for broker_id, broker_epoch in self._destinations(self._stop_replica):
             states = tuple(self._stop_replica[broker_id].values())
             groups = [states]
-            if not self._behaviour.stop_replica_per_partition_delete:
+            if self._behaviour.stop_replica_one_by_one:
+                groups = [(state,) for state in states]
+                if self._behaviour.stop_replica_empty_request:
+                    # The group of what has no callback: in these releases everything has one.
+                    groups.insert(0, ())
+            elif not self._behaviour.stop_replica_per_partition_delete:
                 # The old request has one delete flag for all its partitions.
                 deleted = tuple(state for state in states if state.delete_partition)
                 kept = tuple(state for state in states if not state.delete_partition)

@@ -85,13 +85,19 @@ class TopicDeletionManager:
         self._log = log
 
     async def init(self, queued: Iterable[str], ineligible: Iterable[str]) -> None:
-        """Start a tenure with what is in ZooKeeper; with deletion disabled forget it there."""
+        """Start a tenure with what is in ZooKeeper; with deletion disabled forget it there.
+
+        Before 0.11 the requests stayed: nobody looked at them until the next controller came.
+        """
         topics = list(queued)
         if self.enabled:
             self._context.queue_topic_deletion(topics)
             self._context.topics_ineligible_for_deletion.add_all(
                 topic for topic in ineligible if topic in self._context.topics_to_be_deleted
             )
+        elif not self._behaviour.disabled_deletion_drops_requests:
+            # QUIRK: nothing is deleted, yet every UpdateMetadata says so of these topics.
+            self._context.topics_told_as_deleted.add_all(topics)
         else:
             self._log("info", f"deletion is disabled: dropping requests to delete {topics}")
             await self._client.delete_topic_deletions(topics, self._context.epoch_zk_version)

@@ -132,11 +132,20 @@ class ControllerWatches:
         self._zk = zk
         self._events = events
         self._controller = _EventOnChange(events, ControllerChange, Reelect, ControllerChange)
-        self._preferred = _EventOnChange(events, created=_zk_triggered_election)
-        self._reassignment = _EventOnChange(events, created=ZkPartitionReassignment)
+        self._preferred = self._on_request(_zk_triggered_election)
+        self._reassignment = self._on_request(ZkPartitionReassignment)
         self._brokers: dict[int, None] = {}
         self._topics: dict[str, None] = {}
         self._states: dict[TopicPartition, None] = {}
+
+    def _on_request(self, event: Callable[[], ControllerEvent]) -> _EventOnChange:
+        """Events of a request node: of its creation or, with ZkClient, of whatever becomes of it.
+
+        ZkClient armed the watch again after each; here the event's handler does.
+        """
+        if self._zk.behaviour.request_node_changes_heeded:
+            return _EventOnChange(self._events, event, event, event)
+        return _EventOnChange(self._events, created=event)
 
     async def watch_controller(self) -> bool:
         """Watch ``/controller``, existing or not; whether it exists."""
@@ -156,9 +165,11 @@ class ControllerWatches:
             znodes.REASSIGN_PARTITIONS, self._reassignment
         )
 
-    def watch_children(self) -> None:
+    def watch_children(self, heeds_deletions: bool = True) -> None:
         """Register all child handlers; the lists read next arm the watches."""
         for path, event in CHILD_EVENTS:
+            if path == znodes.DELETE_TOPICS and not heeds_deletions:
+                continue
             handler = _EventOnChildChange(self._events, event)
             self._zk.register_znode_child_change_handler(path, handler)
 

@@ -32,7 +32,7 @@ class ZkCluster(ZkBase):
     async def create_top_level_paths(self) -> None:
         """Create what every broker creates at its start (control_plane section 1)."""
         paths: dict[str, None] = {}
-        for path in znodes.PERSISTENT_PATHS:
+        for path in znodes.persistent_paths(self.behaviour):
             paths.update(dict.fromkeys(parents_of(path)))
             paths[path] = None
         for response in await self._send([CreateRequest(path) for path in paths]):

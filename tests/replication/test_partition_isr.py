@@ -307,9 +307,9 @@ def test_under_replicated() -> None:
 # -- IsrExpirationTest ---------------------------------------------------------------------------
 
 
-def expiring() -> ReplicaCluster:
+def expiring(version: str = "2.8") -> ReplicaCluster:
     """Lag limit 100 ms, two replicas, ten records; the ISR changes at once."""
-    cluster = led(brokers=2, config={"replica.lag.time.max.ms": 100})
+    cluster = led(version, brokers=2, config={"replica.lag.time.max.ms": 100})
     cluster.produce(0, *"abcdefghij")
     return cluster
 
@@ -354,12 +354,14 @@ def test_never_fetched_counts_from_the_election() -> None:
     assert isr_after(cluster, 1) == (0,)
 
 
-def test_check_runs_every_half_lag_time() -> None:
-    """The check is scheduled by the manager: a follower leaves between 1 and 1.5 times the lag."""
-    cluster = expiring()
-    cluster.clock.advance(100)
+@pytest.mark.parametrize(("version", "out_after_ms"), [("0.10", 200), ("1.1", 150), ("2.8", 150)])
+def test_check_runs_every_half_lag_time(version: str, out_after_ms: int) -> None:
+    """The check is scheduled by the manager: a follower leaves between 1 and 1.5 times the lag;
+    before 0.10.2 (KAFKA-4485), where it was as long as the lag, between 1 and 2 times."""
+    cluster = expiring(version)
+    cluster.clock.advance(out_after_ms - 1)
     assert partition(cluster).isr == (0, 1)
-    cluster.clock.advance(50)
+    cluster.clock.advance(1)
     assert partition(cluster).isr == (0,)
 
 

@@ -17,7 +17,7 @@ from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.broker_registration import BrokerRegistration
 from fakekafka.statemachines.errors import IllegalState
-from fakekafka.statemachines.events import Expire, TopicChange
+from fakekafka.statemachines.events import RegisterBrokerAndReelect, TopicChange
 from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
 
 TP = TopicPartition("t", 0)
@@ -230,17 +230,19 @@ def test_expiry_drops_queued_events_and_registers_again() -> None:
     assert cluster.active.epoch == 2
 
 
-def test_expiry_in_0_10_needs_no_new_election_if_the_node_still_names_it() -> None:
-    """Section 3.6 [0.10]: a controller that finds itself in /controller goes on."""
-    cluster = ControllerCluster([1], "0.10")
+def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
+    """KAFKA-4229: ZkClient reports two new sessions; the second finds the node that the first
+    made, resigns and elects nobody, since the node is there. Its deletion ends it."""
+    cluster = ControllerCluster([1, 2], "0.10")
     controller = cluster.active
-    cluster.create_topic("t", (1,))
-    run_now(cluster.zk.delete_path("/controller"))
-    controller.event_manager.clear_and_put(Expire())
+    controller.event_manager.put(RegisterBrokerAndReelect())
     cluster.settle()
-    cluster.expire(1)
-    assert cluster.active is controller
-    assert controller.epoch >= 2
+    assert run_now(cluster.zk.get_controller_id()) == 1
+    assert not any(p.controller.is_active for p in cluster.processes.values())
+    assert not controller.context.all_topics
+    run_now(cluster.zk.delete_path("/controller"))
+    cluster.settle()
+    assert cluster.active.epoch == 2
 
 
 def test_shutdown_resigns_and_leaves_the_node_to_the_session() -> None:

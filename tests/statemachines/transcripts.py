@@ -293,7 +293,8 @@ def _describe(request: Any) -> str:
             ]
         )
     assert isinstance(request, StopReplicaRequest)
-    return "StopReplica " + "; ".join(
+    stopped = "; ".join(
         f"{s.topic_partition} epoch={s.leader_epoch}" + (" delete" if s.delete_partition else "")
         for s in request.partition_states
     )
+    return f"StopReplica {stopped or 'of nothing'}"

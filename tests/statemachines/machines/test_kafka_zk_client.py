@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol import znodes
 from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.kafka_zk_client import (
     UNKNOWN_VERSION,
 )
@@ -33,7 +34,7 @@ def test_top_level_paths_are_created_once(fixture: ZkFixture) -> None:
     """Section 1: with parents, without data; creating them again is fine."""
     run_now(fixture.zk.create_top_level_paths())
     existing = list(fixture.zookeeper.tree.walk())
-    assert all(path in existing for path in znodes.PERSISTENT_PATHS)
+    assert all(path in existing for path in znodes.persistent_paths(behaviour("2.8")))
     assert fixture.zookeeper.get("/config/users") is None
     for path in ("/controller", "/controller_epoch", "/cluster", "/feature"):
         assert path not in existing

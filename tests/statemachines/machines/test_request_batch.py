@@ -234,13 +234,15 @@ def test_stopping_without_deleting_is_no_event(cluster: Any) -> None:
     ("version", "expected"),
     [
         ("2.8", [[(T0, 3, False), (T1, 3, True)]]),
-        ("1.1", [[(T1, -1, True)], [(T0, -1, False)]]),
+        ("1.1", [[], [(T0, -1, False)], [(T1, -1, True)]]),
+        ("0.10", [[(T0, -1, False)], [(T1, -1, True)]]),
     ],
 )
-def test_mixed_delete_flags_needed_two_requests_before_2_6(
+def test_old_releases_send_stop_replica_partition_by_partition(
     make_core: Any, version: str, expected: list[Any]
 ) -> None:
-    """CP-175: deletions first; the old request has no leader epochs."""
+    """CP-175: the old request has one delete flag and no leader epochs. 1.1.1 means to group what
+    is not deleted (KAFKA-4420), but nothing qualifies: the group goes out empty."""
     core = prepared(make_core(1, 2, 3, version=version))
     core.batch.add_stop_replica_request_for_brokers([2], T0, False)
     core.batch.add_stop_replica_request_for_brokers([2], T1, True)

@@ -1,0 +1,188 @@
+"""What controllers of 0.10 and 1.1 do otherwise: the flags of releases before 2.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from controller_cluster import ControllerCluster
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.control import (
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from fakekafka.protocol.values import LEADER_DURING_DELETE, TopicPartition
+from fakekafka.statemachines.transitions import PartitionState
+
+TP = TopicPartition("t", 0)
+
+
+def requests(cluster: ControllerCluster, kind: type[Any]) -> list[Any]:
+    """Requests of a kind sent since ``sent`` was cleared."""
+    return [request for _, request in cluster.sent if isinstance(request, kind)]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [("0.10", [0, 1, 1, 0]), ("1.1", [0, 1, 0, 0]), ("2.8", [0, 1, 0, 0])]
+)
+def test_the_offline_count_before_2_1_is_taken_anew(version: str, expected: list[int]) -> None:
+    """KAFKA-6753: since 2.1 a count is kept, before the gauge counted what there is; so nothing of
+    a deleted topic stays in it. KAFKA-4441: 0.10.1 counted topics being deleted, 1.1 did not."""
+    cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
+    cluster.create_topic("t", (2,))
+    seen = [cluster.active.metrics.offline_partitions_count]
+    cluster.kill(2)
+    seen.append(cluster.active.metrics.offline_partitions_count)
+    cluster.delete_topic("t")
+    seen.append(cluster.active.metrics.offline_partitions_count)
+    cluster.start(2)
+    assert cluster.topics() == []
+    seen.append(cluster.active.metrics.offline_partitions_count)
+    assert seen == expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [("0.10", 1), ("1.1", 0)])
+def test_the_imbalance_of_a_queued_topic_counts_in_0_10(version: str, expected: int) -> None:
+    """KAFKA-4441: since 0.10.2 topics being deleted are left out."""
+    cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
+    cluster.create_topic("t", (2, 3))
+    cluster.kill(2)
+    metrics = cluster.active.metrics
+    assert metrics.preferred_replica_imbalance_count == 1
+    cluster.delete_topic("t")
+    assert metrics.preferred_replica_imbalance_count == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "is_announced"),
+    [("0.10", PartitionState.ONLINE, True), ("1.1", PartitionState.OFFLINE, False)],
+)
+def test_in_0_10_a_failure_concerns_what_the_dead_broker_led(
+    version: str, state: PartitionState, is_announced: bool
+) -> None:
+    """Until 0.11 partitions led by others stay Online, and a broker that led nothing is announced
+    to be gone; since KIP-112 (1.0) every leaderless partition counts."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (2,))
+    cluster.controlled_shutdown(2)
+    cluster.sent.clear()
+    cluster.kill(3)
+    assert cluster.active.context.partition_state(TP) is state
+    told = requests(cluster, UpdateMetadataRequest)
+    assert bool(told) == is_announced
+    assert all(3 not in [b.id for b in request.live_brokers] for request in told)
+
+
+@pytest.mark.parametrize(("version", "is_named"), [("0.10", True), ("1.1", True), ("2.8", False)])
+def test_update_metadata_names_every_topic_being_deleted(version: str, is_named: bool) -> None:
+    """KAFKA-6481: before 2.0 each UpdateMetadata, whatever it is about, told of their deletion."""
+    cluster = ControllerCluster([1, 2], version, delete_topic_enable=True)
+    cluster.create_topic("t", (2,))
+    cluster.held.add(2)
+    cluster.delete_topic("t")
+    cluster.sent.clear()
+    cluster.create_topic("u", (1,))
+    states = [s for r in requests(cluster, UpdateMetadataRequest) for s in r.partition_states]
+    deleted = {(s.topic, s.leader) for s in states if s.topic != "u"}
+    assert deleted == ({("t", LEADER_DURING_DELETE)} if is_named else set())
+    assert {s.leader for s in states if s.topic == "u"} == {1}
+
+
+def test_with_deletion_disabled_0_10_leaves_the_request() -> None:
+    """Its default: nobody watches. The next controller deletes nothing either, but tells brokers
+    that the topic is being deleted (KAFKA-3175, mended in 0.11)."""
+    cluster = ControllerCluster([1, 2], "0.10")
+    cluster.create_topic("t", (2,))
+    cluster.sent.clear()
+    cluster.delete_topic("t")
+    assert run_now(cluster.zk.get_topic_deletions()) == ["t"]
+    assert cluster.sent == []
+    cluster.kill(1)
+    assert run_now(cluster.zk.get_topic_deletions()) == ["t"]
+    assert cluster.topics() == ["t"]
+    last = requests(cluster, UpdateMetadataRequest)[-1]
+    assert [(s.topic, s.leader) for s in last.partition_states] == [("t", LEADER_DURING_DELETE)]
+    assert requests(cluster, StopReplicaRequest) == []
+    assert cluster.state("t").leader == 2
+
+
+def test_with_deletion_disabled_1_1_drops_the_request() -> None:
+    """KAFKA-3175: since 0.11 it is not there for the next controller."""
+    cluster = ControllerCluster([1, 2], "1.1", delete_topic_enable=False)
+    cluster.create_topic("t", (2,))
+    cluster.delete_topic("t")
+    assert run_now(cluster.zk.get_topic_deletions()) == []
+    assert cluster.topics() == ["t"]
+
+
+@pytest.mark.parametrize(("version", "is_moved"), [("0.10", True), ("1.1", False)])
+def test_a_partition_added_to_a_pending_reassignment_is_moved_in_0_10(
+    version: str, is_moved: bool
+) -> None:
+    """ZkClient reported every change of the request node; since KAFKA-5642 its creation only."""
+    other = TopicPartition("t", 1)
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (1,), (1,))
+    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    cluster.settle()
+    run_now(cluster.zk.set_or_create_partition_reassignment({TP: (2,), other: (3,)}))
+    cluster.settle()
+    assert set(cluster.assignment("t", 0).replicas) == {1, 2}
+    assert set(cluster.assignment("t", 1).replicas) == ({1, 3} if is_moved else {1})
+    cluster.catch_up("t", 0)
+    cluster.catch_up("t", 1)
+    assert cluster.assignment("t", 0).replicas == (2,)
+    if is_moved:
+        assert cluster.assignment("t", 1).replicas == (3,)
+        assert "/admin/reassign_partitions" not in cluster.zookeeper.tree.nodes
+
+
+def test_a_request_node_deleted_by_hand_in_0_10_does_not_blind_the_controller() -> None:
+    """ZkClient watched on after every change: the next request is taken up."""
+    cluster = ControllerCluster([1, 2, 3], "0.10")
+    cluster.create_topic("t", (1,))
+    cluster.create_topic("u", (1,))
+    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    cluster.settle()
+    run_now(cluster.zk.delete_partition_reassignment())
+    cluster.settle()
+    run_now(cluster.zk.create_partition_reassignment({TopicPartition("u", 0): (3,)}))
+    cluster.settle()
+    assert set(cluster.assignment("u").replicas) == {1, 3}
+
+
+@pytest.mark.parametrize(("version", "is_kept"), [("0.10", True), ("1.1", False)])
+def test_announced_isrs_outlive_a_controller_of_0_10(version: str, is_kept: bool) -> None:
+    """Since KAFKA-5642 a new controller drops them; before, the next announcement took them up."""
+    cluster = ControllerCluster([1, 2], version)
+    cluster.create_topic("t", (2,))
+    cluster.freeze(1)
+    survivor = cluster.processes[2].zk
+    run_now(survivor.propagate_isr_changes([TP]))
+    process = cluster.processes.pop(1)
+    cluster.zookeeper.close_session(process.client.session_id)
+    cluster.settle()
+    assert bool(run_now(survivor.get_all_isr_change_notifications())) == is_kept
+    cluster.sent.clear()
+    run_now(survivor.propagate_isr_changes([TP]))
+    cluster.settle()
+    assert run_now(survivor.get_all_isr_change_notifications()) == []
+    assert requests(cluster, UpdateMetadataRequest)
+
+
+@pytest.mark.parametrize(
+    ("version", "config_roots", "has_log_dir_events", "has_producer_ids"),
+    [
+        ("0.10", {"changes", "topics", "clients"}, False, False),
+        ("1.1", {"changes", "topics", "clients", "users", "brokers"}, True, True),
+        ("2.8", {"changes", "topics", "clients", "users", "brokers", "ips"}, True, True),
+    ],
+)
+def test_a_broker_creates_the_paths_of_its_release(
+    version: str, config_roots: set[str], has_log_dir_events: bool, has_producer_ids: bool
+) -> None:
+    """KIP-612 (2.8) brought /config/ips, KIP-112 the log directories, KIP-98 the producer ids."""
+    nodes = ControllerCluster([1], version).zookeeper.tree.nodes
+    assert {path.split("/")[2] for path in nodes if path.startswith("/config/")} == config_roots
+    assert ("/log_dir_event_notification" in nodes) == has_log_dir_events
+    assert ("/latest_producer_id_block" in nodes) == has_producer_ids
