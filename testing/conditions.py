@@ -7,6 +7,7 @@ The language is that of trace filters (tracing/expressions.py); what can be aske
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -111,6 +112,7 @@ class Condition:
         return f"Condition({self.text!r})"
 
 
+_ROLES = ("controller", "random", "leader:orders-0", "follower:orders-0", "preferred:orders-0")
 _REFERENCE = re.compile(r"(leader|follower|preferred):(.+)-(\d+)")
 
 
@@ -132,9 +134,11 @@ class BrokerReference:
             elif match is not None:
                 self.role, self.topic, self.partition = match[1], match[2], int(match[3])
             else:
+                near = difflib.get_close_matches(value, _ROLES, n=1)
+                meant = f"did you mean {near[0]!r}? " if near else ""
                 raise UsageError(
-                    f"{value!r} names no broker; write an id such as 1, 'controller', 'random', "
-                    "'leader:orders-0', 'follower:orders-0' or 'preferred:orders-0'"
+                    f"{value!r} names no broker; {meant}write an id such as 1, 'controller', "
+                    "'random', 'leader:orders-0', 'follower:orders-0' or 'preferred:orders-0'"
                 )
 
     def resolve(self, simulation: Any) -> int | None:

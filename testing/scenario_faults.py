@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import UsageError
+from .defaults import log_dirs
 from .faults import error_code, request_type
 from .scenario_parts import (
     check_broker,
@@ -126,8 +127,14 @@ def _inject(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     return arguments
 
 
-def _log_dir(table: Table, _cluster: ClusterSpec) -> dict[str, Any]:
-    return {"directory": table.integer("directory", 0)}
+def _log_dir(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
+    directory = table.integer("directory", 0)
+    last = max(len(log_dirs(cluster.config.get("log.dirs"))) - 1, 0)
+    if directory > last:
+        raise table.error(
+            "directory", f"no log directory {directory}; log.dirs has those from 0 to {last}"
+        )
+    return {"directory": directory}
 
 
 def _note(table: Table, _cluster: ClusterSpec) -> dict[str, Any]:

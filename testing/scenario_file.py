@@ -10,6 +10,7 @@ import copy
 import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +125,13 @@ def _read_scenario(
     header = read_header(root.table("story")) if root.has("story") else None
     versions = (DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS) if header is None else header.versions
     cluster = _read_cluster(root.table("cluster"), versions)
-    network = _read_network(root.table("network"), cluster)
     workloads = tuple(
         _read_workload(table, number, cluster)
         for number, table in enumerate(root.tables("workload"))
     )
+    clients = [name for one in workloads for name in one.producer_names + one.consumer_names]
+    cluster = replace(cluster, clients=tuple(clients))
+    network = _read_network(root.table("network"), cluster)
     stop = _read_stop(root.table("stop"))
     faults = tuple(read_fault(table, cluster, stop) for table in root.tables("faults"))
     expect = tuple(_read_expect(table, stop) for table in root.tables("expect"))

@@ -10,6 +10,9 @@ from .conditions import BrokerReference, Condition
 from .scenario_spec import ClusterSpec, LatencySpec
 from .scenario_table import Table, nearest
 
+OTHER_MACHINES = ("clients", "admin")
+"""Beside those of brokers, of ZooKeeper servers, and of the workloads' clients."""
+
 
 def read_latency(table: Table) -> LatencySpec:
     """``{constant_ms = 1}``, ``{uniform_ms = [0.1, 1]}``, ``{lognormal_ms = [0.5, 0.4]}``."""
@@ -60,6 +63,11 @@ def check_machine(table: Table, name: str, value: Any, cluster: ClusterSpec) -> 
     known = {"broker": cluster.broker_ids, "zk": servers}.get(role)
     if known is not None and value not in [f"{role}-{one}" for one in known]:
         raise table.error(name, f"no machine {value!r}; {ids_text(known, f'{role}-', 'there are')}")
+    if known is None and value not in (*OTHER_MACHINES, *cluster.clients):
+        machines = [f"broker-{one}" for one in cluster.broker_ids]
+        machines += [f"zk-{one}" for one in servers]
+        hint = nearest(value, [*machines, *OTHER_MACHINES, *cluster.clients])
+        raise table.error(name, f"no machine {value!r}{hint}")
     return value
 
 

@@ -44,6 +44,8 @@ class ClusterSpec:
     kafka_version: str = DEFAULT_KAFKA_VERSION
     """One of ``KAFKA_VERSIONS``; in a story also ``ROUNDS``."""
     zookeepers: int = 1
+    clients: tuple[str, ...] = ()
+    """Machines of the workloads' clients."""
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -124,6 +126,15 @@ class WorkloadSpec:
     start_ms: float = 0.0
     stop_ms: float | None = None
     """None: until the scenario stops."""
+
+    @property
+    def producer_names(self) -> list[str]:
+        """Of its producers, which are the names of their machines too."""
+        return [f"{self.name}-producer-{number + 1}" for number in range(self.producers)]
+
+    @property
+    def consumer_names(self) -> list[str]:
+        return [f"{self.name}-consumer-{number + 1}" for number in range(self.consumers)]
 
 
 @dataclass(frozen=True, slots=True)

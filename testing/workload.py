@@ -25,7 +25,6 @@ class Workload:
         self.running = False
         self.prefix = f"{spec.name}:".encode()
         """Of every value it sends."""
-        names = [f"{spec.name}-producer-{n + 1}" for n in range(spec.producers)]
         self.producers = [
             simulation.producer(
                 name,
@@ -33,12 +32,11 @@ class Workload:
                 enable_idempotence=spec.idempotent and spec.acks == -1,
                 linger_ms=spec.linger_ms,
             )
-            for name in names
+            for name in spec.producer_names
         ]
-        for number in range(spec.consumers):
+        for name in spec.consumer_names:
             simulation.consumer(
-                [(spec.topic, target.partition) for target in self._targets],
-                name=f"{spec.name}-consumer-{number + 1}",
+                [(spec.topic, target.partition) for target in self._targets], name=name
             )
 
     def start(self) -> None:
