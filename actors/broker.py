@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from .controller import ControllerActor
     from .runtime import Process, Runtime
 
-_REGISTRATION_RETRY_MS = 50
-
 
 class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     """One broker: its replica manager, metadata cache and request handlers."""
@@ -232,10 +230,13 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     async def _register(self) -> None:
         """Register, again and again while the session of a killed predecessor lives.
 
-        Kafka's own start fails then, and whatever supervises the process starts it once more.
+        In every release of Kafka the start fails then (``CheckedEphemeral``, NodeExists), and
+        whatever supervises the process starts it once more: that takes ``restart_delay_ms``. Asking
+        all the time would find the moment in which the znode is gone and no controller has looked.
         """
         registration = BrokerRegistration(self.controller)
-        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"]
+        delay_ms = self.spec.restart_delay_ms
+        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"] + delay_ms
         deadline_ms = self.now_ms() + patience_ms
         while True:
             try:
@@ -247,7 +248,9 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
                     or self.now_ms() > deadline_ms
                 ):
                     raise
-            await sleep(self, _REGISTRATION_RETRY_MS)
+            text = f"already registered: starting again in {delay_ms:g} ms"
+            self.runtime.note("note", self.name, text)
+            await sleep(self, delay_ms)
 
     def begin_shutdown(self) -> Pending[bool]:
         """Shut down in control; calling it again gives the same outcome."""

@@ -64,6 +64,8 @@ class BrokerSpec:
     listener: BrokerListener
     rack: str | None = None
     cluster_id: str = ""
+    restart_delay_ms: float = 3000
+    """How long a start waits that was refused because the broker is registered already."""
     on_state: list[Callable[[int, str], object]] = field(default_factory=list)
     """Called with (broker id, state) at each change of the broker's state."""
 

@@ -37,6 +37,7 @@ PICTURES: dict[str, tuple[str, ...]] = {
     "leader_crash_acks_all": ("0.10", "3.9"),
     "min_isr": ("3.9",),
     "min_isr_shrinks": ("0.10", "2.8", "3.9"),
+    "back_too_soon": ("3.9",),
 }
 """Story to the versions its picture puts side by side."""
 
@@ -54,6 +55,7 @@ STORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
      ("leader_crash_acks_1", "leader_crash_acks_all")),
     ("min-isr.md", "min.insync.replicas with one replica left",
      ("min_isr", "min_isr_shrinks", "min_isr_pending")),
+    ("back-too-soon.md", "A broker is back too soon", ("back_too_soon", "back_in_time")),
 )  # fmt: skip
 """Page, title, and the scenarios it tells of."""
 

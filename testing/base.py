@@ -19,7 +19,7 @@ from ..replication.disk import Disk, MemoryDisk
 from ..zkfake.storage import ZooKeeperStorage
 from . import arguments
 from .admin import AdminOperations
-from .defaults import cluster_config, log_dirs
+from .defaults import RESTART_DELAY_MS, TEST_RESTART_DELAY_MS, cluster_config, log_dirs
 from .faults import Injection, error_code, request_type
 from .handles import BrokerHandle, ControllerHandle, ZooKeeperHandle
 from .inspection import Inspection
@@ -65,6 +65,7 @@ class ClusterBase(AdminOperations, Inspection):
         topics: Mapping[str, Any] | None = None,
         zookeepers: int = 1,
         racks: Sequence[str | None] | None = None,
+        restart_delay_ms: float | None = None,
     ) -> None:
         self.broker_ids = arguments.broker_ids(brokers)
         count = len(self.broker_ids)
@@ -74,6 +75,11 @@ class ClusterBase(AdminOperations, Inspection):
         self.kafka_version = arguments.text("kafka_version", kafka_version)
         self.behaviour = behaviour(kafka_version)
         self._racks = (None,) * count if racks is None else arguments.racks(racks, count)
+        if restart_delay_ms is None:
+            restart_delay_ms = TEST_RESTART_DELAY_MS if self._test_friendly else RESTART_DELAY_MS
+        self._restart_delay_ms = arguments.number(
+            "restart_delay_ms", restart_delay_ms, "milliseconds", above_zero=True
+        )
         given = arguments.broker_config(config)
         self._config = cluster_config(given, count, test_friendly=self._test_friendly)
         checked = BrokerConfig(self._config, kafka_version)  # refuse a bad one here and now
@@ -148,6 +154,7 @@ class ClusterBase(AdminOperations, Inspection):
                 listener=self._make_listener(broker_id),
                 rack=rack,
                 cluster_id=cluster_id,
+                restart_delay_ms=self._restart_delay_ms,
             )
             self.processes[broker_id] = BrokerProcess(runtime, spec)
         self._admin = runtime.spawn(AdminNode, "admin", runtime.process("admin"))

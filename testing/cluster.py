@@ -71,6 +71,7 @@ class Cluster(ClusterBase):
         topics: Mapping[str, Any] | None = None,
         zookeepers: int = 1,
         racks: Sequence[str | None] | None = None,
+        restart_delay_ms: float | None = None,
         host: str = "127.0.0.1",
         ports: Sequence[int] | None = None,
         zookeeper_ports: Sequence[int] | None = None,
@@ -86,6 +87,7 @@ class Cluster(ClusterBase):
             topics=topics,
             zookeepers=zookeepers,
             racks=racks,
+            restart_delay_ms=restart_delay_ms,
         )
         if arguments.text("runtime", runtime) not in _RUNTIMES:
             arguments.refuse("runtime", runtime, "'live' or 'threaded'")

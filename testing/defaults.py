@@ -22,6 +22,10 @@ TEST_DEFAULTS: dict[str, tuple[str, str]] = {
 }
 """Name -> (value, reason): what ``Cluster`` sets instead of Kafka's default."""
 
+RESTART_DELAY_MS = 3000
+TEST_RESTART_DELAY_MS = 200
+"""How long a broker takes to be started again that found itself registered still."""
+
 _PER_BROKER_COUNT = {
     "offsets.topic.replication.factor": 3,
     "transaction.state.log.replication.factor": 3,

@@ -186,6 +186,9 @@ def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
         _read_topic(Table(table.source, topics_table.path(name), value), name, ids)
         for name, value in topics_table.rest().items()
     )
+    restart_delay_ms = None
+    if table.has("restart_delay_ms"):
+        restart_delay_ms = table.number("restart_delay_ms", 0.0, minimum=1)
     spec = ClusterSpec(
         brokers=brokers,
         racks=tuple(None if rack == "" else str(rack) for rack in racks) or None,
@@ -193,6 +196,7 @@ def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
         config=config,
         kafka_version=version,
         zookeepers=table.integer("zookeepers", 1, minimum=1),
+        restart_delay_ms=restart_delay_ms,
     )
     table.finish()
     return spec

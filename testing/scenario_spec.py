@@ -46,6 +46,7 @@ class ClusterSpec:
     zookeepers: int = 1
     clients: tuple[str, ...] = ()
     """Machines of the workloads' clients."""
+    restart_delay_ms: float | None = None
 
     @property
     def broker_ids(self) -> tuple[int, ...]:

@@ -41,6 +41,7 @@ class ScenarioRun:
             config=cluster.config,
             zookeepers=cluster.zookeepers,
             racks=cluster.racks,
+            restart_delay_ms=cluster.restart_delay_ms,
             recorder=recorder,
             trace=recorder is not None,
             start=False,

@@ -53,6 +53,7 @@ class Simulation(ClusterBase):
         topics: Mapping[str, Any] | None = None,
         zookeepers: int = 1,
         racks: Sequence[str | None] | None = None,
+        restart_delay_ms: float | None = None,
         latency_ms: float = DEFAULT_LATENCY_MS,
         costs: ControlPlaneCosts | None = None,
         recorder: Any = None,
@@ -66,6 +67,7 @@ class Simulation(ClusterBase):
             topics=topics,
             zookeepers=zookeepers,
             racks=racks,
+            restart_delay_ms=restart_delay_ms,
         )
         self.seed = arguments.integer("seed", seed)
         self._latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")

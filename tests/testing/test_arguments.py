@@ -124,6 +124,10 @@ MADE: list[tuple[dict[str, Any], str]] = [
     ({"topics": {"a": {"partitions": "3"}}}, "partitions must be a whole number, not '3'"),
     ({"racks": "abc"}, "racks must be a list of 3 racks, each a string or None, not 'abc'"),
     ({"racks": ["a", 1, "b"]}, "racks[1] must be a string, not 1"),
+    (
+        {"restart_delay_ms": 0},
+        "restart_delay_ms must be a finite number of milliseconds > 0, not 0",
+    ),
     ({"config": ["a"]}, "config must be a mapping of Kafka's names to values, not ['a']"),
     ({"config": {"broker.id": 5}}, "broker.id must be left out, not 5"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from fakekafka.replication.checkpoints import RECOVERY_POINT_CHECKPOINT
 from fakekafka.replication.disk import Disk
 from fakekafka.replication.disk_file import FileDisk
 from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
+from fakekafka.zkfake.messages import ClientPacket, CreateRequest, MultiRequest
 from whole_clusters import CURRENT, has_znode, in_sync, in_zookeeper, running, stored
 
 TP = TopicPartition("t", 0)
@@ -212,3 +214,29 @@ def test_a_broker_without_zookeeper_shuts_down_in_control_since_3_0(
         leaving.begin_shutdown()
         cluster.run_for(1000)
         assert stored(cluster)[0] == leader
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("delay_ms", [500, 4000])
+def test_a_broker_that_is_registered_still_starts_again_after_a_while(
+    version: str, delay_ms: int
+) -> None:
+    """NodeExists ends the start of Kafka's process; what supervises it needs time to try again."""
+    config = {"zookeeper.session.timeout.ms": 6000}
+    with running(2, version, config=config, restart_delay_ms=delay_ms) as cluster:
+        tried: list[float] = []
+        cluster.observe(lambda d: tried.append(cluster.now_ms) if registers(d.message, 2) else None)
+        cluster.broker(2).power_off()
+        cluster.broker(2).start()
+        assert cluster.broker(2).state == "running"
+        gaps = [later - earlier for earlier, later in pairwise(tried)]
+        assert gaps == pytest.approx([delay_ms] * len(gaps), abs=5)
+        assert len(gaps) >= 2
+
+
+def registers(packet: object, broker_id: int) -> bool:
+    """Whether a request to ZooKeeper creates the broker's znode, alone or in a transaction."""
+    request = packet.request if isinstance(packet, ClientPacket) else None
+    operations = request.operations if isinstance(request, MultiRequest) else (request,)
+    path = f"/brokers/ids/{broker_id}"
+    return any(isinstance(create, CreateRequest) and create.path == path for create in operations)
