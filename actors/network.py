@@ -32,7 +32,7 @@ class Network(LinkRules):
         """Of those ``nodes`` that are nodes; a TCP connection has none."""
         # What was sent over links now cut: TCP keeps it and sends it again.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
-        self._held: list[tuple[Delivery, int]] = []
+        self._held: list[tuple[Delivery, int, Filter]] = []
         self._numbered = 0  # messages that have a number, the last one's
 
     @property
@@ -136,9 +136,10 @@ class Network(LinkRules):
         arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
         used = self._link(source, target)
         arrival = used.free_at_us = max(arrival, used.free_at_us)
-        if self._hold_filters and self._is_to_hold(delivery):
+        holder = self._holder(delivery) if self._hold_filters else None
+        if holder is not None:
             self._trace(delivery, "hold")
-            self._held.append((delivery, arrival - now))
+            self._held.append((delivery, arrival - now, holder))
             return
         runtime.enqueue(delivery, arrival - now)
 
@@ -231,15 +232,16 @@ class Network(LinkRules):
                 if self.stop_observing(observer):  # in one thread of those it raised in
                     self._runtime.outsider_failed("observer", observer, error)
 
-    def _is_to_hold(self, delivery: Delivery) -> bool:
+    def _holder(self, delivery: Delivery) -> Filter | None:
+        """The rule that keeps this back."""
         for wants in tuple(self._hold_filters):
             try:
                 if wants(delivery):
-                    return True
+                    return wants
             except Exception as error:
                 if self.stop_holding(wants):
                     self._runtime.outsider_failed("filter of hold", wants, error)
-        return False
+        return None
 
     # -- rules ---------------------------------------------------------------------------------
 
@@ -286,16 +288,38 @@ class Network(LinkRules):
         if wants is None:
             self._hold_filters.clear()
         freed = self._take_held(wants)
-        for delivery, delay_us in freed:
-            self._trace(delivery, "release")
-            self._runtime.enqueue(delivery, delay_us)
-        self._update_plain()
+        self._let_go(freed)
         return len(freed)
+
+    def held_by(self, wants: Filter) -> list[Delivery]:
+        """What a rule of ``hold`` keeps back, the oldest first."""
+        return [delivery for delivery, _, holder in self._held if holder is wants]
+
+    def release_held_by(self, wants: Filter, count: int | None = None) -> int:
+        """Deliver the oldest that a rule keeps back, all without ``count``; the rule stays."""
+        freed: list[tuple[Delivery, int, Filter]] = []
+        kept: list[tuple[Delivery, int, Filter]] = []
+        for entry in self._held:
+            is_due = entry[2] is wants and (count is None or len(freed) < count)
+            (freed if is_due else kept).append(entry)
+        self._held = kept
+        self._let_go(freed)
+        return len(freed)
+
+    def _let_go(self, freed: list[tuple[Delivery, int, Filter]]) -> None:
+        """Deliver what was held; what goes over one link keeps its order."""
+        now = self._runtime.now_us()
+        for delivery, delay_us, _ in freed:
+            self._trace(delivery, "release")
+            link = self._link(delivery.sender.machine, delivery.target.machine)
+            link.free_at_us = max(now + delay_us, link.free_at_us)
+            self._runtime.enqueue(delivery, link.free_at_us - now)
+        self._update_plain()
 
     def lose_held(self, wants: Filter) -> int:
         """Drop the held messages that ``wants`` holds for; gives how many there were."""
         freed = self._take_held(wants)
-        for delivery, _ in freed:
+        for delivery, _, _ in freed:
             self._drop(delivery, "lost")
         return len(freed)
 
@@ -308,7 +332,7 @@ class Network(LinkRules):
         self._update_plain()
         return True
 
-    def _take_held(self, wants: Filter | None) -> list[tuple[Delivery, int]]:
+    def _take_held(self, wants: Filter | None) -> list[tuple[Delivery, int, Filter]]:
         taken = [entry for entry in self._held if wants is None or wants(entry[0])]
         self._held = [entry for entry in self._held if wants is not None and not wants(entry[0])]
         return taken

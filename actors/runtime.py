@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 logger = logging.getLogger("fakekafka.actors")
+# Else Python prints warnings to the terminal of whoever has not configured logging.
+logging.getLogger("fakekafka").addHandler(logging.NullHandler())
 
 VIRTUAL_EPOCH_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: virtual clocks start here. Far from 0, because a replica that was never
@@ -36,6 +38,9 @@ _LEVELS = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
+
+
+_TRACED_LEVELS = ("warn", "error")
 
 
 class RuntimeTimer(Protocol):
@@ -212,16 +217,23 @@ class Runtime(abc.ABC):
         """A handler raised what no handler may: remember it and say so."""
         name = node.name if node is not None else "runtime"
         self.failures.append((name, error))
+        self.note("note", name, f"error: failed: {error!r}")
         logger.error("%s failed: %r", name, error, exc_info=error)
 
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:
         """An observer or filter raised; it is asked no more, and the cluster goes on."""
         name = f"{what} {getattr(function, '__qualname__', function)!s}"
         self.failures.append((name, error))
+        self.note("note", "network", f"error: the {name} raised {error!r} and is ended")
         logger.error("the %s raised %r and is ended", name, error, exc_info=error)
 
     def log(self, name: str, level: str, text: str) -> None:
-        """Hand a core's log line to Python's logging, under the node's name."""
+        """Hand a core's log line to Python's logging, under the node's name.
+
+        Warnings and errors stand in the trace, too.
+        """
+        if level in _TRACED_LEVELS:
+            self.note("note", name, f"{level}: {text}")
         logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)
 
     def note(self, kind: str, actor: str, text: str) -> None:

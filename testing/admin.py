@@ -28,6 +28,7 @@ from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.values import TopicPartition
 from . import arguments
 from .cluster_parts import ClusterParts
+from .faults import REQUESTS
 
 _TIMEOUT_MS = 30000
 _GRACE_MS = 2000
@@ -82,6 +83,26 @@ class AdminOperations(ClusterParts):
             return self._ask_controller(request)
 
         return self.call(ask, _TIMEOUT_MS + 5000)
+
+    def ask(self, broker_id: int, request: Any, timeout_s: float = 30) -> Any:
+        """A broker's response to any request of Kafka's, as one broker sends it to another.
+
+        None for a produce request with ``acks=0``, which has no response. Raises
+        ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
+        """
+        name = self.broker(broker_id).name
+        if type(request) not in REQUESTS.values():
+            right = "a request of fakekafka.protocol, such as data.MetadataRequest(('orders',))"
+            arguments.refuse("request", request, right)
+        timeout_ms = arguments.number("timeout_s", timeout_s, "seconds", above_zero=True) * 1000
+
+        async def send() -> Any:
+            if getattr(request, "acks", None) == 0:
+                self._admin.send(name, request)
+                return None
+            return await self._admin.ask(name, request, timeout_ms)
+
+        return self.call(send, timeout_ms + _GRACE_MS)
 
     def create_topic(
         self,

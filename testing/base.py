@@ -175,6 +175,11 @@ class ClusterBase(AdminOperations, Inspection):
                 running.result()
         return self._is_settled() and (not is_restored(self) or topics_are_back(self))
 
+    def _state_text(self) -> str:
+        """Controller and brokers in a few words, for errors."""
+        states = ", ".join(f"{b}: {process.state}" for b, process in self.processes.items())
+        return f"controller {self.controller.id}, brokers {states}"
+
     def _is_settled(self) -> bool:
         """Every living broker serves and knows the controller and all living brokers."""
         alive = []

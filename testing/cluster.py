@@ -19,6 +19,7 @@ from ..replication.disk import Disk
 from ..zkfake.storage import ZooKeeperStorage
 from . import arguments
 from .base import PARTS, ClusterBase
+from .condition_text import failed_wait
 from .reset import reset
 from .tcp import TcpGateway, TcpListener
 from .zookeeper_tcp import ZooKeeperTcp
@@ -298,7 +299,10 @@ class Cluster(ClusterBase):
             raise WaitTimeout(f"no outcome within {timeout_ms / 1000:g} s") from None
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
-        """Wait until a condition holds; raises ``WaitTimeout`` after ``timeout_s``."""
+        """Wait until a condition holds; raises ``WaitTimeout`` after ``timeout_s``.
+
+        The error names the condition and what its parts gave at last.
+        """
         arguments.condition(condition)
         arguments.number("timeout_s", timeout_s, "seconds")
         self._require_waiting()
@@ -306,12 +310,8 @@ class Cluster(ClusterBase):
         pause_s = _POLL_S
         while not condition():
             if time.monotonic() > deadline:
-                name = getattr(condition, "__qualname__", repr(condition))
-                raise WaitTimeout(
-                    f"{name} did not hold within {timeout_s:g} s; brokers are "
-                    + ", ".join(f"{b}: {self.broker(b).state}" for b in self.broker_ids)
-                    + _stood_still()
-                )
+                text = failed_wait(condition, f"{timeout_s:g} s", self._state_text())
+                raise WaitTimeout(text + _stood_still())
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.02)
 

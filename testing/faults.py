@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from ..actors.runtime import Runtime
     from .network_handle import NetworkHandle
 
-_REQUESTS: dict[str, type] = {
+REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
     for module in (control, data, admin)
     for name, value in vars(module).items()
     if name.endswith("Request") and isinstance(value, type)
 }
+"""Kafka's requests by name."""
 
 _MESSAGES: dict[str, type] = {
     name: value
@@ -46,11 +47,11 @@ def message_type(name: str) -> type:
 def request_type(api: str) -> type:
     """The message of an API given by Kafka's name (``Produce``, ``fetch``, ``LeaderAndIsr``)."""
     arguments.text("api", api)
-    by_lower = {name.lower(): value for name, value in _REQUESTS.items()}
+    by_lower = {name.lower(): value for name, value in REQUESTS.items()}
     try:
         return by_lower[api.replace("_", "").lower().removesuffix("request")]
     except KeyError:
-        hint = arguments.did_you_mean(api, _REQUESTS)
+        hint = arguments.did_you_mean(api, REQUESTS)
         raise UsageError(f"there is no API {api!r}{hint}") from None
 
 

@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from ..protocol.errors import UsageError
 from ..protocol.values import PartitionReplica, TopicPartition
-from ..zkfake.messages import ZkCode, ZooKeeperError
+from ..zkfake.messages import (
+    ANY_VERSION,
+    CreateRequest,
+    DeleteRequest,
+    SetDataRequest,
+    ZkCode,
+    ZooKeeperError,
+)
 from . import arguments
 from .metrics import broker_metrics
+from .zookeeper_writes import send
 
 if TYPE_CHECKING:
     from ..actors.broker_process import BrokerProcess
+    from ..actors.node import Delivery
     from ..zkfake.messages import Stat
     from .base import ClusterBase
 
@@ -161,14 +170,13 @@ class ControllerHandle:
     def _active(self) -> Any:
         """The controller with the highest epoch: one cut off may not know it was deposed."""
         self._cluster._require_own_process()
-        newest = None
-        for process in self._cluster.processes.values():
-            if process.broker is None or not process.broker.controller.is_active:
-                continue
-            controller = process.broker.controller
-            if newest is None or controller.epoch > newest.epoch:
-                newest = controller
-        return newest
+        return max(self._actives(), key=lambda controller: controller.epoch, default=None)
+
+    def _actives(self) -> list[Any]:
+        """All that take themselves for the controller."""
+        brokers = [process.broker for process in self._cluster.processes.values()]
+        controllers = [broker.controller for broker in brokers if broker is not None]
+        return [controller for controller in controllers if controller.is_active]
 
     def _require(self) -> Any:
         controller = self._active()
@@ -223,6 +231,35 @@ class ControllerHandle:
             lambda: self._active() is not None and self._active().epoch > old_epoch
         )
 
+    def move_to(self, broker_id: int) -> None:
+        """Make a broker the active controller.
+
+        ``/controller`` is deleted, as ``resign`` does, while ZooKeeper's news to all other brokers
+        are on their way: so this one is the first to hear and to be elected. No effect when it
+        is the controller; ``WaitTimeout`` when it cannot be, being paused or cut off.
+        """
+        cluster = self._cluster
+        chosen = cluster.broker(broker_id)
+        self._require()
+        if chosen.state != "running":
+            raise UsageError(f"{chosen.name} is {chosen.state}; it cannot become the controller")
+        if self.id == broker_id:
+            return
+        others = {process.name for process in cluster.processes.values()} - {chosen.name}
+        servers = {process.name for process in cluster.zookeepers.values()}
+
+        def is_news_to_others(delivery: Delivery) -> bool:
+            return delivery.sender.machine in servers and delivery.target.machine in others
+
+        hold = cluster.network.hold(is_news_to_others)
+        try:
+            cluster.zookeeper.delete("/controller")
+            cluster.wait_until(lambda: self.id == broker_id)
+        finally:
+            hold.end()
+        # Until the former one has heard, it takes itself for the controller.
+        cluster.wait_until(lambda: len(self._actives()) == 1)
+
 
 class ZooKeeperHandle:
     """The znode tree and the servers behind it."""
@@ -274,6 +311,41 @@ class ZooKeeperHandle:
     def tree(self) -> dict[str, bytes | None]:
         """Every path with its data, sorted."""
         return dict(sorted(self._read(lambda server: server.tree()).items()))
+
+    def create(self, path: str, data: bytes | str | None = b"", *, sequential: bool = False) -> str:
+        """Create a persistent znode; gives its path, which ``sequential`` ends with a counter.
+
+        This and the next two go through a session of their own, as an operator's shell does.
+        ``UsageError`` when it is there already, its parent is not, or no majority of servers runs.
+        """
+        arguments.path("path", path)
+        stored = arguments.record_bytes("data", data)
+        request = CreateRequest(path, stored, sequential=bool(sequential))
+        return str(send(self._cluster, request).path)
+
+    def set(self, path: str, data: bytes | str | None, *, version: int = ANY_VERSION) -> Stat:
+        """Replace the data of a znode; ``UsageError`` unless it has that version, if one is given.
+
+        Gives its new versions and times.
+        """
+        arguments.path("path", path)
+        stored = arguments.record_bytes("data", data)
+        arguments.integer("version", version, ANY_VERSION)
+        stat = send(self._cluster, SetDataRequest(path, stored, version)).stat
+        assert stat is not None
+        return stat
+
+    def delete(self, path: str, *, version: int = ANY_VERSION, recursive: bool = False) -> None:
+        """Delete a znode, with all below it if ``recursive``.
+
+        ``UsageError`` unless it has that version, if one is given, or when it has children.
+        """
+        arguments.path("path", path)
+        arguments.integer("version", version, ANY_VERSION)
+        if recursive:
+            for name in self.children(path):
+                self.delete(f"{path}/{name}", recursive=True)
+        send(self._cluster, DeleteRequest(path, version))
 
     def expire_session(self, broker_id: int) -> None:
         """Expire a broker's session at the server, as if its heartbeats had stayed away."""

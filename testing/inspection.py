@@ -78,6 +78,7 @@ class Inspection(ClusterParts):
             leader=leader if leader >= 0 else None,
             leader_epoch=leadership.leader_and_isr.leader_epoch if leadership else -1,
             controller_epoch=leadership.controller_epoch if leadership else -1,
+            zk_version=leadership.leader_and_isr.zk_version if leadership else -1,
             replicas=assignment.replicas,
             isr=leadership.leader_and_isr.isr if leadership else (),
             adding=assignment.adding,
@@ -95,10 +96,11 @@ class Inspection(ClusterParts):
         broker = process.broker
 
         def look() -> ReplicaView:
+            log_dir = process.spec.disk.directory_of(key)
             hosted = None if broker is None else broker.replica_manager.partition(key)
             log = None if hosted is None else hosted.log
             if log is None:
-                return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, ())
+                return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, (), log_dir)
             assert hosted is not None
             return ReplicaView(
                 broker_id=broker_id,
@@ -109,6 +111,7 @@ class Inspection(ClusterParts):
                 log_end_offset=log.log_end_offset,
                 leader_epoch=hosted.leader_epoch,
                 epochs=tuple(log.epochs),
+                log_dir=log_dir,
             )
 
         return self._in_process(process.process, look)

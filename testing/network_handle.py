@@ -17,6 +17,45 @@ if TYPE_CHECKING:
 Machine = int | str
 
 
+class Hold:
+    """A rule that keeps messages back, and what it has kept."""
+
+    def __init__(self, handle: NetworkHandle, wants: Callable[[Delivery], bool]) -> None:
+        self._run = handle._run
+        self._network = handle._network
+
+        def rule(delivery: Delivery) -> bool:  # of its own, should one function be given twice
+            return wants(delivery)
+
+        rule.__qualname__ = getattr(wants, "__qualname__", repr(wants))
+        self._rule = rule
+        self._run(lambda: self._network.hold(rule))
+
+    @property
+    def messages(self) -> list[Delivery]:
+        """What is kept back at this moment, the oldest first."""
+        held: list[Delivery] = self._run(lambda: self._network.held_by(self._rule))
+        return held
+
+    def release(self, count: int | None = None) -> int:
+        """Deliver the oldest ``count`` messages, all by default; others are still kept back.
+
+        Gives how many it delivered.
+        """
+        if count is not None:
+            arguments.integer("count", count, 0)
+        return int(self._run(lambda: self._network.release_held_by(self._rule, count)))
+
+    def end(self) -> int:
+        """Keep nothing back any more, and deliver what is held; idempotent."""
+
+        def end() -> int:
+            self._network.stop_holding(self._rule)
+            return self._network.release_held_by(self._rule)
+
+        return int(self._run(end))
+
+
 class NetworkHandle:
     """Faults of the network. A machine is a broker id or a name such as ``zk-1``."""
 
@@ -126,13 +165,14 @@ class NetworkHandle:
         link = self._link(source, target)
         self._run(lambda: self._network.set_loss(probability, *link))
 
-    def hold(self, wants: Callable[[Delivery], bool]) -> None:
-        """Keep back messages for which ``wants(delivery)`` holds, until ``release``.
+    def hold(self, wants: Callable[[Delivery], bool]) -> Hold:
+        """Keep back messages for which ``wants(delivery)`` holds, until they are released.
 
+        What is given lets them go one by one; ``release`` delivers those of every hold.
         A function that raises is ended, as an observer is.
         """
         arguments.function("wants", wants, "lambda delivery: delivery.target.machine == 'zk-1'")
-        self._run(lambda: self._network.hold(wants))
+        return Hold(self, wants)
 
     def release(self) -> int:
         """Deliver what was held, in order; gives how many messages that were."""

@@ -22,6 +22,7 @@ from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from . import arguments
 from .base import ClusterBase
 from .cluster import WaitTimeout
+from .condition_text import failed_wait
 
 T = TypeVar("T")
 
@@ -175,7 +176,8 @@ class Simulation(ClusterBase):
         """Run until a condition holds after an event.
 
         With ``every_ms`` it is asked only so often in virtual time: for costly conditions.
-        Raises ``WaitTimeout`` with the seed when ``timeout_ms`` of virtual time pass first.
+        Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first; it names the
+        condition, what its parts gave at last, and the seed.
         """
         self._require_going()
         arguments.condition(condition)
@@ -194,11 +196,7 @@ class Simulation(ClusterBase):
             if self.runtime.condition_held:
                 return
             if self.runtime.now_us() >= limit_us or self.runtime.next_time_us() is None:
-                name = getattr(condition, "__qualname__", repr(condition))
-                raise WaitTimeout(
-                    f"{name} did not hold within {timeout_ms:g} virtual ms "
-                    f"(seed {self.seed}, t={self.now_ms:g} ms)"
-                )
+                raise self._too_late(condition, timeout_ms)
 
     def _run_until_every(
         self, condition: Callable[[], object], timeout_ms: float, every_ms: float
@@ -206,12 +204,12 @@ class Simulation(ClusterBase):
         limit_ms = self.now_ms + timeout_ms
         while not condition():
             if self.now_ms >= limit_ms:
-                name = getattr(condition, "__qualname__", repr(condition))
-                raise WaitTimeout(
-                    f"{name} did not hold within {timeout_ms:g} virtual ms "
-                    f"(seed {self.seed}, t={self.now_ms:g} ms)"
-                )
+                raise self._too_late(condition, timeout_ms)
             self.run_for(every_ms)
+
+    def _too_late(self, condition: Callable[[], object], timeout_ms: float) -> WaitTimeout:
+        state = f"seed {self.seed}, t={self.now_ms:g} ms; {self._state_text()}"
+        return WaitTimeout(failed_wait(condition, f"{timeout_ms:g} virtual ms", state))
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """``run_until`` under the name it has on ``Cluster``; virtual seconds."""

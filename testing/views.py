@@ -22,6 +22,8 @@ class ReplicaView:
     leader_epoch: int
     epochs: tuple[tuple[int, int], ...]
     """Leader-epoch cache: (epoch, start offset) pairs."""
+    log_dir: str | None = None
+    """The log directory it is stored in, also while the broker or the directory is down."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class PartitionView:
     """Broker id, or None while there is no leader."""
     leader_epoch: int
     controller_epoch: int
+    zk_version: int
+    """Version of the partition's state znode that the decision has: Kafka's partition epoch."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     adding: tuple[int, ...]

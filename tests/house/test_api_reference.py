@@ -22,7 +22,7 @@ from fakekafka.testing.handles import (
     ZooKeeperHandle,
     ZooKeeperServerHandle,
 )
-from fakekafka.testing.network_handle import NetworkHandle
+from fakekafka.testing.network_handle import Hold, NetworkHandle
 from fakekafka.testing.views import PartitionView, ReplicaView
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md").read_text()
@@ -35,6 +35,7 @@ CLASSES: dict[str, type] = {
         ControllerHandle,
         ZooKeeperHandle,
         NetworkHandle,
+        Hold,
         PartitionView,
         ReplicaView,
         Record,

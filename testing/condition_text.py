@@ -1,0 +1,99 @@
+"""What a condition that did not come to hold says: its source, and what its parts gave."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+_VALUE_LENGTH_MAX = 200
+
+
+def describe(condition: Callable[[], object]) -> str:
+    """A condition in words: a lambda's source, another function's name, else its ``repr``."""
+    if not isinstance(condition, FunctionType):
+        return getattr(condition, "__qualname__", None) or repr(condition)
+    if condition.__name__ != "<lambda>":
+        return condition.__qualname__.rsplit("<locals>.", 1)[-1]
+    found = _find_lambda(condition.__code__)
+    return condition.__qualname__ if found is None else ast.unparse(found.body)
+
+
+def what_was_seen(condition: Callable[[], object]) -> str:
+    """What the parts of a lambda give now, empty when that tells nothing.
+
+    Of ``cluster.controller.id == 2`` the value of the left side.
+    """
+    if not isinstance(condition, FunctionType) or condition.__name__ != "<lambda>":
+        return ""
+    found = _find_lambda(condition.__code__)
+    if found is None:
+        return ""
+    names = dict(condition.__globals__)
+    for name, cell in zip(condition.__code__.co_freevars, condition.__closure__ or (), strict=True):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    seen: list[str] = []
+    for part in dict.fromkeys(ast.unparse(part) for part in _telling_parts(found.body)):
+        try:
+            value = eval(part, names)
+            shown = repr(value)
+        except Exception as error:
+            shown = f"{type(error).__name__}: {error}"
+            value = None
+        if isinstance(value, bool) and part == ast.unparse(found.body):
+            continue  # that it is false is known
+        seen.append(f"{part} is {_shortened(shown)}")
+    return ", ".join(seen)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _VALUE_LENGTH_MAX else text[: _VALUE_LENGTH_MAX - 3] + "..."
+
+
+def _telling_parts(node: ast.expr) -> Iterator[ast.expr]:
+    """The parts of an expression whose values say why it does not hold."""
+    match node:
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _telling_parts(value)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _telling_parts(operand)
+        case ast.Compare(left=left, comparators=comparators):
+            for side in (left, *comparators):
+                if not isinstance(side, (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict)):
+                    yield side
+        case _:
+            yield node
+
+
+def _find_lambda(code: CodeType) -> ast.Lambda | None:
+    """The lambda that was compiled to this, in its file; None when that cannot be told."""
+    lines = linecache.getlines(code.co_filename)
+    positions = {position[:4] for position in code.co_positions() if None not in position}
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+    fitting = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda)
+        and (node.body.lineno, node.body.end_lineno, node.body.col_offset, node.body.end_col_offset)
+        in positions
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def failed_wait(condition: Callable[[], object], within: str, state: Any) -> str:
+    """The message of a wait that took too long: condition, limit, what was seen, and where."""
+    seen = what_was_seen(condition)
+    return (
+        f"{describe(condition)} did not hold within {within}"
+        + (f"; {seen}" if seen else "")
+        + f" ({state})"
+    )
