@@ -127,6 +127,7 @@ class ListPartitionReassignmentsResponse:
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+BROKER_LOGGER_RESOURCE = 8
 
 
 @message

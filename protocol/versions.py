@@ -72,6 +72,7 @@ class Behaviour:
     replica_without_log_is_offline: bool  # 1.0 to 3.0, after a LeaderAndIsr; 3.1: PR 11225
     feature_versioning: bool  # >= 2.7: the /feature znode
     unset_messages_are_empty: bool  # >= 2.4: generated answers; before: null
+    config_changes_preprocessed: bool  # >= 3.2: ``ConfigAdminManager``
     topic_names_called_invalid: bool  # >= 3.4; before: "illegal"
     topic_znode_version: int
     broker_znode_version: int
@@ -162,6 +163,7 @@ _V28 = Behaviour(
     replica_without_log_is_offline=True,
     feature_versioning=True,
     unset_messages_are_empty=True,
+    config_changes_preprocessed=False,
     topic_names_called_invalid=False,
     topic_znode_version=3,
     broker_znode_version=5,
@@ -216,6 +218,7 @@ _V39 = _derive(
     controlled_shutdown_asks_metadata=True,
     broker_count_metrics=True,
     creation_waits_for_deletion=True,
+    config_changes_preprocessed=True,
     topic_names_called_invalid=True,
     joiner_must_be_eligible=True,
     high_watermark_frozen_under_min_isr=True,

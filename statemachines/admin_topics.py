@@ -25,8 +25,8 @@ from ..protocol.admin import (
     NewTopic,
     TopicResult,
 )
-from ..protocol.config import validate_topic_config
 from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.release_configs import release_configs
 from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, changed
 from ..zkfake.messages import ZkCode, ZooKeeperError
 from .admin_checks import (
@@ -171,7 +171,7 @@ class TopicAdmin:
                 )
         validate_assignment(assignment)
         try:
-            validate_topic_config(config)
+            release_configs(self._admin.config.kafka_version).validate_topic(config)
         except ValueError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
 

@@ -5,25 +5,29 @@ Source numbers, config types: data_plane 15.7, Kafka's ``ConfigHelper`` (KIP-133
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..protocol.admin import ConfigEntry
-from ..protocol.config import DEFINITIONS, TOPIC_CONFIGS, BrokerConfig, ConfigDefinition
+from ..protocol.config import BrokerConfig
+from ..protocol.release_configs import ReleaseConfig, release_configs
 
 TOPIC_SOURCE = 1
 DYNAMIC_BROKER_SOURCE = 2
 DYNAMIC_DEFAULT_SOURCE = 3
 STATIC_SOURCE = 4
 DEFAULT_SOURCE = 5
+LOGGER_SOURCE = 6
 
 _CONFIG_TYPES = {
     "boolean": 1,
     "string": 2,
     "int": 3,
+    "short": 4,
     "long": 5,
     "double": 6,
     "list": 7,
+    "class": 8,
     "password": 9,
 }
 
@@ -43,45 +47,50 @@ def value_text(value: Any) -> str | None:
 
 
 class ConfigValues:
-    """Where the values in force at a broker come from: dynamic, static or default."""
+    """Where the values in force at a broker come from: dynamic, static or default.
+
+    ``facts`` are static values that are no setting of this package, such as ``broker.id``.
+    """
 
     def __init__(
         self,
         config: BrokerConfig,
         dynamic_of_broker: Mapping[str, str],
         dynamic_default: Mapping[str, str],
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
+        self._release = release_configs(config.kafka_version)
         self._of_broker = dynamic_of_broker
         self._default = dynamic_default
+        static = {name: value_text(value) for name, value in config.static.items()}
+        self._static = {name: value for name, value in static.items() if value is not None}
+        self._static.update(facts or {})
         self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
         """Entries of a topic that has none, by what is included: most topics of a request."""
 
-    def synonyms(self, definition: ConfigDefinition) -> list[Synonym]:
-        """Every value a broker configuration has, the one in force first."""
-        name = definition.name
-        found: list[Synonym] = []
-        if name in self._of_broker:
-            found.append((name, self._of_broker[name], DYNAMIC_BROKER_SOURCE))
-        if name in self._default:
-            found.append((name, self._default[name], DYNAMIC_DEFAULT_SOURCE))
-        if name in self._config.static:
-            found.append((name, value_text(self._config.static[name]), STATIC_SOURCE))
-        default = definition.default_for(self._config.kafka_version)
-        found.append((name, value_text(definition.parse(default)), DEFAULT_SOURCE))
-        return found
+    def synonyms(self, name: str) -> list[Synonym]:
+        """Every value a broker configuration has, the one in force first.
 
-    def topic_synonyms(self, name: str, overrides: Mapping[str, str]) -> list[Synonym]:
-        """Every value a topic configuration has, the one in force first."""
-        definition = DEFINITIONS[name]
+        Synonyms before its own name do not count, nor do all of them if it has no value under
+        its own (``ConfigHelper.configSynonyms``).
+        """
+        known = self._release.broker.get(name)
+        names = (name,) if known is None else known.synonyms
         found: list[Synonym] = []
-        if name in overrides:
-            found.append((name, overrides[name], TOPIC_SOURCE))
-        of_broker = DEFINITIONS.get(definition.broker_name or name)
-        if of_broker is not None and of_broker.broker:
-            return found + self.synonyms(of_broker)
-        default = definition.default_for(self._config.kafka_version)
-        return [*found, (name, value_text(definition.parse(default)), DEFAULT_SOURCE)]
+        for values, source in (
+            (self._of_broker, DYNAMIC_BROKER_SOURCE),
+            (self._default, DYNAMIC_DEFAULT_SOURCE),
+            (self._static, STATIC_SOURCE),
+        ):
+            found += [(n, values[n], source) for n in names if n in values]
+        for synonym in names:
+            fact = self._release.broker.get(synonym)
+            if fact is not None and fact.default is not None:
+                found.append((synonym, fact.default, DEFAULT_SOURCE))
+        while found and found[0][0] != name:
+            del found[0]
+        return found
 
     def topic_entries(
         self,
@@ -91,9 +100,9 @@ class ConfigValues:
         include_documentation: bool = False,
     ) -> tuple[ConfigEntry, ...]:
         """Entries of all topic configurations, or those named."""
-        if overrides or names:
-            return self._topic_entries(overrides, names, include_synonyms, include_documentation)
         options = (include_synonyms, include_documentation)
+        if overrides or names:
+            return self._topic_entries(overrides, names, *options)
         entries = self._without_overrides.get(options)
         if entries is None:
             entries = self._without_overrides[options] = self._topic_entries({}, None, *options)
@@ -108,15 +117,30 @@ class ConfigValues:
     ) -> tuple[ConfigEntry, ...]:
         return tuple(
             _entry(
-                DEFINITIONS[name],
-                self.topic_synonyms(name, overrides),
+                known,
+                self._topic_value(known, overrides),
+                self._topic_synonyms(known, overrides),
                 False,
                 include_synonyms,
                 include_documentation,
             )
-            for name in TOPIC_CONFIGS
-            if not names or name in names
+            for known in _chosen(self._release.topic, names)
         )
+
+    def _topic_synonyms(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> list[Synonym]:
+        found = self.synonyms(known.broker_name) if known.broker_name else []
+        if known.name in overrides:
+            found.insert(0, (known.name, overrides[known.name], TOPIC_SOURCE))
+        return found
+
+    def _topic_value(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> str | None:
+        """Its override, or what the broker's configuration comes to."""
+        if known.name in overrides:
+            return overrides[known.name]
+        for _name, value, source in self.synonyms(known.broker_name) if known.broker_name else ():
+            if source != DEFAULT_SOURCE:
+                return value
+        return known.default
 
     def broker_entries(
         self,
@@ -125,17 +149,20 @@ class ConfigValues:
         include_documentation: bool = False,
     ) -> tuple[ConfigEntry, ...]:
         """Entries of all broker configurations, or those named."""
-        return tuple(
-            _entry(
-                DEFINITIONS[name],
-                self.synonyms(DEFINITIONS[name]),
-                not DEFINITIONS[name].dynamic,
-                include_synonyms,
-                include_documentation,
+        entries = []
+        for known in _chosen(self._release.broker, names):
+            synonyms = self.synonyms(known.name)
+            entries.append(
+                _entry(
+                    known,
+                    synonyms[0][1] if synonyms else known.default,
+                    synonyms,
+                    not known.update,
+                    include_synonyms,
+                    include_documentation,
+                )
             )
-            for name in sorted(DEFINITIONS)
-            if DEFINITIONS[name].broker and (not names or name in names)
-        )
+        return tuple(entries)
 
     def default_entries(
         self,
@@ -146,38 +173,54 @@ class ConfigValues:
         """Entries of the cluster's dynamic default: only what is set there."""
         return tuple(
             _entry(
-                DEFINITIONS[name],
-                [(name, self._default[name], DYNAMIC_DEFAULT_SOURCE)],
-                False,
+                known,
+                self._default[known.name],
+                [(known.name, self._default[known.name], DYNAMIC_DEFAULT_SOURCE)],
+                not known.update,
                 include_synonyms,
                 include_documentation,
             )
-            for name in sorted(self._default)
-            if name in DEFINITIONS and (not names or name in names)
+            for known in _chosen(self._release.broker, names)
+            if known.name in self._default
         )
 
 
+def logger_entries(levels: Mapping[str, str], names: Collection[str]) -> tuple[ConfigEntry, ...]:
+    """Entries of a broker's loggers (KIP-412)."""
+    return tuple(
+        ConfigEntry(name, level, LOGGER_SOURCE)
+        for name, level in sorted(levels.items())
+        if not names or name in names
+    )
+
+
+def _chosen(
+    known: Mapping[str, ReleaseConfig], names: Collection[str] | None
+) -> Iterable[ReleaseConfig]:
+    return [config for name, config in known.items() if not names or name in names]
+
+
 def _entry(
-    definition: ConfigDefinition,
+    known: ReleaseConfig,
+    value: str | None,
     synonyms: list[Synonym],
     read_only: bool,
     include_synonyms: bool,
     include_documentation: bool,
 ) -> ConfigEntry:
-    _, value, source = synonyms[0]
-    is_sensitive = definition.type == "password"
+    source = synonyms[0][2] if synonyms else DEFAULT_SOURCE
     shown = tuple(synonyms) if include_synonyms else ()
-    if is_sensitive:
+    if known.is_sensitive:
         value = None
         shown = tuple((name, None, origin) for name, _value, origin in shown)
     return ConfigEntry(
-        definition.name,
+        known.name,
         value,
         source,
-        is_sensitive,
+        known.is_sensitive,
         read_only,
-        _CONFIG_TYPES[definition.type],
+        _CONFIG_TYPES[known.type],
         source == DEFAULT_SOURCE,
         shown,
-        "" if include_documentation else None,
+        known.documentation if include_documentation else None,
     )

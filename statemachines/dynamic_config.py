@@ -246,9 +246,11 @@ class DynamicConfigManager:
         """The broker's own values over the cluster's default; whether anything changed."""
         usable: dict[str, str] = {}
         for name, value in {**self._default, **self._own}.items():
+            if name not in DEFINITIONS:
+                continue  # stored and described, and without effect here
             try:
                 DEFINITIONS[name].parse(value)
-            except (KeyError, ValueError) as error:
+            except ValueError as error:
                 self._log("error", f"dynamic configuration {name}={value} is ignored: {error!r}")
             else:
                 usable[name] = value

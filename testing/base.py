@@ -81,7 +81,9 @@ class ClusterBase(AdminOperations, Inspection):
             "restart_delay_ms", restart_delay_ms, "milliseconds", above_zero=True
         )
         given = arguments.broker_config(config)
-        self._config = cluster_config(given, count, test_friendly=self._test_friendly)
+        self._config = cluster_config(
+            given, count, kafka_version, test_friendly=self._test_friendly
+        )
         checked = BrokerConfig(self._config, kafka_version)  # refuse a bad one here and now
         _require_reserved(self.broker_ids, checked)
         self._log_dirs = log_dirs(checked["log.dirs"])

@@ -46,7 +46,7 @@ def kafka_defaults(kafka_version: str = DEFAULT_KAFKA_VERSION) -> dict[str, str 
 
 
 def cluster_config(
-    config: Mapping[str, Any] | None, brokers: int, *, test_friendly: bool
+    config: Mapping[str, Any] | None, brokers: int, kafka_version: str, *, test_friendly: bool
 ) -> dict[str, Any]:
     """The static configuration of every broker: the user's over the defaults chosen."""
     values: dict[str, Any] = {}
@@ -55,7 +55,21 @@ def cluster_config(
     for name, wanted in _PER_BROKER_COUNT.items():
         values[name] = min(wanted, brokers)
     values.update(config or {})
+    for name in (*TEST_DEFAULTS, *_PER_BROKER_COUNT):
+        if name in values and _is_default(name, values[name], kafka_version):
+            del values[name]  # who describes the configuration shall see a default
     return values
+
+
+def _is_default(name: str, value: Any, kafka_version: str) -> bool:
+    """Whether a value is Kafka's own default; one that cannot be read is none."""
+    definition = DEFINITIONS[name]
+    try:
+        return bool(
+            definition.read(value) == definition.read(definition.default_for(kafka_version))
+        )
+    except ValueError:
+        return False
 
 
 def log_dirs(value: str | None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("distribution")]
 
 NOT_PACKAGES = {"benchmarks", "docs", "examples", "tests"}
-ASSETS = {".css", ".html", ".j2", ".js", ".json", ".properties", ".svg", ".toml"}
+ASSETS = {".css", ".html", ".j2", ".js", ".json", ".properties", ".svg", ".toml", ".tsv"}
 IGNORED = (".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info", "out", "build")
 START_S_MAX = 2.0
 

@@ -1,0 +1,173 @@
+"""Every configuration of each emulated release: name, type, default, bounds, who may change it.
+
+``config.DEFINITIONS`` are the ones that this package heeds. Here are all that a release knows, so
+that they are described, checked and refused as its brokers do. The facts are in tables, one per
+release, beside this module: what real brokers answer and what their ``ConfigDef`` declares.
+
+A line holds scope, name, type, default (``\\N`` is null), then, for a broker's, how it may be
+changed (``cluster``, ``per-broker``, or never), for a topic's, the broker's name of it, and at
+last the check of its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_BITS = {"int": 31, "short": 15, "long": 63}
+_NULL = "\\N"
+_SYNONYMS = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+"""Names of one thing in falling precedence; Kafka's ``DynamicBrokerConfig``."""
+_SYNONYMS_BY_NAME = {
+    **{name: group for group in _SYNONYMS for name in group},
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+}
+
+
+class ConfigException(ValueError):
+    """A value that Kafka's ``ConfigDef`` refuses."""
+
+
+class UnknownConfig(ValueError):
+    """A topic configuration that the release does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseConfig:
+    """What a release says of one configuration."""
+
+    name: str
+    type: str
+    default: str | None
+    update: str
+    """Of a broker: ``cluster``, ``per-broker``, ``by-synonym`` (shown as if it could be changed),
+    or empty for never."""
+    broker_name: str
+    """Of a topic: the broker configuration that gives the default, if there is one."""
+    check: str
+
+    @property
+    def is_sensitive(self) -> bool:
+        return self.type == "password"
+
+    @property
+    def synonyms(self) -> tuple[str, ...]:
+        """All names a broker configuration goes by, the one that counts most first."""
+        return _SYNONYMS_BY_NAME.get(self.name, (self.name,))
+
+    @property
+    def documentation(self) -> str:
+        default = "null" if self.default is None else repr(self.default)
+        return f"{self.name}: {self.type}, {default} by default. Kafka's documentation tells more."
+
+    def validate(self, value: str) -> None:
+        """Raises ``ConfigException`` in Kafka's words (``ConfigDef.parseType``, validators)."""
+        parsed = self._parse(value)
+        kind, _, rest = self.check.partition(" ")
+        if kind == "range":
+            self._check_range(parsed, rest)
+        elif kind in ("one", "list"):
+            allowed = rest.split(",")
+            for item in parsed if isinstance(parsed, list) else [parsed]:
+                if item not in allowed:
+                    raise self._refused(item, f"String must be one of: {', '.join(allowed)}")
+        elif kind == "throttled":
+            if not _is_throttled_replica_list(parsed):
+                raise self._refused(
+                    f"[{', '.join(parsed)}]",
+                    f"{self.name} must be the literal '*' or a list of replicas in the following "
+                    "format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+                )
+        elif kind == "version":
+            self._check_version(parsed, rest)
+
+    def _parse(self, value: str) -> Any:
+        text = value.strip()
+        if self.type == "boolean":
+            if text.lower() not in ("true", "false"):
+                raise self._refused(value, "Expected value to be either true or false")
+            return text.lower() == "true"
+        if self.type in _BITS:
+            limit = 1 << _BITS[self.type]
+            digits = text[1:] if text[:1] in ("-", "+") else text
+            if not (digits.isascii() and digits.isdecimal() and -limit <= int(text) < limit):
+                raise self._refused(value, f"Not a number of type {self.type.upper()}")
+            return int(text)
+        if self.type == "double":
+            try:
+                return float(text)
+            except ValueError:
+                raise self._refused(value, "Not a number of type DOUBLE") from None
+        if self.type == "list":
+            return [item.strip() for item in text.split(",")] if text else []
+        return text
+
+    def _check_range(self, value: float, bounds: str) -> None:
+        between, _, other = bounds.partition(" or ")
+        if other and value == int(other):
+            return
+        low, high = between.split("..")
+        if low and value < float(low):
+            raise self._refused(value, f"Value must be at least {low}")
+        if high and value > float(high):
+            raise self._refused(value, f"Value must be no more than {high}")
+
+    def _check_version(self, value: str, known: str) -> None:
+        parts = value.split(".")[: 3 if value.startswith("0.") else 2]
+        names = known.split(",")
+        if ".".join(parts) not in {*names, *(name.partition("-IV")[0] for name in names)}:
+            shown = f"`{value}`" if "3.0-IV0" not in names else value
+            raise self._refused(value, f"Version {shown} is not a valid version")
+
+    def _refused(self, value: object, reason: str) -> ConfigException:
+        return ConfigException(f"Invalid value {value} for configuration {self.name}: {reason}")
+
+
+def _is_throttled_replica_list(items: list[str]) -> bool:
+    if not items or (len(items) == 1 and items[0].strip() in ("*", "")):
+        return True
+    pairs = [item.strip().split(":") for item in items]
+    return all(len(pair) == 2 and all(part.isdecimal() for part in pair) for pair in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseConfigs:
+    """All configurations of a release, by name."""
+
+    broker: dict[str, ReleaseConfig]
+    topic: dict[str, ReleaseConfig]
+
+    def validate_topic(self, values: Mapping[str, str]) -> None:
+        """Raises ``UnknownConfig`` first, then ``ConfigException`` (``LogConfig.validate``)."""
+        for name in values:
+            if name not in self.topic:
+                raise UnknownConfig(f"Unknown topic config name: {name}")
+        for name, value in values.items():
+            self.topic[name].validate(value)
+
+
+@cache
+def release_configs(kafka_version: str) -> ReleaseConfigs:
+    """The table of an emulated release, read once."""
+    path = Path(__file__).with_name("release_config_tables") / f"{kafka_version}.tsv"
+    scopes: dict[str, dict[str, ReleaseConfig]] = {"broker": {}, "topic": {}}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        cells = [*line.split("\t"), "", "", ""]  # empty ones at the end are not written
+        scope, name, type_, default, extra, check = cells[:6]
+        is_broker = scope == "broker"
+        scopes[scope][name] = ReleaseConfig(
+            name,
+            type_,
+            None if default == _NULL else default,
+            extra if is_broker else "",
+            "" if is_broker else extra,
+            check,
+        )
+    return ReleaseConfigs(scopes["broker"], scopes["topic"])

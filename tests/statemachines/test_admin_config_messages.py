@@ -1,0 +1,278 @@
+"""DescribeConfigs and AlterConfigs in the words and with the codes of each release.
+
+What is expected here was answered by real brokers of these releases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from controller_cluster import ControllerCluster
+from fakekafka.protocol.admin import (
+    APPEND,
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    DELETE,
+    SET,
+    TOPIC_RESOURCE,
+    AlterConfigsRequest,
+    ConfigEntry,
+    ConfigResource,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResult,
+    NewTopic,
+)
+from fakekafka.protocol.errors import ErrorCode
+
+TOPIC = ConfigResource(TOPIC_RESOURCE, "t")
+OWN = ConfigResource(BROKER_RESOURCE, "1")
+DEFAULT = ConfigResource(BROKER_RESOURCE, "")
+LOGGERS = ConfigResource(BROKER_LOGGER_RESOURCE, "1")
+REQUEST, CONFIG = ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CONFIG
+BAD_VALUE = (
+    "Invalid config value for resource ConfigResource(type=TOPIC, name='t'): "
+    "Invalid value x for configuration retention.ms: Not a number of type LONG"
+)
+FIXED = "Cannot update these configs dynamically: Set(num.partitions)"
+
+
+def clustered(kafka_version: str) -> ControllerCluster:
+    cluster = ControllerCluster([1], kafka_version)
+    cluster.create_topic("t", (1,))
+    return cluster
+
+
+def altered(
+    cluster: ControllerCluster, resource: ConfigResource, *entries: Any, incremental: bool = True
+) -> tuple[ErrorCode, str | None]:
+    request = AlterConfigsRequest(((resource, entries),), incremental)
+    (result,) = cluster.ask(cluster.admin().alter_configs(request)).results
+    return result[1], result[2]
+
+
+def described(
+    cluster: ControllerCluster, resource: ConfigResource, *names: str
+) -> DescribeConfigsResult:
+    request = DescribeConfigsRequest(((resource, names or None),), True, True)
+    (result,) = cluster.ask(cluster.admin().describe_configs(request)).results
+    assert isinstance(result, DescribeConfigsResult)
+    return result
+
+
+def entries_of(cluster: ControllerCluster, resource: ConfigResource) -> dict[str, ConfigEntry]:
+    return {entry.name: entry for entry in described(cluster, resource).entries}
+
+
+@pytest.mark.parametrize(
+    ("resource", "entry", "in_3_9", "in_2_8"),
+    [
+        (TOPIC, ("retention.ms", SET, "x"), (CONFIG, BAD_VALUE), (REQUEST, BAD_VALUE)),
+        (
+            TOPIC,
+            ("retention.ms", APPEND, "1"),
+            (CONFIG, "Config value append is not allowed for config key: retention.ms"),
+            (REQUEST, "Config value append is not allowed for config key: retention.ms"),
+        ),
+        (
+            TOPIC,
+            ("nope", SET, "x"),
+            (CONFIG, "Unknown topic config name: nope"),
+            (CONFIG, "Unknown topic config name: nope"),
+        ),
+        (
+            TOPIC,
+            ("retention.ms", SET, None),
+            (REQUEST, "Null value not supported for : retention.ms"),
+            (REQUEST, "Null value not supported for : SET:retention.ms"),
+        ),
+        (
+            TOPIC,
+            ("retention.ms", 7, "1"),
+            (ErrorCode.UNKNOWN_SERVER_ERROR, None),
+            (ErrorCode.UNKNOWN_SERVER_ERROR, None),
+        ),
+        (
+            ConfigResource(3, "t"),
+            ("retention.ms", SET, "1"),
+            (REQUEST, "Unknown resource type 3"),
+            (REQUEST, "Unexpected resource type UNKNOWN"),
+        ),
+        (
+            OWN,
+            ("num.partitions", SET, "7"),
+            (REQUEST, FIXED),
+            (
+                REQUEST,
+                f"Invalid config value for resource ConfigResource(type=BROKER, name='1'): {FIXED}",
+            ),
+        ),
+        (
+            ConfigResource(BROKER_RESOURCE, "3"),
+            ("log.retention.ms", SET, "1"),
+            (REQUEST, "Unexpected broker id, expected 1, but received 3"),
+            (REQUEST, "Unexpected broker id, expected 1, but received 3"),
+        ),
+        (
+            ConfigResource(BROKER_RESOURCE, "x"),
+            ("log.retention.ms", SET, "1"),
+            (REQUEST, "Node id must be an integer, but it is: x"),
+            (REQUEST, "Broker id must be an integer, but it is: x"),
+        ),
+        (OWN, ("num.io.threads", SET, "9"), (ErrorCode.NONE, None), (ErrorCode.NONE, None)),
+    ],
+)
+def test_a_change_is_refused_in_the_words_of_the_release(
+    resource: ConfigResource, entry: Any, in_3_9: Any, in_2_8: Any
+) -> None:
+    assert altered(clustered("3.9"), resource, entry) == in_3_9
+    assert altered(clustered("2.8"), resource, entry) == in_2_8
+
+
+def test_keys_that_come_twice_are_named_by_old_releases_only() -> None:
+    twice = [("retention.ms", SET, "1"), ("retention.ms", SET, "2")]
+    assert altered(clustered("3.9"), TOPIC, *twice) == (
+        REQUEST,
+        "Error due to duplicate config keys",
+    )
+    assert altered(clustered("2.8"), TOPIC, *twice) == (
+        REQUEST,
+        "Error due to duplicate config keys : retention.ms",
+    )
+
+
+def test_a_resource_appears_at_most_once() -> None:
+    """Every time it appears it is refused, the others are changed (``ConfigAdminManager``)."""
+    cluster = clustered("3.9")
+    entry = (("retention.ms", SET, "1"),)
+    request = AlterConfigsRequest(((TOPIC, entry), (OWN, ()), (TOPIC, entry)))
+    results = cluster.ask(cluster.admin().alter_configs(request)).results
+    refused = (TOPIC, REQUEST, "Each resource must appear at most once.")
+    assert results == (refused, (OWN, ErrorCode.NONE, None), refused)
+
+
+def test_many_resources_and_keys_take_linear_time() -> None:
+    """Twenty thousand keys, each once: nothing is compared with all others."""
+    cluster = clustered("3.9")
+    entries = tuple((f"plugin.{number}", SET, "1") for number in range(20_000))
+    assert altered(cluster, OWN, *entries) == (ErrorCode.NONE, None)
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "name", "value", "message"),
+    [
+        ("3.9", "retention.ms", "", "Not a number of type LONG"),
+        ("3.9", "retention.ms", "-2", "Value must be at least -1"),
+        ("3.9", "min.insync.replicas", "9999999999", "Not a number of type INT"),
+        ("3.9", "preallocate", "maybe", "Expected value to be either true or false"),
+        ("3.9", "min.cleanable.dirty.ratio", "1.5", "Value must be no more than 1"),
+        ("3.9", "cleanup.policy", "x", "String must be one of: compact, delete"),
+        ("3.9", "compression.gzip.level", "-1", None),
+        ("3.9", "compression.gzip.level", "0", "Value must be at least 1"),
+        ("3.9", "message.format.version", "9.9", "Version 9.9 is not a valid version"),
+        ("3.9", "message.format.version", "2.8.1", None),
+        ("2.8", "message.format.version", "9.9", "Version `9.9` is not a valid version"),
+        ("3.9", "flush.messages", "0", "Value must be at least 1"),
+        ("2.8", "flush.messages", "0", None),
+        ("3.9", "leader.replication.throttled.replicas", "0:1,1:2", None),
+        ("3.9", "leader.replication.throttled.replicas", "*", None),
+    ],
+)
+def test_a_topics_values_are_checked_by_the_bounds_of_the_release(
+    kafka_version: str, name: str, value: str, message: str | None
+) -> None:
+    cluster = clustered(kafka_version)
+    request = CreateTopicsRequest((NewTopic("u", 1, 1, (), ((name, value),)),), 1000)
+    (result,) = cluster.ask(cluster.admin().create_topics(request), 1000).topics
+    if message is None:
+        assert (result.error, result.error_message) == (ErrorCode.NONE, None)
+    else:
+        expected = f"Invalid value {value} for configuration {name}: {message}"
+        assert (result.error, result.error_message) == (CONFIG, expected)
+
+
+def test_replicas_to_throttle_are_pairs_or_a_star() -> None:
+    cluster = clustered("3.9")
+    name = "leader.replication.throttled.replicas"
+    assert altered(cluster, TOPIC, (name, SET, "x"))[1] == (
+        "Invalid config value for resource ConfigResource(type=TOPIC, name='t'): "
+        f"Invalid value [x] for configuration {name}: {name} must be the literal '*' or a list of "
+        "replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "brokers", "topics"), [("1.1", 171, 24), ("2.8", 218, 26), ("3.9", 314, 36)]
+)
+def test_all_configurations_of_the_release_are_described(
+    kafka_version: str, brokers: int, topics: int
+) -> None:
+    """Types, sources and synonyms as real brokers have them; passwords are never shown."""
+    cluster = clustered(kafka_version)
+    own = entries_of(cluster, OWN)
+    assert (len(own), len(entries_of(cluster, TOPIC))) == (brokers, topics)
+    assert (own["broker.id"].value, own["broker.id"].source) == ("1", 4)
+    assert own["broker.id"].synonyms == (("broker.id", "1", 4), ("broker.id", "-1", 5))
+    assert own["broker.rack"].synonyms == ()
+    assert (own["log.retention.ms"].value, own["log.retention.hours"].value) == (None, "168")
+    assert own["ssl.key.password"].is_sensitive
+    assert own["num.io.threads"].read_only is False
+    assert own["num.partitions"].read_only is True
+    assert own["alter.config.policy.class.name"].config_type == 8
+    assert all(entry.documentation for entry in own.values())
+
+
+def test_hours_of_retention_lie_under_its_milliseconds() -> None:
+    """``DynamicBrokerConfig.brokerConfigSynonyms``: other names of the same thing are shown."""
+    cluster = clustered("3.9")
+    assert altered(cluster, OWN, ("log.retention.ms", SET, "77777")) == (ErrorCode.NONE, None)
+    (entry,) = described(cluster, OWN, "log.retention.ms").entries
+    assert entry.synonyms == (("log.retention.ms", "77777", 2), ("log.retention.hours", "168", 5))
+    (entry,) = described(cluster, TOPIC, "retention.ms").entries
+    assert (entry.value, entry.source) == ("77777", 2)
+
+
+def test_a_configuration_of_one_broker_is_not_set_for_all() -> None:
+    refused = altered(clustered("2.8"), DEFAULT, ("listeners", SET, "PLAINTEXT://h:1"))
+    assert refused[1] is not None
+    assert refused[1].endswith(
+        "Cannot update these configs at default cluster level, broker id must be specified: "
+        "Set(listeners)"
+    )
+
+
+def test_log_levels_are_described_and_changed_one_by_one() -> None:
+    """KIP-412: they live in the broker; a level that is deleted is the root logger's again."""
+    cluster = clustered("3.9")
+    admin = cluster.admin()
+    describe = DescribeConfigsRequest(((LOGGERS, ("kafka.controller",)),))
+
+    def level() -> str | None:
+        (result,) = cluster.ask(admin.describe_configs(describe)).results
+        (entry,) = result.entries
+        assert entry.source == 6
+        return str(entry.value)
+
+    def change(*entry: object) -> tuple[ErrorCode, str | None]:
+        request = AlterConfigsRequest(((LOGGERS, (entry,)),))  # type: ignore[arg-type]
+        (result,) = cluster.ask(admin.alter_configs(request)).results
+        return result[1], result[2]
+
+    assert level() == "TRACE"
+    assert change("kafka.controller", SET, "WARN") == (ErrorCode.NONE, None)
+    assert level() == "WARN"
+    assert change("kafka.controller", DELETE, None) == (ErrorCode.NONE, None)
+    assert level() == "INFO"
+    assert (change("nope", SET, "WARN")[1] or "").endswith("Logger nope does not exist!")
+    assert change("root", DELETE, None)[0] is REQUEST
+    assert change("kafka", APPEND, "WARN")[0] is REQUEST
+    assert described(clustered("1.1"), LOGGERS).error is REQUEST
+
+
+def test_a_request_for_a_resource_that_nobody_knows_is_refused_as_a_whole() -> None:
+    cluster = clustered("3.9")
+    request = DescribeConfigsRequest(((TOPIC, None), (ConfigResource(5, "x"), None)))
+    results = cluster.ask(cluster.admin().describe_configs(request)).results
+    assert [result.error for result in results] == [REQUEST] * 2
+    assert (results[0].error_message or "").startswith("This most likely occurs because")
