@@ -31,11 +31,6 @@ EXTRA_OF_PACKAGE: dict[str, str] = {
     "pandas": "spark",
     "pyarrow": "spark",
     "pyspark": "spark",
-    "plotly": "spark",
-    "simpleeval": "debug",
-    "starlette": "debug",
-    "textual": "debug",
-    "uvicorn": "debug",
     "uvloop": "fast",
 }
 """Top-level module to the extra of this package that installs it."""

@@ -114,7 +114,7 @@ def test_a_missing_module_is_named(package: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "remedy"),
     [
-        ("textual", r"fakekafka\[debug\]"),
+        ("uvloop", r"fakekafka\[fast\]"),
         ("pyspark", r"fakekafka\[spark\]"),
         ("abacus9", "abacus9"),
     ],

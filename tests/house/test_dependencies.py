@@ -1,0 +1,38 @@
+"""What pyproject.toml asks for is used."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
+NOT_IMPORTED_HERE = {"pandas": "pyspark imports it for tables of Arrow"}
+
+
+def _asked_for() -> list[str]:
+    """Names of the requirements of the package and of the extras for its users."""
+    extras = PROJECT["optional-dependencies"]
+    texts = [
+        *PROJECT["dependencies"],
+        *(t for name in extras if name != "dev" for t in extras[name]),
+    ]
+    return [re.split(r"[^\w-]", text, maxsplit=1)[0] for text in texts]
+
+
+@pytest.mark.parametrize("name", _asked_for())
+def test_a_dependency_is_imported(name: str) -> None:
+    """Who installs the package gets nothing that it does not use."""
+    folders = {path.parent for path in ROOT.glob("*/__init__.py")}
+    shipped = [path for folder in folders for path in folder.rglob("*.py")]
+    imported = {
+        found
+        for path in shipped
+        if path.relative_to(ROOT).parts[0] not in ("tests", "benchmarks", "build")
+        for found in IMPORT.findall(path.read_text(encoding="utf-8"))
+    }
+    assert (name in imported) != (name in NOT_IMPORTED_HERE)
