@@ -72,7 +72,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self.zk = controller_node.zk
         self.info = BrokerInfo(self.broker_id, (endpoint,), spec.rack)
         controller_node.broker_info = self.info
-        self.metadata_cache = MetadataCache(self.broker_id)
+        self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
         self.waiters = MetadataWaiters(self)
         self.producer_ids = ProducerIds(self.broker_id, self.zk)
         self._exited = exited

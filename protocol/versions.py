@@ -55,6 +55,10 @@ class Behaviour:
     rebalance_one_by_one: bool  # < 2.0
     rebalance_fixed_rate: bool  # 0.10
     creation_waits_for_deletion: bool  # >= 3.1, KAFKA-13175: refused while marked for deletion
+    leaderless_isr_shown: bool  # >= 2.1: Metadata of a leaderless partition names the ISR
+    invalid_names_told: bool  # >= 2.8: Metadata of an invalid topic name says so
+    foreign_partition_is_known: bool  # >= 2.0: NOT_LEADER at a broker without replica
+    invalid_record_error: bool  # >= 2.4, KIP-467; before: CORRUPT_MESSAGE
     recounts_gauges: bool  # < 2.1, KAFKA-6753: offline partitions are counted, not kept count of
     gauges_count_queued_topics: bool  # < 0.10.2, KAFKA-4441: topics being deleted count as well
     failure_concerns_led_partitions: bool  # < 1.0, KIP-112: only what a dead broker led is offline
@@ -146,6 +150,10 @@ _V28 = Behaviour(
     rebalance_one_by_one=False,
     rebalance_fixed_rate=False,
     creation_waits_for_deletion=False,
+    leaderless_isr_shown=True,
+    invalid_names_told=True,
+    foreign_partition_is_known=True,
+    invalid_record_error=True,
     recounts_gauges=False,
     gauges_count_queued_topics=False,
     failure_concerns_led_partitions=False,
@@ -251,6 +259,10 @@ _V11 = _derive(
     stop_replica_per_partition_delete=False,
     rebalance_needs_isr=False,
     rebalance_one_by_one=True,
+    leaderless_isr_shown=False,
+    invalid_names_told=False,
+    foreign_partition_is_known=False,
+    invalid_record_error=False,
     recounts_gauges=True,
     stop_replica_one_by_one=True,
     stop_replica_empty_request=True,

@@ -167,7 +167,8 @@ class PartitionHost:
         """Why a partition is not among the hosted ones."""
         if topic_partition in self._offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if self.metadata_cache.contains(topic_partition):
+        is_known = self.behaviour.foreign_partition_is_known
+        if is_known and self.metadata_cache.contains(topic_partition):
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -25,6 +25,8 @@ from ..protocol.values import (
     BrokerInfo,
     TopicPartition,
 )
+from ..protocol.versions import DEFAULT_KAFKA_VERSION, Behaviour
+from ..protocol.versions import behaviour as behaviour_of
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 TOPIC_NAME_LENGTH_MAX = 249
@@ -46,6 +48,7 @@ class MetadataCache:
     """Partition states, live brokers, controller and topic ids as announced."""
 
     __slots__ = (
+        "_behaviour",
         "_brokers",
         "_ids_by_topic",
         "_topics",
@@ -55,7 +58,10 @@ class MetadataCache:
         "controller_id",
     )
 
-    def __init__(self, broker_id: int, cluster_id: str = "") -> None:
+    def __init__(
+        self, broker_id: int, cluster_id: str = "", behaviour: Behaviour | None = None
+    ) -> None:
+        self._behaviour = behaviour_of(DEFAULT_KAFKA_VERSION) if behaviour is None else behaviour
         self.broker_id = broker_id
         self.cluster_id = cluster_id
         self.controller_id: int | None = None
@@ -233,7 +239,7 @@ class MetadataCache:
         if name not in self._topics:
             error = (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if is_valid_topic_name(name)
+                if not self._behaviour.invalid_names_told or is_valid_topic_name(name)
                 else ErrorCode.INVALID_TOPIC_EXCEPTION
             )
             return MetadataTopic(error, name, name in INTERNAL_TOPICS, ())
@@ -265,6 +271,8 @@ class MetadataCache:
         broker = brokers.get(leader)
         if broker is None:
             error, leader = ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER
+            if not self._behaviour.leaderless_isr_shown:
+                isr = ()
         elif broker.endpoint(listener) is None:
             leader = NO_LEADER
             error = (

@@ -225,6 +225,8 @@ class ProduceHandling(PartitionHost):
         self, topic_partition: TopicPartition, error: ErrorCode
     ) -> ProducePartitionResponse:
         """A failure's response, with the log start where 5.4 says so."""
+        if error is ErrorCode.INVALID_RECORD and not self.behaviour.invalid_record_error:
+            error = ErrorCode.CORRUPT_MESSAGE
         log_start_offset = -1
         if error not in _ERRORS_WITHOUT_LOG_START:
             partition = self._partitions.get(topic_partition)

@@ -1,0 +1,62 @@
+"""Errors and metadata that brokers before 2.0, 2.1, 2.4 and 2.8 told otherwise."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.control import UpdateMetadataPartitionState, UpdateMetadataRequest
+from fakekafka.protocol.data import MetadataRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
+from fakekafka.protocol.versions import behaviour
+from fakekafka.replication.metadata_cache import MetadataCache
+from replica_cluster import TP, led
+
+
+@pytest.mark.parametrize(("version", "isr"), [("0.10", ()), ("1.1", ()), ("2.8", (2,))])
+def test_the_isr_of_a_leaderless_partition(version: str, isr: tuple[int, ...]) -> None:
+    """Since 2.1 Metadata names it (KAFKA-7333); before it was empty."""
+    cache = MetadataCache(1, behaviour=behaviour(version))
+    state = UpdateMetadataPartitionState("t", 0, 1, -1, 3, (2,), 0, (2,), ())
+    brokers = (BrokerInfo(1, (EndPoint("h", 9092),)),)
+    cache.update(UpdateMetadataRequest(1, 1, -1, (state,), brokers, ()))
+    (partition,) = cache.metadata_topic("t", "PLAINTEXT").partitions
+    assert (partition.error, partition.isr) == (ErrorCode.LEADER_NOT_AVAILABLE, isr)
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [
+        ("1.1", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("2.8", ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ],
+)
+def test_metadata_of_an_invalid_name(version: str, error: ErrorCode) -> None:
+    """Before 2.8 no topic of that name was known, and that was all."""
+    answer = MetadataCache(1, behaviour=behaviour(version)).metadata(MetadataRequest(("a b",)))
+    assert [topic.error for topic in answer.topics] == [error]
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [
+        ("1.1", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("2.8", ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ],
+)
+def test_a_broker_without_replica(version: str, error: ErrorCode) -> None:
+    """KAFKA-6796 (2.0): a partition that others host is not unknown."""
+    cluster = led(version, brokers=2)
+    elsewhere = TopicPartition("elsewhere", 0)
+    state = UpdateMetadataPartitionState("elsewhere", 0, 1, 1, 3, (1,), 0, (1,), ())
+    cluster[0].manager.metadata_cache.update(UpdateMetadataRequest(1, 1, -1, (state,), (), ()))
+    assert cluster[0].manager.lookup_error(elsewhere) is error
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [("1.1", ErrorCode.CORRUPT_MESSAGE), ("2.8", ErrorCode.INVALID_RECORD)],
+)
+def test_invalid_records_were_corrupt_ones(version: str, error: ErrorCode) -> None:
+    """KIP-467 (2.4) brought INVALID_RECORD, as for a missing key in a compacted topic."""
+    manager = led(version, brokers=2)[0].manager
+    assert manager.failed_produce(TP, ErrorCode.INVALID_RECORD).error is error
