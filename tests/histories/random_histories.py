@@ -157,12 +157,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _judge(outcomes: Iterator[Outcome], chosen: argparse.Namespace) -> int:
     failed = 0
-    for outcome in outcomes:
+    for number, outcome in enumerate(outcomes, 1):
         if outcome.problems:
             failed += 1
             if chosen.shrink:
                 outcome = shrink(outcome)
         tell(outcome, chosen.tell or (chosen.shrink and bool(outcome.problems)))
+        if number % 100 == 0 and number < chosen.runs:
+            print(f"{number} of {chosen.runs} so far, {failed} not whole", flush=True)
     return failed
 
 
