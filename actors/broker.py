@@ -35,7 +35,7 @@ from .broker_control import ControlHandlers
 from .broker_groups import GroupHandlers
 from .channels import broker_name, sleep
 from .isr_channels import make_isr_updater
-from .producer_ids import ProducerIds
+from .producer_ids import PrefetchedProducerIds, ProducerIds, ProducerIdSource
 from .replica_fetcher import ReplicaFetcherActor
 from .waiting import MetadataWaiters
 
@@ -74,7 +74,11 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         controller_node.broker_info = self.info
         self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
         self.waiters = MetadataWaiters(self)
-        self.producer_ids = ProducerIds(self.broker_id, self.zk)
+        self.producer_ids: ProducerIdSource = (
+            PrefetchedProducerIds(self.broker_id, self.zk, self.start_task, self.now_ms)
+            if self.behaviour.producer_ids_prefetched
+            else ProducerIds(self.broker_id, self.zk)
+        )
         self._exited = exited
         self._halted = halted
         self._shutdown: Pending[bool] | None = None

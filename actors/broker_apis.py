@@ -23,7 +23,7 @@ from ..protocol.data import (
     ProduceRequest,
     RequestContext,
 )
-from ..protocol.errors import ErrorCode
+from ..protocol.errors import ErrorCode, KafkaError
 from ..replication.down_conversion import NEWEST_OLD_FETCH, down_converted
 from .broker_base import BrokerBase
 
@@ -83,7 +83,10 @@ class DataHandlers(BrokerBase):
         if request.transactional_id is not None:
             # As for FindCoordinator: there are no transactions, and retrying will not help.
             return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        return InitProducerIdResponse(ErrorCode.NONE, await self.producer_ids.next_id(), 0)
+        try:
+            return InitProducerIdResponse(ErrorCode.NONE, await self.producer_ids.next_id(), 0)
+        except KafkaError as error:
+            return InitProducerIdResponse(error.code)
 
     def on_metadata_request(
         self, request: MetadataRequest, delivery: Delivery

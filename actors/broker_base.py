@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..statemachines.dynamic_config import DynamicConfigManager
     from ..statemachines.kafka_zk_client import KafkaZkClient
     from .node import Delivery
-    from .producer_ids import ProducerIds
+    from .producer_ids import ProducerIdSource
     from .waiting import MetadataWaiters
 
 
@@ -37,7 +37,7 @@ class BrokerBase(Node):
     admin: AdminManager
     dynamic_config: DynamicConfigManager
     offsets: OffsetManager
-    producer_ids: ProducerIds
+    producer_ids: ProducerIdSource
     waiters: MetadataWaiters
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:

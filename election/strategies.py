@@ -147,11 +147,12 @@ def controlled_shutdown_partition_leader_election(
 def leader_for_offline(
     context: ElectionContext,
     partitions: Iterable[tuple[TopicPartition, LeaderAndIsr, bool]],
+    unclean_leaders_recover: bool = False,
 ) -> list[ElectionResult]:
     """Offline elections for (partition, stored state, unclean permitted) triples.
 
     A clean election drops every dead member from the ISR in the same write; an unclean one
-    leaves the new leader alone in it.
+    leaves the new leader alone in it, marked as recovering where ``unclean_leaders_recover``.
     """
     results = []
     for topic_partition, current, unclean_enabled in partitions:
@@ -167,7 +168,8 @@ def leader_for_offline(
                 new_isr = tuple(r for r in isr if context.is_replica_online(r, topic_partition))
                 if new_isr == isr:
                     new_isr = isr  # share the tuple: most elections keep the ISR
-            new_value = _decided(current, leader, new_isr)
+            recovers = unclean and unclean_leaders_recover
+            new_value = _decided(current, leader, new_isr, recovers)
         results.append(ElectionResult(topic_partition, new_value, live, unclean))
     return results
 
@@ -227,5 +229,14 @@ def leader_for_controlled_shutdown(
     return results
 
 
-def _decided(current: LeaderAndIsr, leader: int, isr: tuple[int, ...]) -> LeaderAndIsr:
-    return LeaderAndIsr(leader, current.leader_epoch + 1, isr, current.zk_version)
+def _decided(
+    current: LeaderAndIsr, leader: int, isr: tuple[int, ...], recovers: bool = False
+) -> LeaderAndIsr:
+    """The next leadership; the mark of a recovering leader stays until an ISR is proposed."""
+    return LeaderAndIsr(
+        leader,
+        current.leader_epoch + 1,
+        isr,
+        current.zk_version,
+        recovers or current.is_recovering,
+    )

@@ -68,9 +68,13 @@ class LeaderAndIsr:
     """In-sync replica ids in list order; never empty once created (2.8)."""
     zk_version: int
     """Data version of the state znode this value was read from or written as."""
+    is_recovering: bool = False
+    """Elected from outside the ISR, and no ISR proposed since (KIP-704)."""
 
     def with_zk_version(self, zk_version: int) -> LeaderAndIsr:
-        return LeaderAndIsr(self.leader, self.leader_epoch, self.isr, zk_version)
+        return LeaderAndIsr(
+            self.leader, self.leader_epoch, self.isr, zk_version, self.is_recovering
+        )
 
 
 @message

@@ -78,7 +78,10 @@ class Behaviour:
     unset_messages_are_empty: bool  # >= 2.4: generated answers; before: null
     config_changes_preprocessed: bool  # >= 3.2: ``ConfigAdminManager``
     topic_names_called_invalid: bool  # >= 3.4; before: "illegal"
+    unclean_leaders_recover: bool  # >= 3.2, KIP-704: the state znode says so until an ISR change
     topic_znode_version: int
+    controller_znode_version: int  # 2 >= 3.4, KIP-866
+    feature_znode_version: int  # 2 >= 3.3, KAFKA-13833
     broker_znode_version: int
 
     # data plane
@@ -109,6 +112,7 @@ class Behaviour:
     unknown_producer_id_refused: bool  # < 2.5
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     idempotent_producers: bool  # >= 0.11
+    producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: nobody waits for a block of them
     max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
     special_timestamps_versioned: bool  # 3.9: any other time below -2 is refused
     zstd_compression: bool  # >= 2.1, KIP-110
@@ -173,7 +177,10 @@ _V28 = Behaviour(
     unset_messages_are_empty=True,
     config_changes_preprocessed=False,
     topic_names_called_invalid=False,
+    unclean_leaders_recover=False,
     topic_znode_version=3,
+    controller_znode_version=1,
+    feature_znode_version=1,
     broker_znode_version=5,
     truncation="fetch",
     epoch_cache=True,
@@ -202,6 +209,7 @@ _V28 = Behaviour(
     unknown_producer_id_refused=False,
     producers_go_with_their_records=False,
     idempotent_producers=True,
+    producer_ids_prefetched=False,
     max_timestamp_lookup=False,
     special_timestamps_versioned=False,
     zstd_compression=True,
@@ -225,6 +233,9 @@ _V39 = _derive(
     rebalance_during_reassignments=True,
     controlled_shutdown_asks_metadata=True,
     broker_count_metrics=True,
+    unclean_leaders_recover=True,
+    controller_znode_version=2,
+    feature_znode_version=2,
     creation_waits_for_deletion=True,
     config_changes_preprocessed=True,
     topic_names_called_invalid=True,
@@ -235,6 +246,7 @@ _V39 = _derive(
     partition_epoch_checked=True,
     alter_isr_errors_roll_back=True,
     preferred_replica_answers_at_once=True,
+    producer_ids_prefetched=True,
     max_timestamp_lookup=True,
     special_timestamps_versioned=True,
     message_format_config=False,

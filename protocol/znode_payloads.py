@@ -44,8 +44,10 @@ def _load(data: bytes | None) -> dict[str, Any] | None:
 # --- /controller and /controller_epoch
 
 
-def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
-    return b'{"version":1,"brokerid":%d,"timestamp":"%d"}' % (broker_id, timestamp_ms)
+def encode_controller(broker_id: int, timestamp_ms: int, version: int = 1) -> bytes:
+    """Payload version 1, or 2 (>= 3.4), which names the epoch of a KRaft controller: none."""
+    value = b'{"version":%d,"brokerid":%d,"timestamp":"%d"' % (version, broker_id, timestamp_ms)
+    return value + (b',"kraftControllerEpoch":-1}' if version >= 2 else b"}")
 
 
 def decode_controller(data: bytes | None) -> int | None:
@@ -191,11 +193,13 @@ def decode_topic(
 
 
 def encode_partition_state(leader_and_isr: LeaderAndIsr, controller_epoch: int) -> bytes:
-    return b'{"version":1,"leader":%d,"leader_epoch":%d,"controller_epoch":%d,"isr":[%s]}' % (
+    recovering = b',"leader_recovery_state":1' if leader_and_isr.is_recovering else b""
+    return b'{"version":1,"leader":%d,"leader_epoch":%d,"controller_epoch":%d,"isr":[%s]%s}' % (
         leader_and_isr.leader,
         leader_and_isr.leader_epoch,
         controller_epoch,
         b",".join([b"%d" % replica for replica in leader_and_isr.isr]),
+        recovering,
     )
 
 
@@ -207,7 +211,13 @@ def decode_partition_state(
     if value is None:
         return None
     return LeaderIsrAndControllerEpoch(
-        LeaderAndIsr(value["leader"], value["leader_epoch"], tuple(value["isr"]), zk_version),
+        LeaderAndIsr(
+            value["leader"],
+            value["leader_epoch"],
+            tuple(value["isr"]),
+            zk_version,
+            value.get("leader_recovery_state") == 1,
+        ),
         value["controller_epoch"],
     )
 
@@ -358,13 +368,18 @@ class FeatureZnode:
     """(name, minimum level, maximum level)."""
 
 
-def encode_features(node: FeatureZnode) -> bytes:
+def encode_features(node: FeatureZnode, version: int = 1) -> bytes:
+    """Payload version 1, or 2 (>= 3.3), which tells maximum levels only."""
     features = {
-        name: {"min_version_level": minimum, "max_version_level": maximum}
+        name: (
+            {"min_version_level": minimum, "max_version_level": maximum}
+            if version < 2
+            else {"max_version_level": maximum}
+        )
         for name, minimum, maximum in node.features
     }
     status = FEATURES_ENABLED if node.enabled else FEATURES_DISABLED
-    return _dump({"version": 1, "status": status, "features": features})
+    return _dump({"version": version, "status": status, "features": features})
 
 
 def decode_features(data: bytes | None) -> FeatureZnode:
@@ -376,7 +391,7 @@ def decode_features(data: bytes | None) -> FeatureZnode:
     return FeatureZnode(
         value["status"] == FEATURES_ENABLED,
         tuple(
-            (name, int(levels["min_version_level"]), int(levels["max_version_level"]))
+            (name, int(levels.get("min_version_level", 1)), int(levels["max_version_level"]))
             for name, levels in features.items()
         ),
     )

@@ -142,7 +142,8 @@ class IsrChanges:
         if asked.leader_epoch < known.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
         wanted = (broker_id, asked.leader_epoch, asked.new_isr)
-        if wanted == (known.leader, known.leader_epoch, known.isr):
+        is_known = wanted == (known.leader, known.leader_epoch, known.isr)
+        if is_known and not known.is_recovering:  # what a leader proposes has recovered
             return known
         if strict:
             if asked.zk_version < known.zk_version:

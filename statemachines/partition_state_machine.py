@@ -318,7 +318,7 @@ class PartitionStateMachine:
         context = self._context
         if isinstance(strategy, OfflinePartition):
             triples = await self._unclean_permissions(stored, strategy.allow_unclean, outcomes)
-            return leader_for_offline(context, triples)
+            return leader_for_offline(context, triples, self._behaviour.unclean_leaders_recover)
         if isinstance(strategy, Reassign):
             return leader_for_reassign(context, stored)
         if isinstance(strategy, ControlledShutdown):

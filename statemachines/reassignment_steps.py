@@ -9,11 +9,11 @@ from ..election.strategies import Reassign
 from ..protocol.admin import OngoingReassignment
 from ..protocol.errors import ErrorCode
 from ..protocol.values import (
-    LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
     PartitionReplica,
     ReplicaAssignment,
     TopicPartition,
+    changed,
 )
 from .errors import ControllerMoved, IllegalState, StateChangeFailed
 from .events import ListPartitionReassignments, ZkPartitionReassignment
@@ -51,7 +51,7 @@ class ReassignmentSteps:
                     f"{stored.controller_epoch}, newer than {context.epoch}"
                 )
             known = stored.leader_and_isr
-            raised = LeaderAndIsr(known.leader, known.leader_epoch + 1, known.isr, known.zk_version)
+            raised = changed(known, leader_epoch=known.leader_epoch + 1)
             update = await zk.update_leader_and_isr(
                 {topic_partition: raised}, context.epoch, context.epoch_zk_version
             )

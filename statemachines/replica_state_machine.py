@@ -294,7 +294,7 @@ class ReplicaStateMachine:
                 isr = tuple([replica for replica in isr if replica != broker_id])
             leader = NO_LEADER if value.leader == broker_id else value.leader
             shrunk[topic_partition] = LeaderAndIsr(
-                leader, value.leader_epoch + 1, isr, value.zk_version
+                leader, value.leader_epoch + 1, isr, value.zk_version, value.is_recovering
             )
         update = await self._zk.update_leader_and_isr(
             shrunk, context.epoch, context.epoch_zk_version

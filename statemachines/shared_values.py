@@ -12,8 +12,8 @@ from ..protocol.values import LeaderAndIsr, LeaderIsrAndControllerEpoch, Replica
 from ..zkfake.messages import ZkResponse
 
 _ENTRIES_MAX = 10_000
-_Decision = tuple[int, int, tuple[int, ...], int]
-"""Leader, leader epoch, ISR, controller epoch."""
+_Decision = tuple[int, int, tuple[int, ...], bool, int]
+"""Leader, leader epoch, ISR, whether it recovers, controller epoch."""
 
 
 class SharedValues:
@@ -48,12 +48,13 @@ class SharedValues:
     def payload(self, decision: LeaderIsrAndControllerEpoch) -> bytes:
         """What a partition's state node holds."""
         value = decision.leader_and_isr
-        key = (value.leader, value.leader_epoch, value.isr, decision.controller_epoch)
+        epoch = decision.controller_epoch
+        key = (value.leader, value.leader_epoch, value.isr, value.is_recovering, epoch)
         payload = self._payloads.get(key)
         if payload is None:
             if len(self._payloads) > _ENTRIES_MAX:
                 self._payloads = {}
-            payload = znodes.encode_partition_state(value, decision.controller_epoch)
+            payload = znodes.encode_partition_state(value, epoch)
             self._payloads[key] = payload
         return payload
 

@@ -74,7 +74,9 @@ class ZkCluster(ZkBase):
 
         Raises ``ControllerMoved`` if another broker won (control_plane 3.1).
         """
-        payload = znodes.encode_controller(controller_id, timestamp_ms)
+        payload = znodes.encode_controller(
+            controller_id, timestamp_ms, self.behaviour.controller_znode_version
+        )
         if not self.behaviour.epoch_created_in_one_transaction:
             return await self._register_then_increment(payload)
         epoch, version = await self._get_or_create_controller_epoch()
@@ -235,12 +237,14 @@ class ZkCluster(ZkBase):
         return (None if version < 0 else znodes.decode_features(data)), version
 
     async def create_feature_znode(self, node: FeatureZnode) -> None:
-        response = await self._send_one(CreateRequest(znodes.FEATURE, znodes.encode_features(node)))
+        payload = znodes.encode_features(node, self.behaviour.feature_znode_version)
+        response = await self._send_one(CreateRequest(znodes.FEATURE, payload))
         response.raise_if_failed()
 
     async def update_feature_znode(self, node: FeatureZnode) -> int:
         """Replace the features; the new version (which is the features epoch)."""
-        request = SetDataRequest(znodes.FEATURE, znodes.encode_features(node))
+        payload = znodes.encode_features(node, self.behaviour.feature_znode_version)
+        request = SetDataRequest(znodes.FEATURE, payload)
         stat = (await self._send_one(request)).raise_if_failed().stat
         return 0 if stat is None else stat.version
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
 from controller_cluster import ControllerCluster
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
 from fakekafka.protocol.awaiting import run_now
@@ -71,6 +73,47 @@ def test_a_topic_turned_unclean_is_elected_alone() -> None:
     cluster.settle()
     assert (cluster.state("t").leader, cluster.state("u").leader) == (3, -1)
     assert cluster.active.epoch == 1
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
+def test_an_unclean_leader_is_marked_until_it_changes_the_isr_since_3_2(version: str) -> None:
+    """KIP-704: the mark outlives other elections; what the leader proposes has recovered."""
+
+    def stored() -> dict[str, Any]:
+        found = json.loads(cluster.zookeeper.get("/brokers/topics/t/partitions/0/state"))
+        return {name: found.get(name) for name in ("leader", "isr", "leader_recovery_state")}
+
+    mark = 1 if version == "3.9" else None
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (3, 2), config={"unclean.leader.election.enable": "true"})
+    cluster.set_isr("t", 0, (3,))
+    assert stored() == {"leader": 3, "isr": [3], "leader_recovery_state": None}
+    cluster.kill(3)
+    assert stored() == {"leader": 2, "isr": [2], "leader_recovery_state": mark}
+    cluster.kill(2)
+    cluster.start(2)
+    assert stored() == {"leader": 2, "isr": [2], "leader_recovery_state": mark}
+    cluster.start(3)
+    cluster.catch_up("t")
+    assert stored() == {"leader": 2, "isr": [2, 3], "leader_recovery_state": None}
+
+
+@pytest.mark.parametrize(
+    ("version", "controller", "feature"), [("1.1", 1, None), ("2.8", 1, 1), ("3.9", 2, 2)]
+)
+def test_znodes_of_the_cluster_are_written_in_the_version_of_the_release(
+    version: str, controller: int, feature: int | None
+) -> None:
+    """3.3 and 3.4 wrote newer payloads (KAFKA-13833, KIP-866)."""
+    nodes = ControllerCluster([1], version).zookeeper.tree.nodes
+    written = json.loads(nodes["/controller"].data)
+    assert (written["version"], written.get("kraftControllerEpoch")) == (
+        controller,
+        -1 if controller == 2 else None,
+    )
+    assert ("/feature" in nodes) == (feature is not None)
+    if feature is not None:
+        assert json.loads(nodes["/feature"].data)["version"] == feature
 
 
 def test_unclean_election_of_a_healthy_partition_is_not_needed() -> None:

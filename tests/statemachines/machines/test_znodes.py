@@ -51,10 +51,19 @@ def test_paths(path: str, expected: str) -> None:
             znodes.encode_controller(3, 1600000000000),
             '{"version":1,"brokerid":3,"timestamp":"1600000000000"}',
         ),
+        (
+            znodes.encode_controller(3, 1600000000000, 2),
+            '{"version":2,"brokerid":3,"timestamp":"1600000000000","kraftControllerEpoch":-1}',
+        ),
         (znodes.encode_controller_epoch(7), "7"),
         (
             znodes.encode_partition_state(LeaderAndIsr(1, 0, (1, 2), 9), 4),
             '{"version":1,"leader":1,"leader_epoch":0,"controller_epoch":4,"isr":[1,2]}',
+        ),
+        (
+            znodes.encode_partition_state(LeaderAndIsr(2, 1, (2,), 9, True), 4),
+            '{"version":1,"leader":2,"leader_epoch":1,"controller_epoch":4,"isr":[2],'
+            '"leader_recovery_state":1}',
         ),
         (
             znodes.encode_partition_state(LeaderAndIsr(-1, 2, (), 0), 4),
@@ -83,6 +92,10 @@ def test_paths(path: str, expected: str) -> None:
             znodes.encode_features(znodes.FeatureZnode(True, (("f", 1, 3),))),
             '{"version":1,"status":1,"features":{"f":{"min_version_level":1,'
             '"max_version_level":3}}}',
+        ),
+        (
+            znodes.encode_features(znodes.FeatureZnode(True, (("f", 1, 3),)), 2),
+            '{"version":2,"status":1,"features":{"f":{"max_version_level":3}}}',
         ),
         (
             znodes.encode_features(znodes.FeatureZnode(False)),

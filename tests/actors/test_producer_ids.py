@@ -1,0 +1,88 @@
+"""Producer ids: who waits for a block of them, and who is sent away."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.actors.producer_ids import PrefetchedProducerIds
+from fakekafka.protocol.awaiting import Pending, Task, run_now
+from fakekafka.protocol.data import InitProducerIdRequest
+from fakekafka.protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+
+
+class Blocks:
+    """A ZooKeeper that gives a block when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[Pending[tuple[int, int]]] = []
+
+    async def allocate_producer_id_block(self, _broker_id: int) -> tuple[int, int]:
+        self.asked.append(Pending())
+        return await self.asked[-1]
+
+
+def source(blocks: Blocks, clock: list[int]) -> PrefetchedProducerIds:
+    return PrefetchedProducerIds(1, blocks, Task, lambda: clock[0])  # type: ignore[arg-type]
+
+
+def refused(ids: PrefetchedProducerIds) -> bool:
+    """Whether the caller is to come back."""
+    with pytest.raises(KafkaError) as refusal:
+        run_now(ids.next_id())
+    return refusal.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_the_next_block_is_asked_for_when_nine_tenths_are_used() -> None:
+    """Once per block; whoever comes before it is there is refused (KAFKA-14694)."""
+    blocks = Blocks()
+    ids = source(blocks, [0])
+    assert refused(ids)
+    assert refused(ids)
+    assert len(blocks.asked) == 1
+    blocks.asked[0].set_result((0, 999))
+    assert [run_now(ids.next_id()) for _ in range(900)] == list(range(900))
+    assert len(blocks.asked) == 1
+    assert [run_now(ids.next_id()) for _ in range(100)] == list(range(900, 1000))
+    assert len(blocks.asked) == 2
+    assert refused(ids)
+    blocks.asked[1].set_result((5000, 5999))
+    assert run_now(ids.next_id()) == 5000
+    assert len(blocks.asked) == 2
+
+
+def test_a_failure_is_followed_by_a_pause() -> None:
+    """50 ms, in which nobody asks again."""
+    blocks, clock = Blocks(), [0]
+    ids = source(blocks, clock)
+    assert refused(ids)
+    blocks.asked[0].set_exception(FakeKafkaError("no ZooKeeper"))
+    clock[0] = 49
+    assert refused(ids)
+    assert len(blocks.asked) == 1
+    clock[0] = 50
+    assert refused(ids)
+    assert len(blocks.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "first"),
+    [
+        ("1.1", ErrorCode.NONE),
+        ("2.8", ErrorCode.NONE),
+        ("3.9", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    ],
+)
+def test_the_first_producer_of_a_broker_is_sent_away_since_3_6(
+    version: str, first: ErrorCode
+) -> None:
+    """It comes back, as clients do with an error that can be retried."""
+    with Simulation(1, kafka_version=version) as simulation:
+
+        async def ask() -> ErrorCode:
+            request = InitProducerIdRequest(None, 60_000)
+            answer = await simulation._admin.ask("broker-1", request, 60_000)
+            return answer.error
+
+        assert simulation.call(ask, 60_000) is first
+        simulation.run_for(10)
+        assert simulation.call(ask, 60_000) is ErrorCode.NONE
