@@ -155,6 +155,7 @@ _ALL = (
     _b("auto.create.topics.enable", "boolean", True),
     _b("num.partitions", "int", 1, minimum=1),
     _b("default.replication.factor", "int", 1),
+    _b("max.partitions.per.request", "int", 10000, minimum=1),  # not Kafka's
     _b("background.threads", "int", 10, dynamic=True),
     # replication (data_plane 16.1)
     _b("replica.lag.time.max.ms", "long", 30000, before=_older(10000)),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 
 from ..protocol.data import (
     CONSUMER_REPLICA_ID,
@@ -58,8 +59,11 @@ class OffsetsHandling(PartitionHost):
         """Offsets by time or position; errors per partition."""
         if context.api_version == 0:
             return self._list_old_style(request)
-        names = [entry.topic_partition for entry in request.partitions]
-        repeated = {name for name in names if names.count(name) > 1} if len(names) > 1 else ()
+        repeated: Collection[TopicPartition] = ()
+        if len(request.partitions) > 1:
+            counts = Counter([entry.topic_partition for entry in request.partitions])
+            if len(counts) < len(request.partitions):
+                repeated = {name for name, count in counts.items() if count > 1}
         return ListOffsetsResponse(
             tuple(
                 ListOffsetsPartitionResponse(entry.topic_partition, ErrorCode.INVALID_REQUEST)

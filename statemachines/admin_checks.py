@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..protocol.admin import TopicResult
@@ -78,6 +78,34 @@ def _check_factor(factor: int, added: Assignment) -> None:
             f"partitions [{', '.join(map(str, differing))}] have replication factors "
             f"[{', '.join(map(str, differing.values()))}], respectively."
         )
+
+
+class PartitionAllowance:
+    """How many partitions one request may still ask for.
+
+    Kafka with ZooKeeper has no limit and is kept busy for as long as it takes; its KRaft
+    controller refuses as here (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
+    """
+
+    _REPLICAS_EACH = 10
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._partitions = limit
+        self._replicas = limit * self._REPLICAS_EACH
+
+    def take(self, partitions: int, lists: Iterable[Sequence[int]] = ()) -> None:
+        """Raises ``KafkaError`` (POLICY_VIOLATION) when it is used up."""
+        replicas = sum(map(len, lists))
+        if partitions > self._partitions or replicas > self._replicas:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                "Excessively large number of partitions per request: "
+                f"max.partitions.per.request is {self._limit}, with "
+                f"{self._REPLICAS_EACH} replicas each.",
+            )
+        self._partitions -= max(partitions, 0)
+        self._replicas -= replicas
 
 
 def check_count(wanted: int, current: int) -> None:

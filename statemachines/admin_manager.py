@@ -6,7 +6,7 @@ asked of any. Refusals are answers, never exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Protocol
 
 from ..protocol import admin as api
@@ -22,7 +22,7 @@ from .admin_topics import TopicAdmin
 from .config_entries import ConfigValues
 from .controller import KafkaController
 from .kafka_zk_client import KafkaZkClient
-from .topic_names import colliding_topic, has_collision_characters, validate_topic_name
+from .topic_names import TakenNames, validate_topic_name
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
@@ -124,11 +124,12 @@ class AdminManager:
         ``DefaultAutoTopicCreationManager.createTopicsInZk``.
         """
         answers: dict[str, ErrorCode] = {}
+        taken = self.taken_names()
         for name in names:
             answers[name] = (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 if name in self._being_created
-                else self.check_auto_creation(name, answers)
+                else self.check_auto_creation(name, taken)
             )
         wanted = [name for name, error in answers.items() if error == ErrorCode.NONE]
         self._being_created.update(dict.fromkeys(wanted))
@@ -142,22 +143,25 @@ class AdminManager:
             answers[result.name] = ErrorCode.LEADER_NOT_AVAILABLE if is_there else result.error
         return answers
 
-    def check_auto_creation(self, name: str, creatable: Mapping[str, ErrorCode]) -> ErrorCode:
+    def taken_names(self) -> TakenNames:
+        """The topics there are; those of one request are added by ``check_auto_creation``."""
+        return TakenNames(self.metadata.topics())
+
+    def check_auto_creation(self, name: str, taken: TakenNames) -> ErrorCode:
         """Whether a missing topic may be created (data_plane 15.4).
 
-        ``creatable`` has the answers for topics earlier in the same request: a topic that
-        collides with one of them is refused as well.
+        A topic that collides with one earlier in the same request is refused as well: ``taken``
+        is the same for all of a request.
         """
         try:
             validate_topic_name(name, self.behaviour)
         except KafkaError as error:
             return error.code
-        if has_collision_characters(name):
-            earlier = [other for other, error in creatable.items() if error == ErrorCode.NONE]
-            if colliding_topic(name, (*self.metadata.topics(), *earlier)) is not None:
-                return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if taken.colliding(name) is not None:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
         if self.auto_topic(name).replication_factor > len(self.metadata.alive_brokers()):
             return ErrorCode.INVALID_REPLICATION_FACTOR
+        taken.add(name)
         return ErrorCode.NONE
 
     def auto_topic(self, name: str) -> api.NewTopic:

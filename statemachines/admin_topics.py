@@ -31,6 +31,7 @@ from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, chan
 from ..zkfake.messages import ZkCode, ZooKeeperError
 from .admin_checks import (
     Assignment,
+    PartitionAllowance,
     bad_assignment,
     check_count,
     found_twice,
@@ -44,7 +45,7 @@ from .admin_checks import (
 )
 from .config_entries import ConfigValues
 from .topic_ids import random_topic_id
-from .topic_names import colliding_topic, has_collision_characters, validate_topic_name
+from .topic_names import TakenNames, has_collision_characters, validate_topic_name
 
 if TYPE_CHECKING:
     from .admin_manager import AdminManager
@@ -55,6 +56,8 @@ class TopicAdmin:
 
     def __init__(self, admin: AdminManager) -> None:
         self._admin = admin
+        self._listed: list[str] = []
+        self._taken = TakenNames(())
 
     # --- CreateTopics
 
@@ -81,12 +84,13 @@ class TopicAdmin:
     ) -> list[TopicResult]:
         """Write what is valid to ZooKeeper, whether this broker is the controller or not."""
         repeated = repeated_names([topic.name for topic in topics])
+        allowance = self._allowance()
         results: list[TopicResult] = []
         for topic in topics:
             try:
                 if topic.name in repeated:
                     raise found_twice()
-                results.append(await self._create(topic, validate_only))
+                results.append(await self._create(topic, validate_only, allowance))
             except KafkaError as error:
                 results.append(TopicResult(topic.name, error.code, error.message))
             except ZooKeeperError as error:
@@ -94,7 +98,12 @@ class TopicAdmin:
                 results.append(TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR))
         return results
 
-    async def _create(self, topic: NewTopic, validate_only: bool) -> TopicResult:
+    def _allowance(self) -> PartitionAllowance:
+        return PartitionAllowance(self._admin.config["max.partitions.per.request"])
+
+    async def _create(
+        self, topic: NewTopic, validate_only: bool, allowance: PartitionAllowance
+    ) -> TopicResult:
         name = topic.name
         if self._admin.metadata.contains_topic(name):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -104,6 +113,8 @@ class TopicAdmin:
                 ErrorCode.INVALID_REQUEST,
                 f"Null value not supported for topic configs : {','.join(null)}",
             )
+        lists = [replicas for _, replicas in topic.assignment]
+        allowance.take(len(lists) or topic.partitions, lists)
         assignment = self._assign(topic)
         config = {key: value for key, value in topic.config if value is not None}
         await self._validate(name, assignment, config)
@@ -163,7 +174,9 @@ class TopicAdmin:
             topics = await zk.get_all_topics_in_cluster()
             if name in topics:  # created since the check: a topic does not collide with itself
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-            other = colliding_topic(name, topics)
+            if topics != self._listed:  # looked at once for all topics of a request
+                self._listed, self._taken = topics, TakenNames(topics)
+            other = self._taken.colliding(name)
             if other is not None:
                 raise KafkaError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -274,13 +287,14 @@ class TopicAdmin:
         if not self._admin.controller.is_active:
             return CreatePartitionsResponse(not_controller([t.name for t in request.topics]))
         repeated = repeated_names([topic.name for topic in request.topics])
+        allowance = self._allowance()
         results: list[TopicResult] = []
         added: dict[str, Sequence[int]] = {}
         for topic in request.topics:
             try:
                 if topic.name in repeated:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-                added[topic.name] = await self._grow(topic, request.validate_only)
+                added[topic.name] = await self._grow(topic, request.validate_only, allowance)
                 results.append(TopicResult(topic.name, ErrorCode.NONE, None, "", topic.count))
             except KafkaError as error:
                 results.append(TopicResult(topic.name, error.code, error.message))
@@ -289,7 +303,9 @@ class TopicAdmin:
             results = [timed_out_if(r, r.name in late) for r in results]
         return CreatePartitionsResponse(tuple(results))
 
-    async def _grow(self, topic: NewPartitions, validate_only: bool) -> Sequence[int]:
+    async def _grow(
+        self, topic: NewPartitions, validate_only: bool, allowance: PartitionAllowance
+    ) -> Sequence[int]:
         """Numbers of the partitions added; raises ``KafkaError``."""
         zk, name = self._admin.zk, topic.name
         if (
@@ -317,6 +333,7 @@ class TopicAdmin:
             [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
         )
         increment = topic.count - len(full)
+        allowance.take(increment, topic.assignment or ())
         if topic.assignment:
             added = validate_added(
                 topic.assignment, existing, increment, [broker_id for broker_id, _ in racks]

@@ -8,6 +8,8 @@ from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.versions import Behaviour
 
 LENGTH_MAX = 249
+_NEEDED = 2
+"""Of topics that collide with each other: one of them is not the name asked for."""
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -64,7 +66,33 @@ def unified(name: str) -> str:
     return name.replace(".", "_")
 
 
-def colliding_topic(name: str, others: Iterable[str]) -> str | None:
-    """The first of other topics that collides with a name."""
-    key = unified(name)
-    return next((other for other in others if other != name and unified(other) == key), None)
+class TakenNames:
+    """Topics that others may collide with."""
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        self._topics = topics
+        self._by_key: dict[str, list[str]] | None = None
+        """The first two that are unified to a name; None until somebody asks."""
+
+    def add(self, name: str) -> None:
+        """A topic that is about to be created."""
+        if has_collision_characters(name):
+            same = self._keys().setdefault(unified(name), [])
+            if len(same) < _NEEDED:
+                same.append(name)
+
+    def colliding(self, name: str) -> str | None:
+        """The first of the topics that collides with a name."""
+        if not has_collision_characters(name):
+            return None
+        return next((o for o in self._keys().get(unified(name), ()) if o != name), None)
+
+    def _keys(self) -> dict[str, list[str]]:
+        if self._by_key is None:
+            self._by_key = {}
+            for name in self._topics:
+                if has_collision_characters(name):
+                    same = self._by_key.setdefault(unified(name), [])
+                    if len(same) < _NEEDED:
+                        same.append(name)
+        return self._by_key

@@ -123,15 +123,22 @@ def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerC
     """Data plane 15.4 and DP-124: invalid, colliding, too many replicas."""
     cluster.create_topic("a.b", (1,))
     admin = cluster.admin()
-    assert admin.check_auto_creation("t", {}) is ErrorCode.NONE
-    assert admin.check_auto_creation("a b", {}) is ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert admin.check_auto_creation("a_b", {}) is ErrorCode.INVALID_TOPIC_EXCEPTION
-    earlier = {"c.d": ErrorCode.NONE, "e.f": ErrorCode.INVALID_REPLICATION_FACTOR}
-    assert admin.check_auto_creation("c_d", earlier) is ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert admin.check_auto_creation("e_f", earlier) is ErrorCode.NONE
+
+    def check(name: str) -> ErrorCode:
+        return admin.check_auto_creation(name, taken)
+
+    taken = admin.taken_names()
+    assert check("t") is ErrorCode.NONE
+    assert check("a b") is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert check("a_b") is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert check("c.d") is ErrorCode.NONE
+    assert check("c_d") is ErrorCode.INVALID_TOPIC_EXCEPTION
     cluster.processes[1].config.static["default.replication.factor"] = 4
     cluster.processes[1].config.set_dynamic({})
-    assert admin.check_auto_creation("t", {}) is ErrorCode.INVALID_REPLICATION_FACTOR
+    assert check("e.f") is ErrorCode.INVALID_REPLICATION_FACTOR
+    cluster.processes[1].config.static["default.replication.factor"] = 1
+    cluster.processes[1].config.set_dynamic({})
+    assert check("e_f") is ErrorCode.NONE
 
 
 def test_internal_topics_have_their_own_shape(cluster: ControllerCluster) -> None:
