@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_BEAT_S = 0.05
+"""How often the loop shows that it runs."""
+_STALL_NS = 250_000_000
+"""How far the clock goes on without such a sign."""
 _DRAIN_LIMIT = 512
 """Deliveries handled before the loop looks at its sockets again."""
 
@@ -97,9 +101,11 @@ class LoopThread:
 class LiveTimer:
     """A scheduled call on the loop; one that is held back can still be cancelled."""
 
-    __slots__ = ("callback", "handle", "node")
+    __slots__ = ("callback", "handle", "node", "stalled_ns")
 
-    def __init__(self, node: Node | None, callback: Callable[[], object]) -> None:
+    def __init__(self, node: Node | None, callback: Callable[[], object], stalled_ns: int) -> None:
+        self.stalled_ns = stalled_ns
+        """What the clock had left out when it was set."""
         self.node = node
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
@@ -111,12 +117,21 @@ class LiveTimer:
 
 
 class LiveRuntime(LoopRuntime):
-    """Wall clock, one thread: a handler never waits for a lock or a thread switch."""
+    """Wall clock, one thread: a handler never waits for a lock or a thread switch.
+
+    The clock leaves out what the loop did not run, because one request took long or the process was
+    stopped: else whatever the cluster's own members had no chance to say in time, heartbeats of
+    their sessions above all, would count as missing.
+    """
 
     name = "live"
 
     def __init__(self, seed: int | None = None) -> None:
         self._started_ns = time.monotonic_ns()
+        self._stalled_ns = 0
+        """What the clock left out so far."""
+        self._latest_ns = _STALL_NS
+        """Up to here it goes before the next beat."""
         self._epoch_ns = time.time_ns()
         self.thread = LoopThread("fakekafka")
         self.loop = self.thread.loop
@@ -124,22 +139,36 @@ class LiveRuntime(LoopRuntime):
         self._draining = False
         self._stopped = False
         super().__init__(seed)
+        self.loop.call_soon_threadsafe(self._beat)
 
     @property
     def is_own_thread(self) -> bool:
         """Whether this runs on the thread of the nodes, which must not wait for them."""
         return self.thread.is_current
 
+    def _beat(self) -> None:
+        """Let the clock go on; what it missed since the last beat never was."""
+        now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
+        if now_ns > self._latest_ns:
+            self._stalled_ns += now_ns - self._latest_ns
+            now_ns = self._latest_ns
+        self._latest_ns = now_ns + _STALL_NS
+        self.loop.call_later(_BEAT_S, self._beat)
+
+    def _now_ns(self) -> int:
+        now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
+        return now_ns if now_ns < self._latest_ns else self._latest_ns
+
     def now_us(self) -> int:
-        return (time.monotonic_ns() - self._started_ns) // 1000
+        return self._now_ns() // 1000
 
     def now_ms(self) -> int:
-        return (self._epoch_ns + time.monotonic_ns() - self._started_ns) // 1_000_000
+        return (self._epoch_ns + self._now_ns()) // 1_000_000
 
     def call_later(
         self, node: Node | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
-        timer = LiveTimer(node, callback)
+        timer = LiveTimer(node, callback, self._stalled_ns)
         if delay_us <= 0:
             timer.handle = self.loop.call_soon(self._fire, timer)
         else:
@@ -149,6 +178,11 @@ class LiveRuntime(LoopRuntime):
     def _fire(self, timer: LiveTimer) -> None:
         node, callback = timer.node, timer.callback
         if callback is None:
+            return
+        missing_ns = self._stalled_ns - timer.stalled_ns
+        if missing_ns:
+            timer.stalled_ns = self._stalled_ns
+            timer.handle = self.loop.call_later(missing_ns / 1e9, self._fire, timer)
             return
         if node is not None and node.blocked:
             if not node.stopped:

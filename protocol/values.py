@@ -117,10 +117,11 @@ class ReplicaAssignment:
         wanted = tuple(target)
         origin = self.origin
         full = tuple(dict.fromkeys(wanted + origin))
+        before, after = frozenset(origin), frozenset(wanted)
         return ReplicaAssignment(
             full,
-            tuple(r for r in full if r not in origin),
-            tuple(r for r in full if r not in wanted),
+            tuple(r for r in full if r not in before),
+            tuple(r for r in full if r not in after),
         )
 
     def remove_replica(self, replica: int) -> ReplicaAssignment:

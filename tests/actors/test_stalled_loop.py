@@ -1,0 +1,98 @@
+"""Time that the live loop did not run is no time: nothing expires that had no chance to speak."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fakekafka import Cluster
+from fakekafka.actors import live
+from fakekafka.actors.live import LiveRuntime
+
+
+class Clock:
+    """Stands for the module ``time``; it can be put forward, as after a long stop."""
+
+    def __init__(self) -> None:
+        self.missed_ns = 0
+
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns() + self.missed_ns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(live, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def runtime(clock: Clock) -> Iterator[LiveRuntime]:
+    runtime = LiveRuntime(1)
+    yield runtime
+    runtime.stop()
+
+
+def beat_passes(runtime: LiveRuntime) -> None:
+    """Wait for the next beat of the loop."""
+    passed = threading.Event()
+    runtime.loop.call_soon_threadsafe(runtime.loop.call_later, 0.06, passed.set)
+    assert passed.wait(10)
+
+
+def test_the_clock_leaves_out_what_the_loop_missed(runtime: LiveRuntime, clock: Clock) -> None:
+    """A minute without a beat counts as a quarter of a second, and the clock never goes back."""
+    beat_passes(runtime)
+    before_us, before_ms = runtime.now_us(), runtime.now_ms()
+    clock.missed_ns += 60_000_000_000
+    during_us = runtime.now_us()
+    beat_passes(runtime)
+    after_us = runtime.now_us()
+    assert before_us <= during_us <= after_us < before_us + 5_000_000
+    assert before_ms <= runtime.now_ms() < before_ms + 5_000
+
+
+def test_a_clock_without_stalls_is_the_wall_clock(runtime: LiveRuntime) -> None:
+    """It goes on between beats, and with them."""
+    began_ns = time.monotonic_ns()
+    first = runtime.now_us()
+    for _ in range(3):
+        beat_passes(runtime)
+    assert runtime.now_us() - first >= 150_000
+    assert runtime.now_us() - first <= (time.monotonic_ns() - began_ns) // 1000 + 1
+
+
+def test_a_timer_waits_for_what_the_clock_left_out(runtime: LiveRuntime, clock: Clock) -> None:
+    """One that the loop finds due after a stall is due only when the clock says so."""
+    fired: list[str] = []
+
+    def set_timers() -> None:
+        runtime.call_later(None, 1_000, lambda: fired.append("soon"))
+        late = runtime.call_later(None, 1_000, lambda: fired.append("late"))
+        late.stalled_ns = -60_000_000_000  # as if the clock had left out a minute since
+
+    runtime.run_in(None, set_timers)
+    beat_passes(runtime)
+    assert fired == ["soon"]
+
+
+@pytest.mark.slow
+def test_sessions_outlive_a_loop_that_stands_still() -> None:
+    """Brokers stay registered and lead, though one call took longer than all sessions."""
+    with Cluster(3, config={"zookeeper.session.timeout.ms": 1000}) as cluster:
+        cluster.create_topic("orders", replication_factor=3)
+        paths = [f"/brokers/ids/{broker}" for broker in (1, 2, 3)] + ["/controller"]
+        registered = [cluster.zookeeper.stat(path) for path in paths]
+        partition = cluster.partition("orders", 0)
+        cluster.runtime.run_in(None, lambda: time.sleep(3))
+        for _ in range(10):
+            beat_passes(cluster.runtime)
+        assert [cluster.zookeeper.stat(path) for path in paths] == registered
+        assert cluster.partition("orders", 0) == partition
