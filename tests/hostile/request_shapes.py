@@ -1,0 +1,281 @@
+"""Requests of every API we serve, as large as wanted, written by hand.
+
+Arrays of every kind: many topics, many partitions of one, one partition or topic again and again,
+names that collide, configurations, lists within lists.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+PARTITION_KINDS = ("topics", "partitions", "same partition", "same topic")
+NAMES: dict[str, Callable[[int], str]] = {
+    "names with dots": lambda index: f"t.{index}",
+    "names with underscores": lambda index: f"a_b_{index}",
+    "same name": lambda index: "same",
+}
+
+
+class Shape(NamedTuple):
+    """A request that grows with a number."""
+
+    name: str
+    key: int
+    version: int
+    body: Callable[[int], bytes]
+    flexible: bool = False
+
+    def frame(self, size: int) -> bytes:
+        """The whole request, with size and header."""
+        header = struct.pack(">hhih", self.key, self.version, 1, -1)
+        request = header + (b"\0" if self.flexible else b"") + self.body(size)
+        return struct.pack(">i", len(request)) + request
+
+
+def int8(value: int) -> bytes:
+    return struct.pack(">b", value)
+
+
+def int16(value: int) -> bytes:
+    return struct.pack(">h", value)
+
+
+def int32(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def int64(value: int) -> bytes:
+    return struct.pack(">q", value)
+
+
+def string(text: str) -> bytes:
+    return int16(len(text)) + text.encode()
+
+
+def array(items: Iterable[bytes]) -> bytes:
+    found = list(items)
+    return int32(len(found)) + b"".join(found)
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def compact(text: str) -> bytes:
+    return varint(len(text) + 1) + text.encode()
+
+
+def compact_array(items: Iterable[bytes]) -> bytes:
+    found = list(items)
+    return varint(len(found) + 1) + b"".join(found)
+
+
+def partitions(kind: str, size: int, entry: Callable[[int], bytes]) -> bytes:
+    """An array of topics, each an array of partitions."""
+    if kind == "topics":
+        return array(string(f"t_{index}") + array([entry(0)]) for index in range(size))
+    if kind == "same topic":
+        return array(string("x") + array([entry(0)]) for _ in range(size))
+    numbers = range(size) if kind == "partitions" else [0] * size
+    return array([string("x") + array(entry(number) for number in numbers)])
+
+
+def shapes() -> Iterator[Shape]:
+    """All of them."""
+    for kind in PARTITION_KINDS:
+        yield from _of_partitions(kind)
+    for kind, name in NAMES.items():
+        yield from _of_names(kind, name)
+    yield from _others()
+
+
+def _of_partitions(kind: str) -> Iterator[Shape]:
+    def shape(
+        name: str,
+        key: int,
+        version: int,
+        before: bytes,
+        entry: Callable[[int], bytes],
+        after: bytes = b"",
+    ) -> Shape:
+        return Shape(
+            f"{name}: {kind}",
+            key,
+            version,
+            lambda size: before + partitions(kind, size, entry) + after,
+        )
+
+    fetch = int32(-1) + int32(0) + int32(1) + int32(1000) + int8(0)
+    yield shape("Produce", 0, 3, int16(-1) + int16(1) + int32(1000), lambda n: int32(n) + int32(0))
+    yield shape("Fetch", 1, 4, fetch, lambda n: int32(n) + int64(0) + int32(100))
+    yield shape(
+        "Fetch in a session",
+        1,
+        7,
+        fetch + int32(0) + int32(0),
+        lambda n: int32(n) + int64(0) + int64(0) + int32(100),
+        array([]),
+    )
+    yield shape("ListOffsets", 2, 1, int32(-1), lambda n: int32(n) + int64(-1))
+    yield shape("ListOffsets v0", 2, 0, int32(-1), lambda n: int32(n) + int64(-1) + int32(5))
+    yield shape(
+        "OffsetCommit",
+        8,
+        2,
+        string("g") + int32(-1) + string("") + int64(-1),
+        lambda n: int32(n) + int64(5) + string(""),
+    )
+    yield shape("OffsetFetch", 9, 1, string("g"), int32)
+    yield shape("DeleteRecords", 21, 0, b"", lambda n: int32(n) + int64(0), int32(100))
+    yield shape("OffsetForLeaderEpoch", 23, 2, b"", lambda n: int32(n) + int32(0) + int32(0))
+    yield shape("ElectLeaders", 43, 0, b"", int32, int32(200))
+
+
+def _of_names(kind: str, name: Callable[[int], str]) -> Iterator[Shape]:
+    def shape(
+        title: str,
+        key: int,
+        version: int,
+        entry: Callable[[int], bytes],
+        after: bytes = b"",
+        before: bytes = b"",
+    ) -> Shape:
+        return Shape(
+            f"{title}: {kind}",
+            key,
+            version,
+            lambda size: before + array(entry(index) for index in range(size)) + after,
+        )
+
+    one_config = array([string("retention.ms") + string("1")])
+    one_change = array([string("retention.ms") + int8(0) + string("1")])
+    yield shape("Metadata", 3, 4, lambda i: string(name(i)), b"\0")
+    yield shape("Metadata of bad names", 3, 4, lambda i: string("bad!" + name(i)), b"\1")
+    yield shape(
+        "CreateTopics",
+        19,
+        1,
+        lambda i: string(name(i)) + int32(1) + int16(1) + array([]) + array([]),
+        int32(0) + b"\1",
+    )
+    yield shape(
+        "CreateTopics with configs",
+        19,
+        1,
+        lambda i: string(name(i)) + string("1"),
+        int32(0) + b"\1",
+        int32(1) + string("new") + int32(1) + int16(1) + array([]),
+    )
+    yield shape("DeleteTopics", 20, 1, lambda i: string(name(i)), int32(0))
+    yield shape("DescribeConfigs", 32, 0, lambda i: int8(2) + string(name(i)) + int32(-1))
+    yield shape(
+        "DescribeConfigs by name",
+        32,
+        0,
+        lambda i: string(name(i)),
+        before=int32(1) + int8(2) + string("x"),
+    )
+    yield shape("AlterConfigs", 33, 0, lambda i: int8(2) + string(name(i)) + one_config, b"\1")
+    yield shape(
+        "AlterConfigs of one",
+        33,
+        0,
+        lambda i: string(name(i)) + string("1"),
+        b"\1",
+        int32(1) + int8(2) + string("x"),
+    )
+    yield shape("CreatePartitions", 37, 0, lambda i: string(name(i)) + int32(2) + int32(-1),
+                int32(0) + b"\1")  # fmt: skip
+    yield shape(
+        "IncrementalAlterConfigs", 44, 0, lambda i: int8(2) + string(name(i)) + one_change, b"\1"
+    )
+    yield shape(
+        "IncrementalAlterConfigs of one",
+        44,
+        0,
+        lambda i: string(name(i)) + int8(0) + string("1"),
+        b"\1",
+        int32(1) + int8(2) + string("x"),
+    )
+    yield Shape(
+        f"FindCoordinator: {kind}",
+        10,
+        4,
+        lambda size: int8(0) + compact_array(compact(name(i)) for i in range(size)) + b"\0",
+        True,
+    )
+
+
+def _others() -> Iterator[Shape]:
+    def new_topic(lists: Iterable[bytes]) -> bytes:
+        topic = string("new") + int32(-1) + int16(-1) + array(lists) + array([])
+        return array([topic]) + int32(0) + b"\1"
+
+    def reassigned(replicas: Iterable[bytes]) -> bytes:
+        partition = int32(0) + compact_array(replicas) + b"\0"
+        topic = compact("x") + compact_array([partition]) + b"\0"
+        return int32(200) + compact_array([topic]) + b"\0"
+
+    yield Shape(
+        "ApiVersions",
+        18,
+        3,
+        lambda size: compact("x" * min(size, 30_000)) + compact("1") + b"\0",
+        True,
+    )
+    yield Shape("DescribeCluster", 60, 0, lambda size: b"\0\0", True)
+    yield Shape("InitProducerId", 22, 0, lambda size: int16(-1) + int32(1000))
+    yield Shape(
+        "JoinGroup", 11, 0,
+        lambda size: string("g") + int32(9000) + string("") + string("consumer")
+        + array(string("p") + int32(0) for _ in range(size)),
+    )  # fmt: skip
+    yield Shape(
+        "CreateTopics with lists", 19, 1,
+        lambda size: new_topic(int32(i) + array([int32(1)]) for i in range(size)),
+    )  # fmt: skip
+    yield Shape(
+        "CreateTopics with replicas", 19, 1,
+        lambda size: new_topic([int32(0) + array(int32(i) for i in range(size))]),
+    )  # fmt: skip
+    yield Shape(
+        "CreatePartitions with lists", 37, 0,
+        lambda size: array(
+            [string("x") + int32(size + 4) + array(array([int32(1)]) for _ in range(size))]
+        ) + int32(0) + b"\1",
+    )  # fmt: skip
+    yield Shape(
+        "AlterPartitionReassignments", 45, 0,
+        lambda size: reassigned(int32(i) for i in range(size)), True,
+    )  # fmt: skip
+    yield Shape(
+        "ListPartitionReassignments", 46, 0,
+        lambda size: int32(200) + compact_array(
+            [compact("x") + compact_array(int32(i) for i in range(size)) + b"\0"]
+        ) + b"\0", True,
+    )  # fmt: skip
+    yield Shape(
+        "OffsetFetch of many groups", 9, 8,
+        lambda size: compact_array(compact(f"g{i}") + b"\0\0" for i in range(size)) + b"\0\0", True,
+    )  # fmt: skip
+    yield Shape(
+        "Produce with tagged fields", 0, 9,
+        lambda size: b"\0" + int16(1) + int32(100) + compact_array([]) + varint(size)
+        + b"".join(varint(i) + b"\0" for i in range(size)), True,
+    )  # fmt: skip
+    yield Shape(
+        "IncrementalAlterConfigs of a list", 44, 0,
+        lambda size: array(
+            [int8(2) + string("x") + array([
+                string("leader.replication.throttled.replicas") + int8(2)
+                + string(",".join(map(str, range(min(size, 6000)))))
+            ])]
+        ) + b"\1",
+    )  # fmt: skip
