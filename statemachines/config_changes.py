@@ -221,7 +221,8 @@ class ConfigChanges:
         if operation == APPEND:
             present = frozenset(items)
             return ",".join(items + [item for item in edited if item not in present])
-        return ",".join(item for item in items if item not in edited)
+        dropped = set(edited)
+        return ",".join(item for item in items if item not in dropped)
 
     def _alter_log_levels(self, entries: _Entries, validate_only: bool) -> None:
         """Raises ``KafkaError`` or ``ConfigException``; KIP-412."""
