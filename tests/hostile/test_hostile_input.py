@@ -1,0 +1,18 @@
+"""A short run of what ``hostile.py`` does for longer."""
+
+from __future__ import annotations
+
+import pytest
+from hostile import run
+
+SEED = 1
+
+
+@pytest.mark.slow
+def test_a_good_client_is_served_while_others_send_nonsense() -> None:
+    """It never waits long, the memory stays, and nothing of ours fails."""
+    outcome = run(600, SEED, 50)
+    assert outcome.complaints == (), str(outcome)
+    assert outcome.requests > 0
+    assert outcome.longest_wait_s < 5, str(outcome)
+    assert outcome.memory_most - outcome.memory_before < 200_000_000, str(outcome)
