@@ -93,6 +93,7 @@ def shapes() -> Iterator[Shape]:
         yield from _of_partitions(kind)
     for kind, name in NAMES.items():
         yield from _of_names(kind, name)
+        yield _find_coordinator(kind, name)
     yield from _others()
 
 
@@ -204,7 +205,10 @@ def _of_names(kind: str, name: Callable[[int], str]) -> Iterator[Shape]:
         b"\1",
         int32(1) + int8(2) + string("x"),
     )
-    yield Shape(
+
+
+def _find_coordinator(kind: str, name: Callable[[int], str]) -> Shape:
+    return Shape(
         f"FindCoordinator: {kind}",
         10,
         4,
