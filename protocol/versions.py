@@ -25,7 +25,7 @@ class Behaviour:
     epoch_created_in_one_transaction: bool  # >= 2.1: /controller and its epoch in one multi
     guard_controller_writes: bool  # >= 2.1: every write checks /controller_epoch
     broker_epochs: bool  # >= 2.2, KIP-380
-    preempt_queued_events: bool  # >= 2.0
+    preempt_queued_events: bool  # >= 2.2
     pipelined_zookeeper: bool  # >= 1.1: asynchronous client, KAFKA-5642
     empty_update_metadata_means_all: bool  # < 2.2
     legacy_selectors: bool  # <= 1.0: one selector class per strategy
@@ -38,10 +38,10 @@ class Behaviour:
     unclean_toggle_without_failover: bool  # >= 2.0 broker, >= 2.1 topic
     reassignment_api: bool  # >= 2.4, KIP-455
     alter_isr: bool  # >= 2.7, KIP-497
-    alter_isr_strict: bool  # >= 3.x: newer epochs refused, ineligible replicas refused
+    alter_isr_strict: bool  # >= 3.3: newer epochs refused, ineligible replicas refused
     log_dir_failure_handling: bool  # >= 1.0
-    new_replica_reads_zookeeper: bool  # 0.10
-    controlled_shutdown_tells_leaving_broker: bool  # 0.10 and >= 2.3, not 1.1
+    new_replica_reads_zookeeper: bool  # <= 1.0
+    controlled_shutdown_tells_leaving_broker: bool  # not in 1.1 and 2.0, KAFKA-7482
     controlled_shutdown_one_by_one: bool  # <= 1.0: each partition written and told by itself
     controlled_shutdown_asks_metadata: bool  # >= 3.0, KAFKA-9189: before, ZooKeeper
     controlled_shutdown_spares_queued_topics: bool  # >= 2.1: topics queued for deletion are left
@@ -91,7 +91,7 @@ class Behaviour:
     epoch_truncation_rounds: bool  # >= 2.0: the answer names an epoch, several rounds
     fetch_epoch_fencing: bool  # >= 2.1, KIP-320
     caught_up_by_previous_fetch: bool  # >= 0.10.2
-    caught_up_reset_at_election: bool  # >= 0.11
+    caught_up_reset_at_election: bool  # >= 0.10.2
     high_watermark_waits_for_joiner: bool  # >= 0.10.2
     joiner_must_be_eligible: bool  # >= 3.3
     high_watermark_frozen_under_min_isr: bool  # >= 3.7
@@ -100,15 +100,15 @@ class Behaviour:
     shrink_commit_moves_high_watermark: bool  # >= 3.0
     isr_join_needs_epoch_start: bool  # >= 2.0.1, KAFKA-7128
     isr_member_at_end_never_removed: bool  # >= 2.1
-    make_follower_restarts: Literal["leader_changed", "epoch_gap", "epoch_changed"]
+    make_follower_restarts: Literal["leader_changed", "epoch_changed"]  # >= 2.1: at a new epoch
     partition_epoch_checked: bool  # >= 3.0
-    alter_isr_errors_roll_back: bool  # >= 3.0
-    out_of_range_halts_broker: bool  # 0.10: unless unclean election is allowed
-    foreign_follower_is_error: bool  # 0.10
-    follower_failure_stops_fetcher: bool  # 0.10: one bad partition kills the thread
+    alter_isr_errors_roll_back: bool  # >= 3.1
+    out_of_range_halts_broker: bool  # <= 2.0.0: unless unclean election is allowed
+    foreign_follower_is_error: bool  # <= 0.11
+    follower_failure_stops_fetcher: bool  # < 2.3, KIP-461: a bad partition kills the thread
     fetch_sessions: bool  # >= 1.1, KIP-227
     fetch_from_follower: bool  # >= 2.4, KIP-392
-    preferred_replica_answers_at_once: bool  # >= 3.3, KAFKA-13767
+    preferred_replica_answers_at_once: bool  # >= 3.2, KAFKA-13767
     unknown_producer_id_refused: bool  # < 2.5
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     idempotent_producers: bool  # >= 0.11
@@ -292,7 +292,9 @@ _V11 = _derive(
     append_completes_produces_first=False,
     isr_join_needs_epoch_start=False,
     isr_member_at_end_never_removed=False,
-    make_follower_restarts="epoch_gap",
+    make_follower_restarts="leader_changed",
+    out_of_range_halts_broker=True,
+    follower_failure_stops_fetcher=True,
     fetch_from_follower=False,
     unknown_producer_id_refused=True,
     producers_go_with_their_records=True,
@@ -325,10 +327,7 @@ _V010 = _derive(
     caught_up_by_previous_fetch=False,
     caught_up_reset_at_election=False,
     high_watermark_waits_for_joiner=False,
-    make_follower_restarts="leader_changed",
-    out_of_range_halts_broker=True,
     foreign_follower_is_error=True,
-    follower_failure_stops_fetcher=True,
     fetch_sessions=False,
     idempotent_producers=False,
 )

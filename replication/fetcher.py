@@ -184,12 +184,13 @@ class ReplicaFetcher(FetchTracking):
         ):
             self._delay(name, state)  # damaged on the way: the same offset again
             return
-        if self._behaviour.follower_failure_stops_fetcher:
+        is_disk = _is_storage_failure(error)  # takes the partition offline, not the thread
+        if self._behaviour.follower_failure_stops_fetcher and not is_disk:
             self.is_running = False  # one bad partition kills the whole thread
             self._callbacks.on_failed(name, str(error))
         else:
             self._fail(name, str(error))
-        if _is_storage_failure(error):
+        if is_disk:
             self._callbacks.on_storage_failure(name, error)
 
     def _on_refused(

@@ -120,11 +120,8 @@ class Partition(PartitionState):
     def _restarts_fetcher(self, state: LeaderAndIsrPartitionState) -> bool:
         if self.leader_id != state.leader:
             return True
-        rule = self.context.behaviour.make_follower_restarts
-        if rule == "leader_changed":
+        if self.context.behaviour.make_follower_restarts == "leader_changed":
             return False
-        if rule == "epoch_gap":
-            return state.leader_epoch not in (self.leader_epoch, self.leader_epoch + 1)
         return state.leader_epoch != self.leader_epoch
 
     def _take_assignment(self, state: LeaderAndIsrPartitionState, now_ms: int) -> None:

@@ -160,9 +160,12 @@ def test_one_bad_partition_does_not_stop_the_others() -> None:
     assert follower.log(OTHER).log_end_offset == 4
 
 
-def test_one_bad_partition_stopped_the_thread() -> None:
-    """0.10: an exception while appending kills the whole fetcher."""
-    follower = Follower("0.10", end=3, history=((5, 0),), high_watermark=3, topics=(TP, OTHER))
+@pytest.mark.parametrize("version", ["0.10", "1.1"])
+def test_one_bad_partition_stopped_the_thread(version: str) -> None:
+    """Before 2.3 (KIP-461) an exception while appending kills the whole fetcher."""
+    follower = Follower(version, end=3, history=((5, 0),), high_watermark=3, topics=(TP, OTHER))
+    if version == "1.1":
+        follower.answer_epochs((-1, 3), (-1, 3))
     follower.next()
     follower.answer_fetch(fetched(batch_at(1)), fetched(batch_at(3), tp=OTHER))
     assert not follower.fetcher.is_running

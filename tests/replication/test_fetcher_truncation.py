@@ -192,7 +192,8 @@ def test_everything_is_replaced() -> None:
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_ahead_of_the_leader(version: str) -> None:
     """DP-57: a follower beyond the leader's end is cut to it; its high watermark follows."""
-    follower = Follower(version, history=((5, 0),), end=3, high_watermark=3)
+    allowed = {"unclean.leader.election.enable": "true"}
+    follower = Follower(version, history=((5, 0),), end=3, high_watermark=3, topic=allowed)
     if version == "1.1":
         follower.answer_epochs((-1, 3))
     follower.answer_fetch(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
@@ -202,15 +203,18 @@ def test_ahead_of_the_leader(version: str) -> None:
     assert follower.next().partitions[0].fetch_offset == 0
 
 
-def test_ahead_of_the_leader_without_unclean_election() -> None:
-    """0.10 exits rather than cut its log when unclean election is disabled for the topic."""
+@pytest.mark.parametrize("version", ["0.10", "1.1"])
+def test_ahead_of_the_leader_without_unclean_election(version: str) -> None:
+    """Up to 2.0.0 a broker exits rather than cut a log whose topic disables unclean election."""
     follower = Follower(
-        "0.10",
+        version,
         history=((5, 0),),
         end=3,
         high_watermark=3,
         topic={"unclean.leader.election.enable": "false"},
     )
+    if version == "1.1":
+        follower.answer_epochs((-1, 3))
     follower.answer_fetch(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
     follower.answer_offset(0)
     assert "unclean election is disabled" in follower.node.halted

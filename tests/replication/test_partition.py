@@ -165,8 +165,7 @@ def test_assignment_keeps_known_replicas() -> None:
     [
         ("0.10", 1, 9, False),
         ("0.10", 2, 2, True),
-        ("1.1", 1, 2, False),
-        ("1.1", 1, 3, True),
+        ("1.1", 1, 9, False),
         ("1.1", 2, 2, True),
         ("2.8", 1, 1, False),
         ("2.8", 1, 2, True),
