@@ -2,7 +2,8 @@
 
 States, as Kafka names them: ``starting`` -> ``running`` -> ``pending_controlled_shutdown`` ->
 ``shutting_down`` -> ``not_running``. Requests that arrive before ``running`` wait: the socket
-is bound and the controller may already send, but nothing is processed (control_plane 8.0).
+is bound and the controller may already send, but nothing is processed
+(docs/kafka/brokers.md#start-of-a-broker).
 """
 
 from __future__ import annotations
@@ -149,7 +150,8 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
             listener(self.broker_id, state)
 
     async def _start(self) -> None:
-        """Kafka's ``KafkaServer.startup`` in its order (control_plane 8.0)."""
+        """Kafka's ``KafkaServer.startup`` in its order
+        (docs/kafka/brokers.md#start-of-a-broker)."""
         try:
             await self._connect_to_zookeeper()
             await self.zk.create_top_level_paths()
@@ -278,7 +280,8 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         return moved
 
     async def _controlled_shutdown(self) -> bool:
-        """Broker side of the controlled shutdown (control_plane 9): up to three attempts."""
+        """Broker side of the controlled shutdown
+        (docs/kafka/brokers.md#controlled-shutdown): up to three attempts."""
         backoff_ms = self.config["controlled.shutdown.retry.backoff.ms"]
         controller_id = None
         for _ in range(self.config["controlled.shutdown.max.retries"]):

@@ -77,7 +77,7 @@ class DataHandlers(BrokerBase):
     async def on_init_producer_id_request(
         self, request: InitProducerIdRequest, _delivery: Delivery
     ) -> InitProducerIdResponse:
-        """Ids for idempotent producers (data_plane 13.4, first rows)."""
+        """Ids for idempotent producers (docs/kafka/groups-and-transactions.md#transactions)."""
         if request.transactional_id == "":
             return InitProducerIdResponse(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is not None:
@@ -114,7 +114,8 @@ class DataHandlers(BrokerBase):
     async def _with_auto_creation(
         self, response: MetadataResponse, missing: list[str]
     ) -> MetadataResponse:
-        """Create missing topics and tell what became of them (data_plane 15.4)."""
+        """Create missing topics and tell what became of them
+        (docs/kafka/administration.md#metadata)."""
         answers = await self.admin.auto_create(missing)
         topics = tuple(
             replace(topic, error=answers[topic.name])

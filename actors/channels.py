@@ -1,7 +1,8 @@
 """The controller's channels to brokers: one FIFO queue each, retried until answered.
 
-Kafka's ``ControllerChannelManager`` (control_plane 15.6): strict order per broker, no loss while
-the broker is registered, a retry every 100 ms, and a removed broker's queue is dropped at once.
+Kafka's ``ControllerChannelManager`` (docs/kafka/control-requests.md#channels): strict order per
+broker, no loss while the broker is registered, a retry every 100 ms, and a removed broker's queue
+is dropped at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The replica fetcher actor: asks one leader for data on behalf of one broker, for ever.
 
 The state machine is ``replication.fetcher.ReplicaFetcher``; this actor only carries its requests
-(data_plane 7.1) and keeps at most one in flight, as Kafka's fetcher thread does.
+(docs/kafka/replica-fetchers.md#threads) and keeps at most one in flight, as Kafka's fetcher thread
+does.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ logging.getLogger("fakekafka").addHandler(logging.NullHandler())
 
 VIRTUAL_EPOCH_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: virtual clocks start here. Far from 0, because a replica that was never
-caught up carries time 0 and must not look recent (data_plane 3.2, clock trap)."""
+caught up carries time 0 and must not look recent
+(docs/kafka/partitions.md#high-watermark-of-a-leader)."""
 
 
 _LEVELS = {

@@ -41,7 +41,8 @@ _LEAST = {
 
 @dataclass(frozen=True)
 class ConsumerSettings:
-    """Kafka's consumer settings, with the defaults of the 3.x clients (data_plane 16.2)."""
+    """Kafka's consumer settings, with the defaults of the 3.x clients
+    (docs/reference/configuration.md)."""
 
     fetch_max_wait_ms: int = 500
     fetch_min_bytes: int = 1

@@ -47,7 +47,8 @@ _LEAST = {
 
 @dataclass(frozen=True)
 class ProducerSettings:
-    """Kafka's producer settings, with the defaults of the 3.x clients (data_plane 16.2)."""
+    """Kafka's producer settings, with the defaults of the 3.x clients
+    (docs/reference/configuration.md)."""
 
     acks: int = ACKS_ALL
     enable_idempotence: bool = True

@@ -1,7 +1,7 @@
 """Waiting for a condition on a broker's metadata: re-examined whenever metadata arrives.
 
 Kafka's ``DelayedCreatePartitions``, ``DelayedDeleteTopics`` and ``DelayedElectLeader`` wait for
-the same thing; here it is one list of predicates (data_plane 9.1).
+the same thing; here it is one list of predicates (docs/kafka/purgatory.md#purgatory).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Committed offsets: a cache in front of ``__consumer_offsets`` (data_plane 14.2, 14.5).
+"""Committed offsets: a cache in front of ``__consumer_offsets``
+(docs/kafka/groups-and-transactions.md).
 
 What a group commits is a record of the internal topic; it is visible once that record is
 replicated. The leader of a partition of the topic is the coordinator of the groups that hash to

@@ -1,4 +1,5 @@
-"""Keys and values of ``__consumer_offsets`` (data_plane 14.6), as Kafka writes them."""
+"""Keys and values of ``__consumer_offsets``
+(docs/kafka/groups-and-transactions.md#committed-offsets), as Kafka writes them."""
 
 from __future__ import annotations
 

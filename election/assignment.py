@@ -1,4 +1,4 @@
-"""Where the replicas of new partitions go (control_plane section 14, KIP-36)."""
+"""Where the replicas of new partitions go (docs/kafka/topics.md#replica-assignment, KIP-36)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def assign_added_partitions(
 
     ``existing`` is the topic's assignment, ``brokers`` sorted by id, ``new_partition_count`` how
     many partitions are added. The start (and the shift) is the first broker whose id is not
-    below the leader replica of partition 0 (control_plane 10.2). Raises ``KafkaError``:
+    below the leader replica of partition 0 (docs/kafka/topics.md#expansion). Raises ``KafkaError``:
     UNKNOWN_SERVER_ERROR if there is no partition 0, and what assigning raises.
     """
     first_replicas = existing.get(0)

@@ -1,6 +1,7 @@
 """Which partitions the auto-rebalance timer hands back to their preferred leaders.
 
-Source: Kafka's ``KafkaController.checkAndTriggerAutoLeaderRebalance`` (control_plane section 13).
+Source: Kafka's ``KafkaController.checkAndTriggerAutoLeaderRebalance``
+(docs/kafka/election.md#rebalancing).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The five leader selectors of Kafka 0.10 (control_plane 6.3), one partition at a time.
+"""The five leader selectors of Kafka 0.10 (docs/kafka/election.md#selectors), one partition at a
+time.
 
 A selector gives (new leadership, recipients of LeaderAndIsr) or raises. Log directories play no
 role: they could not fail singly before 1.0.

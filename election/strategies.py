@@ -1,4 +1,4 @@
-"""The four election strategies of Kafka >= 1.1 (control_plane section 6).
+"""The four election strategies of Kafka >= 1.1 (docs/kafka/election.md#strategies).
 
 Two levels, as in Kafka's ``Election`` and ``PartitionLeaderElectionAlgorithms``:
 

@@ -1,7 +1,8 @@
 """API keys and the version ranges that each emulated release advertises.
 
-The ranges are those of the release's own ApiVersions answer in ZooKeeper mode (data_plane 16.3,
-wire 1-3). What this package offers is the part of them that has a codec (``wire.registry``).
+The ranges are those of the release's own ApiVersions answer in ZooKeeper mode
+(docs/kafka/clients.md#versions-of-requests, docs/kafka/clients.md). What this package offers is the
+part of them that has a codec (``wire.registry``).
 
 Deviations, all for the sake of today's clients:
 

@@ -1,7 +1,7 @@
 """The compression codecs of record batches, in the framings Kafka's Java client writes and reads.
 
 cramjam does the work; this module knows the framings: snappy travels in xerial blocks, lz4 in
-frames of independent 64 KB blocks without checksums (data_plane 12.1).
+frames of independent 64 KB blocks without checksums (docs/kafka/log.md#batches).
 
 A few bytes can stand for a thousand times as many, so that nothing is decompressed before it is
 known that the result stays within a limit, or else only into room that ends there.

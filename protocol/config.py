@@ -134,7 +134,7 @@ def _older(value: Any, versions: Iterable[str] = _OLD) -> tuple[tuple[str, Any],
 _COMPRESSION = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 _ALL = (
-    # identity, ZooKeeper, controller (control_plane 17)
+    # identity, ZooKeeper, controller (docs/reference/configuration.md)
     _b("broker.id", "int", -1),
     _b("broker.id.generation.enable", "boolean", True),
     _b("reserved.broker.max.id", "int", 1000),
@@ -157,7 +157,7 @@ _ALL = (
     _b("default.replication.factor", "int", 1),
     _b("max.partitions.per.request", "int", 10000, minimum=1),  # not Kafka's
     _b("background.threads", "int", 10, dynamic=True),
-    # replication (data_plane 16.1)
+    # replication (docs/reference/configuration.md)
     _b("replica.lag.time.max.ms", "long", 30000, before=_older(10000)),
     _b("replica.fetch.wait.max.ms", "int", 500),
     _b("replica.fetch.min.bytes", "int", 1),
@@ -182,7 +182,7 @@ _ALL = (
     _b("socket.request.max.bytes", "int", 104857600, minimum=1),
     _b("queued.max.requests", "int", 500, minimum=1),
     _b("queued.max.request.bytes", "long", -1),
-    # groups and transactions (data_plane 16.2)
+    # groups and transactions (docs/reference/configuration.md)
     _b("group.min.session.timeout.ms", "int", 6000),
     _b("group.max.session.timeout.ms", "int", 1800000, before=_older(300000)),
     _b("group.initial.rebalance.delay.ms", "int", 3000),

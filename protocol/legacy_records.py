@@ -1,7 +1,7 @@
 """Message sets of the formats v0 and v1: read for up-conversion, written for old consumers.
 
 A set is a row of entries (offset, size, message); a compressed message wraps a set of its own
-(data_plane 12.2). Nothing of this is stored: logs hold batches of format v2.
+(docs/kafka/log.md#batches). Nothing of this is stored: logs hold batches of format v2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Message format v2 byte by byte: constants, header layout, the encoding of single records.
 
-``record_batch`` builds and reads whole batches with it (data_plane 12.1).
+``record_batch`` builds and reads whole batches with it (docs/kafka/log.md#batches).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Record(NamedTuple):
 
 
 class ControlMarker(NamedTuple):
-    """What the one record of a control batch says (data_plane 12.1)."""
+    """What the one record of a control batch says (docs/kafka/log.md#batches)."""
 
     is_commit: bool
     coordinator_epoch: int

@@ -1,7 +1,7 @@
 """Behaviour flags per emulated version: the one table in which versions are compared.
 
-Every flag is named for what it does. The sources are control_plane section 20 and the version
-notes of the data plane reference; releases in comments are those in which the behaviour changed.
+Every flag is named for what it does. docs/kafka/releases.md puts the releases side by side; those
+in comments are the ones in which the behaviour changed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Behaviour:
     topic_watch_by_exists: bool  # <= 1.0: ZkClient arms a topic's watch by a request of its own
     stop_replica_per_partition_delete: bool  # >= 2.6: one request with mixed delete flags
     stop_replica_accepts_equal_epoch: bool  # >= 3.4.1, KAFKA-13972
-    announce_dead_broker_unless_elected: bool  # >= 3.1, control_plane 8.4
+    announce_dead_broker_unless_elected: bool  # >= 3.1: not only if no leader is missing
     rebalance_during_reassignments: bool  # >= 3.4, KAFKA-10149; before: any of them stops all
     rebalance_needs_isr: bool  # >= 2.6: the preferred replica must be in the ISR
     rebalance_one_by_one: bool  # < 2.0

@@ -1,4 +1,4 @@
-"""Paths of Kafka's znodes (control_plane section 1). Source: Kafka's ``ZkData``."""
+"""Paths of Kafka's znodes (docs/kafka/zookeeper.md#znodes). Source: Kafka's ``ZkData``."""
 
 from __future__ import annotations
 

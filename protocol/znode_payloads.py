@@ -1,4 +1,4 @@
-"""Payloads of Kafka's znodes, byte for byte (control_plane section 1).
+"""Payloads of Kafka's znodes, byte for byte (docs/kafka/zookeeper.md#znodes).
 
 Each znode has an ``encode_*`` and a ``decode_*`` function. JSON is compact, keys in the order of
 the reference. Decoders take every older version of a payload. Source: Kafka's ``ZkData``.

@@ -1,4 +1,4 @@
-"""The text formats of Kafka's checkpoint files (data_plane 10.1).
+"""The text formats of Kafka's checkpoint files (docs/kafka/log.md#files).
 
 Line 1 is the version, line 2 the number of entries, then one entry per line.
 """

@@ -1,4 +1,5 @@
-"""Log compaction: keep the last record of every key (data_plane 15.8; Kafka's ``LogCleaner``).
+"""Log compaction: keep the last record of every key (docs/kafka/log.md#compaction; Kafka's
+``LogCleaner``).
 
 One pass reads the dirty part of a log, from where the last pass ended to the first offset that
 may not be cleaned, and notes the last offset of each key; then everything up to there is written

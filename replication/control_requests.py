@@ -1,4 +1,4 @@
-"""LeaderAndIsr, StopReplica and UpdateMetadata at the broker (data_plane 11).
+"""LeaderAndIsr, StopReplica and UpdateMetadata at the broker (docs/kafka/control-requests.md).
 
 All three are fenced by the broker's own epoch and by the highest controller epoch seen, which
 they share.
@@ -44,7 +44,7 @@ class ControlRequestHandling(PartitionHost):
     # -- LeaderAndIsr -----------------------------------------------------------------------
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Take the roles a controller decided on (data_plane 11.2)."""
+        """Take the roles a controller decided on (docs/kafka/control-requests.md#taking-roles)."""
         error = self._fencing_error(request.controller_epoch, request.broker_epoch)
         if error is not _NONE:
             partitions: tuple[tuple[TopicPartition, ErrorCode], ...] = ()
@@ -106,7 +106,7 @@ class ControlRequestHandling(PartitionHost):
         return _NONE, partition
 
     def _is_of_another_topic(self, partition: Partition, topic_id: str) -> bool:
-        """Whether the log belongs to a topic with another id (data_plane 2.8).
+        """Whether the log belongs to a topic with another id (docs/kafka/partitions.md#topic-ids).
 
         2.8 asks an opened log alone, and gives it the id if it has none: with the second request
         it gets for a partition (``Partition.checkOrSetTopicId``). Later releases ask the stored
@@ -211,7 +211,8 @@ class ControlRequestHandling(PartitionHost):
     def _truncate_to_high_watermarks(
         self, partitions: Iterable[Partition], errors: dict[TopicPartition, ErrorCode]
     ) -> None:
-        """0.10: a follower cuts its log to its own high watermark at once (data_plane 7.5)."""
+        """0.10: a follower cuts its log to its own high watermark at once
+        (docs/kafka/replica-fetchers.md#truncation-to-the-high-watermark)."""
         for partition in partitions:
             log = partition.log
             if log is None:
@@ -227,7 +228,8 @@ class ControlRequestHandling(PartitionHost):
         topic_ids: dict[str, str],
         states: list[tuple[Partition, LeaderAndIsrPartitionState]],
     ) -> None:
-        """Write ``partition.metadata`` of logs that have none (data_plane 2.8)."""
+        """Write ``partition.metadata`` of logs that have none
+        (docs/kafka/partitions.md#topic-ids)."""
         for partition, _ in states:
             log = partition.log
             topic_id = topic_ids.get(partition.topic_partition.topic)
@@ -237,7 +239,8 @@ class ControlRequestHandling(PartitionHost):
     # -- StopReplica ------------------------------------------------------------------------
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop fetching, and delete where asked to (data_plane 11.3)."""
+        """Stop fetching, and delete where asked to
+        (docs/kafka/control-requests.md#what-a-broker-accepts)."""
         error = self._fencing_error(request.controller_epoch, request.broker_epoch)
         if error is not _NONE:
             return StopReplicaResponse(error)

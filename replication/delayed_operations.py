@@ -1,4 +1,5 @@
-"""What waits at a broker: produce with acks=all, fetch, delete-records (data_plane 9.1).
+"""What waits at a broker: produce with acks=all, fetch, delete-records
+(docs/kafka/purgatory.md#purgatory).
 
 Each holds the handler that made it and asks it again when poked; completing answers the request.
 """
@@ -151,7 +152,8 @@ class DelayedProduceToOne(DelayedOperation):
 
 
 class DelayedFetch(DelayedOperation):
-    """A fetch: first read when it arrives, read again when it completes (data_plane 6.4)."""
+    """A fetch: first read when it arrives, read again when it completes
+    (docs/kafka/fetch.md#waiting)."""
 
     __slots__ = (
         "api_version",

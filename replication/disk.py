@@ -3,7 +3,8 @@
 A ``Disk`` holds one or several log directories. A broker process opens its logs with ``open_log``
 and ends in one of three ways: ``close`` (clean: everything flushed, marker written), ``kill`` (the
 page cache survives: everything appended is there) or ``power_off`` (only what was flushed is).
-``MemoryDisk`` keeps all of it in memory, ``disk_file.FileDisk`` in Kafka's files (data_plane 10).
+``MemoryDisk`` keeps all of it in memory, ``disk_file.FileDisk`` in Kafka's files
+(docs/kafka/log.md#files).
 """
 
 from __future__ import annotations
@@ -306,7 +307,7 @@ class Disk:
         self.write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
 
     def checkpoint_log_offsets(self) -> None:
-        """Write recovery points and log start offsets of the open logs (data_plane 10.1).
+        """Write recovery points and log start offsets of the open logs (docs/kafka/log.md#files).
 
         Log starts only where they lie above the first segment. Partitions that are stored but not
         open keep their entries.

@@ -1,7 +1,7 @@
 """A broker's disk as a data directory on the real disk, in Kafka's on-disk format.
 
 Kafka's own dump tool reads the segments; a data directory outlives the Python process, which may
-be killed at any moment (data_plane 10.1, 10.2).
+be killed at any moment (docs/kafka/log.md).
 """
 
 from __future__ import annotations

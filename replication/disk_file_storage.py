@@ -1,7 +1,7 @@
 """One partition's directory on the real disk: reading it, and recovering it after a crash.
 
-Data below the recovery point is believed, what lies above is checked batch by batch (data_plane
-10.2; Kafka's ``Log.loadSegments`` and ``recoverLog``).
+Data below the recovery point is believed, what lies above is checked batch by batch
+(docs/kafka/log.md#restart; Kafka's ``Log.loadSegments`` and ``recoverLog``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class FileStorage(FileWrites):
         file_delete_delay_ms: int,
         recovery_point: int,
     ) -> None:
-        """Read the directory into memory; after an unclean stop, recover it (data_plane 10.2).
+        """Read the directory into memory; after an unclean stop, recover it
+        (docs/kafka/log.md#restart).
 
         Raises ``KafkaError`` KAFKA_STORAGE_ERROR, and takes the log directory offline, when a
         checkpoint in it is corrupt or an I/O error occurs.

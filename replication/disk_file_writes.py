@@ -1,4 +1,4 @@
-"""One partition's directory on the real disk, in Kafka's on-disk format (data_plane 10).
+"""One partition's directory on the real disk, in Kafka's on-disk format (docs/kafka/log.md#files).
 
 The log keeps its batches in memory as always; every change is written through to the files at
 once, without a buffer of this process, so that what was appended survives ``kill -9``.

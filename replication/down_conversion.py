@@ -1,7 +1,7 @@
 """Answers for consumers of Fetch v0 to v3: batches become message sets of format v0 or v1.
 
 Kafka's ``KafkaApis.maybeConvertFetchedData`` and ``LazyDownConversionRecords`` (KIP-283,
-data_plane 6.3, 6.11): what was read is converted when it is answered, and the answer never grows
+docs/kafka/fetch.md): what was read is converted when it is answered, and the answer never grows
 beyond what was read, or beyond its first converted batch where that is more.
 """
 

@@ -1,4 +1,5 @@
-"""The leader-epoch history of a log: at which offset each epoch began (data_plane 8).
+"""The leader-epoch history of a log: at which offset each epoch began
+(docs/kafka/offsets-and-epochs.md#the-epoch-cache).
 
 Kafka's ``LeaderEpochFileCache`` with the look-up and assignment rules of 0.11 to 1.1 (KIP-101) and
 of 2.0 and later (KIP-279). The entries live in two parallel lists that the storage keeps: writing

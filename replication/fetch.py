@@ -1,4 +1,4 @@
-"""Fetch: who may read what, long polling, follower bookkeeping (data_plane 6).
+"""Fetch: who may read what, long polling, follower bookkeeping (docs/kafka/fetch.md).
 
 Theory of operation. A fetch is read once when it arrives. That first read accounts the progress
 of a follower: end offset, ISR, high watermark, in this order, after the result was taken, so an

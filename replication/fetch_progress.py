@@ -1,4 +1,5 @@
-"""How far a follower has copied one partition, and whom its fetchers tell (data_plane 7.1)."""
+"""How far a follower has copied one partition, and whom its fetchers tell
+(docs/kafka/replica-fetchers.md#threads)."""
 
 from __future__ import annotations
 

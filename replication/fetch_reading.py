@@ -1,4 +1,5 @@
-"""Reading one partition for a fetch, and whether a waiting fetch may be answered (data_plane 6).
+"""Reading one partition for a fetch, and whether a waiting fetch may be answered
+(docs/kafka/fetch.md).
 
 What the two ways of serving a fetch share: ``fetch.py`` for consumers and for followers that
 begin, ``follower_fetch.py`` for followers that go on with an incremental session.
@@ -202,7 +203,8 @@ class FetchReading(PartitionHost):
     def _read_as_foreigner(
         self, operation: DelayedFetch | FollowerFetch, topic_partition: TopicPartition, log: Log
     ) -> FetchPartitionResponse:
-        """A follower that is not assigned to the partition (data_plane 6.6)."""
+        """A follower that is not assigned to the partition
+        (docs/kafka/fetch.md#what-a-followers-fetch-does)."""
         if self.behaviour.foreign_follower_is_error:
             return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
         _leave_unread(operation, topic_partition)
@@ -211,11 +213,11 @@ class FetchReading(PartitionHost):
     # -- waiting ----------------------------------------------------------------------------
 
     def is_fetch_satisfied(self, operation: DelayedFetch | FollowerFetch) -> bool:
-        """Whether a parked fetch may be answered (data_plane 6.4, cases A to H)."""
+        """Whether a parked fetch may be answered (docs/kafka/fetch.md#waiting)."""
         request = operation.request
         hosted = self._partitions
         min_bytes = request.min_bytes
-        if min_bytes > 1:  # never more than the answer may hold (data_plane 6.3)
+        if min_bytes > 1:  # never more than the answer may hold (docs/kafka/fetch.md#limits)
             min_bytes = min(min_bytes, request.max_bytes, self._fetch_bytes_max)
         if min_bytes <= 1 and self._is_plain_consumer(request):
             # One byte is enough, and one is there wherever the high watermark is beyond.
@@ -271,7 +273,7 @@ def _leave_unread(operation: DelayedFetch | FollowerFetch, topic_partition: Topi
 
 
 def _upper_bound(request: FetchRequest, log: Log) -> int:
-    """End (exclusive) of what the reader may see (data_plane 6.1)."""
+    """End (exclusive) of what the reader may see (docs/kafka/fetch.md#who-may-read-what)."""
     if request.replica_id >= 0:
         return log.log_end_offset
     if request.isolation_level == READ_COMMITTED:
@@ -296,7 +298,8 @@ def _is_cut(log: Log, read: ReadInfo, fetch_offset: int, limit: int, bound: int)
 def _check_divergence(
     log: Log, fetch_offset: int, last_fetched_epoch: int
 ) -> EpochEndOffset | ErrorCode | None:
-    """Compare a fetcher's last epoch with this log's history (data_plane 6.8)."""
+    """Compare a fetcher's last epoch with this log's history
+    (docs/kafka/fetch.md#diverging-epochs)."""
     end = log.end_offset_for_epoch(last_fetched_epoch)
     if end.end_offset < 0 or fetch_offset < log.log_start_offset:
         return ErrorCode.OFFSET_OUT_OF_RANGE

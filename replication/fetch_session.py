@@ -1,4 +1,4 @@
-"""Incremental fetch sessions (KIP-227, data_plane 6.10).
+"""Incremental fetch sessions (KIP-227, docs/kafka/fetch-sessions.md).
 
 A session remembers which partitions its client fetches and what it was told last, so requests
 name only what changed and responses only what is new. The *epoch* counts the requests of a

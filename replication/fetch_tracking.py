@@ -1,4 +1,5 @@
-"""What a follower's fetcher tracks, and the request it owes its leader next (data_plane 7.1).
+"""What a follower's fetcher tracks, and the request it owes its leader next
+(docs/kafka/replica-fetchers.md#threads).
 
 ``ReplicaFetcher`` adds what answers do. Two indexes keep the cost of a request proportional to
 what changed: ``_busy`` holds the partitions that are not plainly fetching, ``_dirty`` those of

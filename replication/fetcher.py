@@ -1,4 +1,4 @@
-"""The follower's fetcher as a pure state machine (data_plane 7).
+"""The follower's fetcher as a pure state machine (docs/kafka/replica-fetchers.md).
 
 Theory of operation. One fetcher copies some partitions from one leader broker. It has at most one
 request under way; ``next_request`` says what to send and ``on_response`` or ``on_failure`` takes
@@ -261,7 +261,7 @@ class ReplicaFetcher(FetchTracking):
     def _truncate_by_epoch(
         self, name: TopicPartition, state: PartitionFetchState, epoch: int, end_offset: int
     ) -> None:
-        """Cut what the leader does not share (data_plane 7.3: getOffsetTruncationState).
+        """Cut what the leader does not share (``AbstractFetcherThread.getOffsetTruncationState``).
 
         The leader's answer: ``epoch`` is its largest one not above the one asked, ``end_offset``
         where that ends. While fetching, further rounds happen by themselves.
@@ -331,7 +331,8 @@ class ReplicaFetcher(FetchTracking):
     def _on_leader_end(
         self, name: TopicPartition, state: PartitionFetchState, _epoch: int, leader_end: int
     ) -> None:
-        """The leader is shorter: cut to its end, or exit; else ask where it begins (7.7)."""
+        """The leader is shorter: cut to its end, or exit; else ask where it begins
+        (docs/kafka/replica-fetchers.md#out-of-range)."""
         log = log_of(state.partition)
         if leader_end >= log.log_end_offset:
             state.stage = FetchStage.ASKING_EARLIEST

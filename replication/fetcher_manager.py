@@ -1,4 +1,5 @@
-"""The fetchers of one broker: which of them copies which partition (data_plane 7.1)."""
+"""The fetchers of one broker: which of them copies which partition
+(docs/kafka/replica-fetchers.md#threads)."""
 
 from __future__ import annotations
 

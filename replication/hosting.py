@@ -1,7 +1,8 @@
 """The partitions a broker hosts, found by name, and the operations that wait on them.
 
 ``PartitionHost`` is the ground under the handlers of ``ReplicaManager``: lookup with Kafka's
-errors (data_plane 2.6), shared settings per topic, the purgatories and their one host timer.
+errors (docs/kafka/partitions.md#access), shared settings per topic, the purgatories and their one
+host timer.
 """
 
 from __future__ import annotations
@@ -221,7 +222,8 @@ class PartitionHost:
                     partition.log.update_config(settings.config)
 
     def _open_log(self, topic_partition: TopicPartition, is_new: bool) -> Log:
-        """Open or create a log and give it its checkpointed high watermark (data_plane 2.4)."""
+        """Open or create a log and give it its checkpointed high watermark
+        (docs/kafka/partitions.md#the-first-high-watermark)."""
         config = self._settings[topic_partition.topic].config
         try:
             log = self.disk.open_log(topic_partition, config, is_new=is_new)

@@ -1,4 +1,5 @@
-"""In-sync replica sets: pending changes and the two ways of having them accepted (data_plane 4).
+"""In-sync replica sets: pending changes and the two ways of having them accepted
+(docs/kafka/isr.md).
 
 Theory of operation. A partition is in one of three states::
 
@@ -177,7 +178,8 @@ from what was proposed (a repeated write whose first try succeeded counts as suc
 
 
 class ZooKeeperIsrManager:
-    """ISR changes written to ZooKeeper by the leader itself (before KIP-497, data_plane 4.3).
+    """ISR changes written to ZooKeeper by the leader itself (before KIP-497,
+    docs/kafka/isr.md#changes-through-zookeeper).
 
     Accepted changes are collected and published for the controller: checked every 2500 ms (on
     the grid that begins with the construction, while anything waits), written when the last

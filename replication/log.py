@@ -2,7 +2,8 @@
 
 Batches stay as they are: a leader looks through the records of what the client sent and patches
 offset and epoch into its header, all replicas keep the same bytes, readers get them whole
-(data_plane 3.5, 6.2, 12.3; Kafka's ``Log``).
+(docs/kafka/partitions.md#order-of-the-marks, docs/kafka/fetch.md#positions,
+docs/kafka/log.md#validation; Kafka's ``Log``).
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ class Log(LogAppends):
         """Validate what a client (or a coordinator of this broker) sends and append it.
 
         ``api_version`` is that of the Produce request; None for what never was one. Raises
-        ``KafkaError`` with the codes of data_plane 12.3 and 13.1; nothing is appended then.
+        ``KafkaError`` with the codes of docs/kafka/log.md#validation,
+        docs/kafka/producer-state.md#checks; nothing is appended then.
 
         A single v2 batch on a topic that stores batches as they come takes the short way if there
         is nothing in it to refuse or to put right: its records are looked through, not decoded.

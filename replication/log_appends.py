@@ -1,4 +1,5 @@
-"""Storing batches behind the last, and what a follower appends (data_plane 3.5, 10.4)."""
+"""Storing batches behind the last, and what a follower appends
+(docs/kafka/partitions.md#order-of-the-marks, docs/kafka/log.md#truncation)."""
 
 from __future__ import annotations
 

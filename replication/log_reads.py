@@ -1,4 +1,6 @@
-"""Reading a log: by offset, by time, and what of it was aborted (data_plane 6.2, 13.3, 15.1)."""
+"""Reading a log: by offset, by time, and what of it was aborted
+(docs/kafka/fetch.md#positions, docs/kafka/producer-state.md#aborted-transactions,
+docs/kafka/offsets-and-epochs.md#listoffsets)."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class LogReads(LogSegments):
 
         They end below ``upper_bound_offset`` and within ``max_bytes``, except that with
         ``minimum_one_batch`` the first may be larger. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE
-        below the log start and above the log end (data_plane 6.2).
+        below the log start and above the log end (docs/kafka/fetch.md#positions).
         """
         if self.storage.directory.is_offline:
             self.storage.directory.check()
@@ -78,7 +80,8 @@ class LogReads(LogSegments):
         return ReadInfo(tuple(segment.views(position, end)), size)
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Aborted transactions that touch offsets ``start`` up to ``end`` (data_plane 13.3)."""
+        """Aborted transactions that touch offsets ``start`` up to ``end``
+        (docs/kafka/producer-state.md#aborted-transactions)."""
         found: list[AbortedTransaction] = []
         if self.producers is None:
             return found

@@ -1,7 +1,7 @@
 """The segments of a log: rolling, flushing, truncating, deleting.
 
-``LogSegments`` keeps the marks of ``LogState`` in step with the batches stored (data_plane 10.4;
-Kafka's ``Log``).
+``LogSegments`` keeps the marks of ``LogState`` in step with the batches stored
+(docs/kafka/log.md#truncation; Kafka's ``Log``).
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ class LogSegments(LogState):
     # -- truncation ---------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> bool:
-        """Cut the log so that it ends at ``offset``; False if nothing was cut (data_plane 10.4).
+        """Cut the log so that it ends at ``offset``; False if nothing was cut
+        (docs/kafka/log.md#truncation).
 
         Raises ``ValueError`` for a negative offset, ``KafkaError`` when the directory is offline.
         """

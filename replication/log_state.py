@@ -1,6 +1,7 @@
 """The marks a log keeps beside its batches: offsets, epoch history, producer state.
 
-The lowest layer of ``Log`` (data_plane 3.3 to 3.6, 8, 10.5, 13).
+The lowest layer of ``Log`` (docs/kafka/log.md, docs/kafka/offsets-and-epochs.md,
+docs/kafka/partitions.md, docs/kafka/producer-state.md).
 """
 
 from __future__ import annotations
@@ -171,7 +172,8 @@ class LogState:
             self.latest_epoch = epochs.latest_epoch
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEndOffset:
-        """Where an epoch ends in this log (data_plane 8); (-1, -1) if undefined."""
+        """Where an epoch ends in this log
+        (docs/kafka/offsets-and-epochs.md#where-an-epoch-ends); (-1, -1) if undefined."""
         if self._epochs is None:
             return UNDEFINED
         return self._epochs.end_offset_for(epoch, self.log_end_offset)
@@ -192,7 +194,8 @@ class LogState:
 
     @property
     def last_stable_offset(self) -> int:
-        """End (exclusive) of what READ_COMMITTED consumers see (data_plane 3.6)."""
+        """End (exclusive) of what READ_COMMITTED consumers see
+        (docs/kafka/partitions.md#last-stable-offset)."""
         producers = self.producers
         if producers is None or producers.first_unstable_offset < 0:
             return self.high_watermark
@@ -207,7 +210,8 @@ class LogState:
         return max(producers.first_unstable_offset, self.log_start_offset)
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str = "client") -> bool:
-        """Raise the log start; False if it is there already (data_plane 10.5).
+        """Raise the log start; False if it is there already
+        (docs/kafka/log.md#raising-the-log-start).
 
         ``reason`` is ``client``, ``retention`` or ``leader``: only what a leader says may go
         beyond the high watermark, which then follows. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE.
@@ -241,7 +245,7 @@ class LogState:
             self.storage.put_snapshot(self.log_end_offset, self.producers.snapshot())
 
     def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget silent producers (data_plane 13.1); gives their number."""
+        """Forget silent producers (docs/kafka/producer-state.md#forgetting); gives their number."""
         return 0 if self.producers is None else self.producers.remove_expired(now_ms, expiration_ms)
 
     def _reload_producers(self) -> None:

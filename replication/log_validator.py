@@ -1,8 +1,8 @@
 """Validation and rewriting of what a client sends, before a leader appends it.
 
 Kafka's ``Log.analyzeAndValidateRecords`` (sizes, checksums) and ``LogValidator`` (records,
-timestamps, recompression, up-conversion of old formats); data_plane 12.3. The outcome is one
-batch of format v2 at offset 0: the log gives it its place.
+timestamps, recompression, up-conversion of old formats); docs/kafka/log.md#validation. The outcome
+is one batch of format v2 at offset 0: the log gives it its place.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class ValidationContext(NamedTuple):
 def validate(records: Readable, context: ValidationContext) -> Validated | None:
     """Check and rewrite one produce payload; None if it holds nothing.
 
-    Raises ``KafkaError`` with the codes of data_plane 12.3; INVALID_RECORD and INVALID_TIMESTAMP
-    name every offending record in ``record_errors``.
+    Raises ``KafkaError`` with the codes of docs/kafka/log.md#validation; INVALID_RECORD and
+    INVALID_TIMESTAMP name every offending record in ``record_errors``.
     """
     batches, messages = _split(records, context.settings)
     api_version = context.api_version

@@ -1,4 +1,5 @@
-"""What a broker believes of the cluster: UpdateMetadata requests merged (data_plane 11.4).
+"""What a broker believes of the cluster: UpdateMetadata requests merged
+(docs/kafka/control-requests.md#updatemetadata).
 
 The cache keeps the very ``UpdateMetadataPartitionState`` objects it received, so the caches of all
 brokers share them. It belongs to one actor and ``update`` runs to its end, so no reader sees half
@@ -195,7 +196,7 @@ class MetadataCache:
         listener: str = "PLAINTEXT",
         api_version: int = -1,
     ) -> MetadataResponse:
-        """Answer a Metadata request from the cache alone (data_plane 15.4).
+        """Answer a Metadata request from the cache alone (docs/kafka/administration.md#metadata).
 
         Topics it does not know get UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION; creating
         them is the caller's business (``unknown_topics``). ``api_version`` -1 is the newest.

@@ -1,4 +1,4 @@
-"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords (data_plane 8, 15.1 to 15.3)."""
+"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords (docs/kafka/offsets-and-epochs.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One hosted partition: its role, its ISR and its high watermark (data_plane 2 to 4).
+"""One hosted partition: its role, its ISR and its high watermark (docs/kafka/isr.md,
+docs/kafka/partitions.md).
 
 Theory of operation. A partition is leader, follower, or neither yet; only LeaderAndIsr changes
 that, through ``make_leader`` and ``make_follower``. Leader epochs fence: the caller drops stale
@@ -43,7 +44,8 @@ class Partition(PartitionState):
     # -- role changes -----------------------------------------------------------------------
 
     def make_leader(self, state: LeaderAndIsrPartitionState) -> bool:
-        """Become (or stay) leader (data_plane 2.2); True if this broker did not lead before.
+        """Become (or stay) leader (docs/kafka/partitions.md#becoming-leader); True if this broker
+        did not lead before.
 
         Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened; assignment and
         ISR are replaced by then, the epoch is not.
@@ -87,7 +89,8 @@ class Partition(PartitionState):
                 replica.forget_offsets()
 
     def make_follower(self, state: LeaderAndIsrPartitionState) -> bool:
-        """Become (or stay) follower (data_plane 2.3); True if its fetcher must be restarted.
+        """Become (or stay) follower (docs/kafka/partitions.md#becoming-follower); True if its
+        fetcher must be restarted.
 
         Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened.
         """
@@ -146,7 +149,7 @@ class Partition(PartitionState):
         return log
 
     def delete(self) -> None:
-        """Forget everything; the object must not be used again (data_plane 2.7)."""
+        """Forget everything; the object must not be used again."""
         self.context.isr_updater.clear_pending(self.topic_partition)
         self.release_fetchers()
         self.remote_replicas = ()
@@ -161,7 +164,8 @@ class Partition(PartitionState):
     # -- high watermark ---------------------------------------------------------------------
 
     def maybe_increment_high_watermark(self, now_ms: int) -> bool:
-        """Advance the leader's high watermark as far as the replicas allow (data_plane 3.1, 3.2).
+        """Advance the leader's high watermark as far as the replicas allow
+        (docs/kafka/partitions.md#high-watermark-of-a-leader).
 
         ``now_ms`` is the time of the fetch when a fetch triggers it. True if it moved.
         """
@@ -187,7 +191,7 @@ class Partition(PartitionState):
         return True
 
     def _may_join_soon(self, replica: Replica, now_ms: int) -> bool:
-        """Whether the high watermark waits for one outside the ISR, as it will join (3.1)."""
+        """Whether the high watermark waits for one outside the ISR, as it will join."""
         context = self.context
         return (
             context.waits_for_joiner
@@ -240,7 +244,8 @@ class Partition(PartitionState):
     # -- ISR --------------------------------------------------------------------------------
 
     def _maybe_expand_isr(self, replica: Replica) -> None:
-        """Propose a follower that reached the high watermark and the epoch's start (4.1)."""
+        """Propose a follower that reached the high watermark and the epoch's start
+        (docs/kafka/isr.md#expanding)."""
         log = self.log
         if log is None or not self.is_leader:
             return
@@ -257,7 +262,8 @@ class Partition(PartitionState):
         self._propose(self.maximal_isr, is_expansion=True)
 
     def out_of_sync_replicas(self, now_ms: int) -> tuple[int, ...]:
-        """ISR members that fell behind for longer than the lag time (data_plane 4.2)."""
+        """ISR members that fell behind for longer than the lag time
+        (docs/kafka/isr.md#shrinking)."""
         log = self.log
         if log is None or not self.is_leader:
             return ()
@@ -313,7 +319,7 @@ class Partition(PartitionState):
     def _on_isr_answer(
         self, pending: PendingIsr, error: ErrorCode, stored: LeaderAndIsr | None
     ) -> None:
-        """React to the decision on a proposal (data_plane 4.4)."""
+        """React to the decision on a proposal."""
         if self.pending_isr is not pending:
             return  # a LeaderAndIsr came first
         behaviour = self.context.behaviour
@@ -358,7 +364,9 @@ class Partition(PartitionState):
         leader_log_start: int,
         verify: bool = False,
     ) -> bool:
-        """Append what the leader sent and follow its marks (data_plane 3.4, 7.6).
+        """Append what the leader sent and follow its marks
+        (docs/kafka/partitions.md#high-watermark-of-a-follower,
+        docs/kafka/replica-fetchers.md#answers-to-a-fetch).
 
         ``verify`` checks the checksums, which the leader did when it took the batches. True if
         the high watermark went up. Raises ``KafkaError`` from the log: an offset that

@@ -1,6 +1,6 @@
 """The state of a hosted partition, what its broker's partitions share, and plain questions to it.
 
-``Partition`` adds what changes the state (data_plane 2.1, 2.5, 2.6).
+``Partition`` adds what changes the state (docs/kafka/partitions.md).
 """
 
 from __future__ import annotations
@@ -157,7 +157,8 @@ class PartitionState:
     # -- access -----------------------------------------------------------------------------
 
     def access_error(self, current_leader_epoch: int, require_leader: bool) -> ErrorCode:
-        """The epoch check, then the leader check (data_plane 2.6); NONE if both pass."""
+        """The epoch check, then the leader check
+        (docs/kafka/partitions.md#access); NONE if both pass."""
         if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 return ErrorCode.FENCED_LEADER_EPOCH
@@ -228,7 +229,8 @@ class PartitionState:
             if entry.session is not None:
                 self.context.released_sessions.append(entry.session)
 
-    # -- gauges (data_plane 2.5): leaders only ----------------------------------------------
+    # -- gauges (docs/kafka/partitions.md#predicates): leaders only
+    # ----------------------------------------------
 
     @property
     def is_reassigning(self) -> bool:

@@ -1,4 +1,4 @@
-"""Produce: checks, append, acknowledgement (data_plane 5)."""
+"""Produce: checks, append, acknowledgement (docs/kafka/produce.md)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ProduceHandling(PartitionHost):
     def _refuse_acks(
         self, entry: ProducePartition, context: RequestContext, origin: str
     ) -> ProducePartitionResponse:
-        """INVALID_REQUIRED_ACKS, or what is found out before it (data_plane 5.1, rows 4 to 6)."""
+        """INVALID_REQUIRED_ACKS, or what is found out before it (docs/kafka/produce.md#checks)."""
         topic_partition = entry.topic_partition
         error = _NONE
         if origin == ORIGIN_CLIENT:
@@ -130,7 +130,7 @@ class ProduceHandling(PartitionHost):
     def _refusal(
         self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext
     ) -> ErrorCode:
-        """Checks before the partition is looked at (data_plane 5.1, rows 4 to 8)."""
+        """Checks before the partition is looked at (docs/kafka/produce.md#checks)."""
         api_version = context.api_version
         if api_version >= 0 and not self.metadata_cache.contains(topic_partition):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -237,7 +237,8 @@ class ProduceHandling(PartitionHost):
     def acknowledged(
         self, topic_partition: TopicPartition, required_offset: int
     ) -> ErrorCode | None:
-        """The outcome of an append with acks=all (data_plane 5.2); None while undecided."""
+        """The outcome of an append with acks=all
+        (docs/kafka/produce.md#acknowledgement); None while undecided."""
         partition = self._partitions.get(topic_partition)
         if partition is None:
             return self.lookup_error(topic_partition)

@@ -1,8 +1,9 @@
 """What a log knows of each idempotent producer, and of the transactions open on it.
 
-Kafka's ``ProducerStateManager`` (data_plane 13.1 to 13.3). Leaders check clients' batches against
-it, followers and restarted brokers rebuild it from the log. A snapshot keeps only the last batch
-of each producer, so that after loading one the window for duplicates has shrunk to that batch.
+Kafka's ``ProducerStateManager`` (docs/kafka/producer-state.md). Leaders check clients' batches
+against it, followers and restarted brokers rebuild it from the log. A snapshot keeps only the last
+batch of each producer, so that after loading one the window for duplicates has shrunk to that
+batch.
 """
 
 from __future__ import annotations
@@ -127,8 +128,9 @@ class ProducerStateManager:
         """Check a batch before a leader appends it; the remembered batch if it is a duplicate.
 
         Raises ``KafkaError`` INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
-        UNKNOWN_PRODUCER_ID or INVALID_TXN_STATE, in the order of data_plane 13.1. Batches of
-        coordinators carry no sequence; only their epoch is checked.
+        UNKNOWN_PRODUCER_ID or INVALID_TXN_STATE, in the order of
+        docs/kafka/producer-state.md#checks. Batches of coordinators carry no sequence; only their
+        epoch is checked.
         """
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -154,7 +156,7 @@ class ProducerStateManager:
         return None
 
     def check_marker(self, producer_id: int, epoch: int, marker: ControlMarker) -> None:
-        """Check a marker before a leader appends it (data_plane 13.2).
+        """Check a marker before a leader appends it (docs/kafka/producer-state.md#markers).
 
         Raises ``KafkaError`` INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
         """

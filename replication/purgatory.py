@@ -1,4 +1,5 @@
-"""Operations that wait until a condition holds or their time is up (data_plane 9.1).
+"""Operations that wait until a condition holds or their time is up
+(docs/kafka/purgatory.md#purgatory).
 
 An operation is watched under one or more keys; whoever changes something about a key pokes it with
 ``check_and_complete``. The first to ``force_complete`` an operation completes it, all others get

@@ -2,7 +2,7 @@
 
 What Kafka's ``LogValidator`` iterates over every produced batch for: the records are really there
 and well framed, their offsets are in order, and the largest timestamp is what they say
-(data_plane 12.1, 12.3).
+(docs/kafka/log.md).
 
 Every record of every producer comes by here. Numbers stay in zigzag, that is doubled, as long as
 nobody needs them; each byte behind the first adds (byte - 1) << 7, 14, ..., for the bit that

@@ -1,4 +1,4 @@
-"""A remote replica as its partition's leader sees it (data_plane 1).
+"""A remote replica as its partition's leader sees it (docs/kafka/isr.md#caught-up).
 
 The local replica has no object of its own: its offsets are read straight from the log. A remote
 replica is known through its fetch requests only, so everything here is what the last successful
@@ -45,7 +45,7 @@ class Replica:
         leader_end_offset: int,
         by_previous_fetch: bool,
     ) -> None:
-        """Account a successful fetch (data_plane 1.2).
+        """Account a successful fetch (docs/kafka/isr.md#caught-up).
 
         ``leader_end_offset`` was taken before the leader read its log. ``by_previous_fetch`` adds
         the rule of 0.10.2: having reached the end of one fetch ago counts as caught up then.
@@ -73,7 +73,8 @@ class Replica:
         self.last_caught_up_time_ms = last_caught_up_time_ms
 
     def forget_offsets(self) -> None:
-        """A new leader knows no offset of its followers until they fetch (data_plane 2.2.8)."""
+        """A new leader knows no offset of its followers until they fetch
+        (docs/kafka/partitions.md#becoming-leader)."""
         self.log_end_offset = NO_OFFSET
         self.log_start_offset = NO_OFFSET
         self.last_fetch_leader_log_end_offset = NO_OFFSET

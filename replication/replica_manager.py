@@ -1,4 +1,5 @@
-"""The replica manager: everything a broker does with the partitions it hosts (data_plane 1 to 11).
+"""The replica manager: everything a broker does with the partitions it hosts
+(docs/kafka/control-requests.md, docs/kafka/isr.md).
 
 The face of the replica layer. Its parts, by what asks for them: ``control_requests`` (the
 controller), ``produce``, ``fetch`` (clients and followers), ``offsets``; ``hosting`` is the
@@ -49,10 +50,11 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
     def __init__(self, **surroundings: Any) -> None:
         super().__init__(**surroundings)
         self.on_log_dir_failure: Callable[[str], object] | None = None
-        """Told each directory taken offline, once (control_plane 8.5)."""
+        """Told each directory taken offline, once (docs/kafka/brokers.md#failed-disks)."""
         self.on_halt: Callable[[str], object] | None = None
         """The broker process has to exit, with the reason: 0.10 on a position out of range
-        (data_plane 7.7) or on a failed disk, later releases on the last of their disks."""
+        (docs/kafka/replica-fetchers.md#out-of-range) or on a failed disk,
+        later releases on the last of their disks."""
         self.on_uncleanable: Callable[[TopicPartition, Exception], object] | None = None
         """Told each log that compaction cannot read and leaves alone from now on, once."""
         self._uncleanable: dict[TopicPartition, Log] = {}
@@ -122,7 +124,7 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
     # -- periodic work ----------------------------------------------------------------------
 
     def shrink_isrs(self) -> None:
-        """Propose ISRs without members that fell behind (data_plane 4.2)."""
+        """Propose ISRs without members that fell behind (docs/kafka/isr.md#shrinking)."""
         now_ms = self.host.now_ms()
         for partition in tuple(self._partitions.values()):
             if partition.is_leader:
@@ -139,7 +141,8 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
             )
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermark of every online log, led and followed (data_plane 10.1)."""
+        """Write the high watermark of every online log, led and followed
+        (docs/kafka/log.md#files)."""
         high_watermarks = dict(self._high_watermarks)
         for name, partition in self._partitions.items():
             if partition.log is not None:
@@ -147,11 +150,12 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         self.disk.checkpoint_high_watermarks(high_watermarks)
 
     def checkpoint_log_offsets(self) -> None:
-        """Write recovery points and log starts (data_plane 10.1)."""
+        """Write recovery points and log starts (docs/kafka/log.md#files)."""
         self.disk.checkpoint_log_offsets()
 
     def expire_producer_ids(self) -> None:
-        """Forget idempotent producers that were silent for too long (data_plane 13.1)."""
+        """Forget idempotent producers that were silent for too long
+        (docs/kafka/producer-state.md#forgetting)."""
         now_ms = self.host.now_ms()
         expiration_ms: int = self.config["transactional.id.expiration.ms"]
         for partition in self._partitions.values():
@@ -160,7 +164,8 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
                 log.remove_expired_producers(now_ms, expiration_ms)
 
     def apply_retention(self) -> None:
-        """Delete segments that retention lets go, on leaders and followers (data_plane 15.8)."""
+        """Delete segments that retention lets go, on leaders and followers
+        (docs/kafka/log.md#retention)."""
         now_ms = self.host.now_ms()
         for name, partition in tuple(self._partitions.items()):
             log = partition.log
@@ -213,7 +218,7 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
             self.mark_partition_offline(topic_partition)
 
     def handle_log_dir_failure(self, directory: str) -> bool:
-        """Take the partitions in a failed directory offline (control_plane 8.5).
+        """Take the partitions in a failed directory offline (docs/kafka/brokers.md#failed-disks).
 
         Gives whether the process ends. It does with the last directory, and the controller hears
         of it by the end of the session only (``LogManager.handleLogDirFailure``).

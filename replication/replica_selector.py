@@ -1,4 +1,5 @@
-"""Which replica a consumer should read from (KIP-392, data_plane 6.9)."""
+"""Which replica a consumer should read from (KIP-392,
+docs/kafka/fetch.md#preferred-read-replica)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Deletion of old segments by time, by size and below the log start (data_plane 15.8)."""
+"""Deletion of old segments by time, by size and below the log start
+(docs/kafka/log.md#retention)."""
 
 from __future__ import annotations
 

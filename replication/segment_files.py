@@ -106,7 +106,7 @@ def scan_batches(data: Readable, base_offset: int, verify: bool) -> tuple[list[R
     """The valid batches at the beginning of a segment file, and the bytes they take.
 
     The first batch that is torn, of another magic, out of order or (with ``verify``) of a wrong
-    checksum ends the segment (data_plane 10.2).
+    checksum ends the segment (docs/kafka/log.md#restart).
     """
     batches: list[RecordBatch] = []
     view = memoryview(data)

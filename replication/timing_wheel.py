@@ -1,9 +1,10 @@
 """A hierarchical timing wheel, and the timer that drives one from a single host timer.
 
 A wheel of ``wheel_size`` slots of ``tick_ms``; what lies beyond its span goes to an overflow wheel
-whose tick is the span of the one below, and falls down level by level as time passes (data_plane
-9.2, Kafka's ``TimingWheel`` and ``SystemTimer``). Buckets live in a dictionary by level and start
-instead of a ring of slots: the same buckets exist at the same times, the empty ones cost nothing.
+whose tick is the span of the one below, and falls down level by level as time passes
+(docs/kafka/purgatory.md#timing-wheel, Kafka's ``TimingWheel`` and ``SystemTimer``). Buckets live in
+a dictionary by level and start instead of a ring of slots: the same buckets exist at the same
+times, the empty ones cost nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Histograms with logarithmic buckets: 1 % relative error, merged by adding counts.
 
 Bucket ``b`` holds values in (gamma^(b-1), gamma^b] with gamma = 1.01/0.99, the rule of DDSketch;
-its representative is the value that errs by at most 1 % on both sides (bench reference 3.1).
+its representative is the value that errs by at most 1 % on both sides.
 """
 
 from __future__ import annotations

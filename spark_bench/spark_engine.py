@@ -1,4 +1,4 @@
-"""The Spark engine: one task per run, driven by ``spark.range`` (bench reference 4)."""
+"""The Spark engine: one task per run, driven by ``spark.range``."""
 
 from __future__ import annotations
 

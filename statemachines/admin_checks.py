@@ -1,4 +1,5 @@
-"""Checks and answers that the topic APIs share (data_plane 15.5 and 15.6)."""
+"""Checks and answers that the topic APIs share
+(docs/kafka/topics.md#creation, docs/kafka/administration.md#topics)."""
 
 from __future__ import annotations
 

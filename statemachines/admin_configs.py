@@ -1,4 +1,5 @@
-"""DescribeConfigs (data_plane 15.7); how configurations are changed is in ``config_changes``.
+"""DescribeConfigs (docs/kafka/administration.md#configurations); how configurations are changed is
+in ``config_changes``.
 
 Source: Kafka's ``ConfigHelper``.
 """

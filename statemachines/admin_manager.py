@@ -72,7 +72,7 @@ class AdminManager:
         self._being_created: dict[str, None] = {}
 
     async def create_topics(self, request: api.CreateTopicsRequest) -> api.CreateTopicsResponse:
-        """Create topics and wait for their leaders (data_plane 15.5)."""
+        """Create topics and wait for their leaders (docs/kafka/topics.md#creation)."""
         return await self._topics.create_topics(request)
 
     async def delete_topics(self, request: api.DeleteTopicsRequest) -> api.DeleteTopicsResponse:
@@ -117,7 +117,8 @@ class AdminManager:
     # --- topics created because a client asked for their metadata
 
     async def auto_create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
-        """Create missing topics from this very broker; what to answer for each (data_plane 15.4).
+        """Create missing topics from this very broker; what to answer for each
+        (docs/kafka/administration.md#metadata).
 
         LEADER_NOT_AVAILABLE is the answer for what was created or is there already, and
         UNKNOWN_TOPIC_OR_PARTITION while another request of this broker creates it. Kafka's
@@ -148,7 +149,7 @@ class AdminManager:
         return TakenNames(self.metadata.topics())
 
     def check_auto_creation(self, name: str, taken: TakenNames) -> ErrorCode:
-        """Whether a missing topic may be created (data_plane 15.4).
+        """Whether a missing topic may be created (docs/kafka/administration.md#metadata).
 
         A topic that collides with one earlier in the same request is refused as well: ``taken``
         is the same for all of a request.

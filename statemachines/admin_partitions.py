@@ -2,8 +2,8 @@
 
 The controller decides (``elections``, ``reassignment``); here is what surrounds it: a request
 becomes an event, its outcome an answer, and an election is answered once the leader is known
-(control_plane 6.6). Before these APIs existed, Kafka's tools wrote znodes: so it is done here for
-versions without them.
+(docs/kafka/election.md#elections-on-request). Before these APIs existed, Kafka's tools wrote
+znodes: so it is done here for versions without them.
 """
 
 from __future__ import annotations

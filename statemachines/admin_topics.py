@@ -1,4 +1,5 @@
-"""CreateTopics, DeleteTopics and CreatePartitions (control_plane 10, data_plane 15.5 and 15.6).
+"""CreateTopics, DeleteTopics and CreatePartitions (docs/kafka/topics.md,
+docs/kafka/administration.md#topics).
 
 Source: Kafka's ``ZkAdminManager`` and ``AdminZkClient``.
 """

@@ -1,4 +1,4 @@
-"""Brokers come, go and change; log directories fail (control_plane section 8)."""
+"""Brokers come, go and change; log directories fail (docs/kafka/brokers.md)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class BrokerChanges:
     # --- registrations
 
     async def process_broker_change(self, _event: BrokerChange) -> None:
-        """Compare the registrations with those known: new, then bounced, then dead (8.1)."""
+        """Compare the registrations with those known: new, then bounced, then dead
+        (docs/kafka/brokers.md#a-change-of-brokers)."""
         controller = self._controller
         if not controller.is_active:
             return
@@ -87,7 +88,8 @@ class BrokerChanges:
             await controller.send_update_metadata(context.live_or_shutting_down_broker_ids)
 
     async def on_broker_startup(self, new_brokers: Sequence[int]) -> None:
-        """Give brokers that came their roles and everyone the news (8.2)."""
+        """Give brokers that came their roles and everyone the news
+        (docs/kafka/brokers.md#a-broker-appears)."""
         controller = self._controller
         context = controller.context
         for broker_id in new_brokers:
@@ -111,7 +113,8 @@ class BrokerChanges:
         await controller.watches.watch_brokers(new_brokers)
 
     async def on_broker_failure(self, dead_brokers: Sequence[int]) -> None:
-        """Brokers are gone: their leaderships move, they leave the ISRs (8.3)."""
+        """Brokers are gone: their leaderships move, they leave the ISRs
+        (docs/kafka/brokers.md#a-broker-disappears)."""
         controller = self._controller
         context = controller.context
         for broker_id in dead_brokers:
@@ -152,7 +155,7 @@ class BrokerChanges:
                 isinstance(outcome, Exception) for outcome in outcomes.values()
             )
         else:
-            # QUIRK: since 1.0 any leaderless partition anywhere suppresses the announcement.
+            # in Kafka since 1.0 any leaderless partition anywhere suppresses the announcement
             must_announce = not leaderless
         if must_announce:
             await controller.send_update_metadata(context.live_or_shutting_down_broker_ids)
@@ -160,7 +163,8 @@ class BrokerChanges:
     # --- log directories
 
     async def process_log_dir_event(self, _event: LogDirEventNotification) -> None:
-        """Probe every replica of brokers that reported a failed directory (8.5)."""
+        """Probe every replica of brokers that reported a failed directory
+        (docs/kafka/brokers.md#failed-disks)."""
         controller = self._controller
         if not controller.is_active:
             return
@@ -176,7 +180,8 @@ class BrokerChanges:
             await zk.delete_log_dir_event_notifications(numbers, context.epoch_zk_version)
 
     async def process_leader_and_isr(self, event: LeaderAndIsrResponseReceived) -> None:
-        """Note which replicas are on failed directories; other errors mean nothing (8.5)."""
+        """Note which replicas are on failed directories; other errors mean nothing
+        (docs/kafka/brokers.md#failed-disks)."""
         controller = self._controller
         if not controller.is_active:
             return

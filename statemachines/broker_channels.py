@@ -1,4 +1,5 @@
-"""What the controller needs of its channels to brokers (control_plane 15.6)."""
+"""What the controller needs of its channels to brokers
+(docs/kafka/control-requests.md#channels)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A broker's own registration (control_plane 3.7, 8.0).
+"""A broker's own registration (docs/kafka/controller-failover.md#broker-epochs,
+docs/kafka/brokers.md#start-of-a-broker).
 
 The controller's process owns it, because a new ZooKeeper session makes the controller register
 the broker again before it stands for election.

@@ -9,7 +9,7 @@ from .ordered_set import OrderedSet
 
 
 class RegisteredBrokers:
-    """Registered brokers and which of their replicas are online (control_plane section 0).
+    """Registered brokers and which of their replicas are online (docs/kafka/controller-state.md).
 
     "Live" brokers are those registered that did not ask to shut down.
     """

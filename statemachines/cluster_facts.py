@@ -24,7 +24,7 @@ _UNASSIGNED = ReplicaAssignment(())
 
 
 class ClusterFacts(RegisteredBrokers):
-    """What is known of topics and partitions (control_plane section 0)."""
+    """What is known of topics and partitions (docs/kafka/controller-state.md)."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         super().__init__()
@@ -254,7 +254,8 @@ class ClusterFacts(RegisteredBrokers):
         return self._leadership
 
     def leader_epoch(self, topic_partition: TopicPartition) -> int:
-        """Leader epoch for StopReplica: -2 while deleting, -1 if unknown (15.4)."""
+        """Leader epoch for StopReplica: -2 while deleting, -1 if unknown
+        (docs/kafka/control-requests.md#stopreplica)."""
         if topic_partition.topic in self.topics_to_be_deleted:
             return -2
         leadership = self._leadership.get(topic_partition)

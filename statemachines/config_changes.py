@@ -1,4 +1,5 @@
-"""AlterConfigs and IncrementalAlterConfigs (data_plane 15.7): what is checked, and in which words.
+"""AlterConfigs and IncrementalAlterConfigs (docs/kafka/administration.md#configurations): what is
+checked, and in which words.
 
 Source: Kafka's ``ZkAdminManager``, ``DynamicBrokerConfig`` and, since 3.2, ``ConfigAdminManager``,
 which looks at a request before.

@@ -1,6 +1,7 @@
 """Configurations as DescribeConfigs and CreateTopics answer them: values and where they come from.
 
-Source numbers, config types: data_plane 15.7, Kafka's ``ConfigHelper`` (KIP-133, KIP-226).
+Source numbers, config types: docs/kafka/administration.md#configurations, Kafka's ``ConfigHelper``
+(KIP-133, KIP-226).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A broker asks to be relieved of its leaderships before it goes (control_plane section 9)."""
+"""A broker asks to be relieved of its leaderships before it goes
+(docs/kafka/brokers.md#controlled-shutdown)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The controller: who is it, what becomes of its events (control_plane sections 2 and 3).
+"""The controller: who is it, what becomes of its events (docs/kafka/controller-state.md#events,
+docs/kafka/controller-failover.md).
 
 Theory of operation. Every broker process runs one ``KafkaController``; at most one is *active*.
 All it does is process events from one queue, one at a time. Watches, timers, responses and API
@@ -314,7 +315,7 @@ class KafkaController:
     # --- the election of a controller
 
     async def elect(self) -> None:
-        """Try to become the controller (control_plane 3.1)."""
+        """Try to become the controller (docs/kafka/controller-failover.md#election)."""
         await self._read_controller_id()
         if self.active_controller_id != NO_CONTROLLER:
             return
@@ -340,7 +341,8 @@ class KafkaController:
             await self.trigger_controller_move()
 
     async def maybe_resign(self) -> None:
-        """Look who is the controller; stop being it if it is someone else (3.2)."""
+        """Look who is the controller; stop being it if it is someone else
+        (docs/kafka/controller-failover.md#resignation)."""
         was_active = self.is_active
         await self.watches.watch_controller()
         await self._read_controller_id()
@@ -362,7 +364,8 @@ class KafkaController:
             self.log("info", f"/controller is someone else's already: {moved}")
 
     def resign(self) -> None:
-        """Stop watching, stop sending, forget everything (3.5)."""
+        """Stop watching, stop sending, forget everything
+        (docs/kafka/controller-failover.md#resignation)."""
         self.failover.on_controller_resignation()
 
     async def _read_controller_id(self) -> None:

@@ -1,4 +1,4 @@
-"""The controller's memory (control_plane section 0).
+"""The controller's memory (docs/kafka/controller-state.md).
 
 Theory of operation. The memory is filled at failover, kept up by the event handlers and forgotten
 at resignation. Two kinds of state meet here and must be kept in step:

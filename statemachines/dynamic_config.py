@@ -1,4 +1,5 @@
-"""Configuration changes as every broker follows them (control_plane 17, CP-201, CP-202).
+"""Configuration changes as every broker follows them
+(docs/kafka/zookeeper.md#dynamic-configuration, CP-201, CP-202).
 
 Whoever changes a configuration writes the entity's node and then a sequential notification.
 Every broker watches the notifications, applies those newer than the last it applied, and removes
@@ -130,7 +131,8 @@ class DynamicConfigManager:
     # --- life
 
     async def load(self) -> None:
-        """Read the broker's own dynamic values, before anything else starts (8.0)."""
+        """Read the broker's own dynamic values, before anything else starts
+        (docs/kafka/brokers.md#start-of-a-broker)."""
         self._default = await self._zk.get_entity_configs(znodes.BROKERS, znodes.DEFAULT_ENTITY)
         self._own = await self._zk.get_entity_configs(znodes.BROKERS, str(self._broker_id))
         self._apply_broker_config()

@@ -1,4 +1,4 @@
-"""Leaders are elected because someone asked (control_plane 6.2 to 6.6)."""
+"""Leaders are elected because someone asked (docs/kafka/election.md)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Elections:
     async def on_replica_election(
         self, partitions: Sequence[TopicPartition], election_type: int, trigger: ElectionTrigger
     ) -> _Results:
-        """Elect; per partition the new leadership or why there is none (6.5)."""
+        """Elect; per partition the new leadership or why there is none
+        (docs/kafka/election.md#elections-on-request)."""
         controller = self._controller
         strategy: Strategy = PreferredReplica()
         if election_type != PREFERRED:
@@ -110,9 +111,10 @@ class Elections:
         return leadership.leader_and_isr.leader
 
     async def process_replica_leader_election(self, event: ReplicaLeaderElection) -> None:
-        """Answer per partition: new leader, or why there was no election (6.6).
+        """Answer per partition: new leader, or why there was no election
+        (docs/kafka/election.md#elections-on-request).
 
-        QUIRK: a known partition without leadership makes this raise; nobody is answered.
+        As in Kafka a known partition without leadership makes this raise; nobody is answered.
         """
         controller = self._controller
         if not controller.is_active:

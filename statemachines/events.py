@@ -1,4 +1,4 @@
-"""The controller's events: what may wait in its queue (control_plane section 2).
+"""The controller's events: what may wait in its queue (docs/kafka/controller-state.md#events).
 
 Events are values. What happens when one is taken from the queue is decided by the controller's
 handlers; an event only knows which state the controller reports meanwhile and whom to tell when
@@ -69,7 +69,7 @@ _TIMER_NAMES[ControllerState.ALTER_PARTITION_REASSIGNMENT] = "PartitionReassignm
 
 @unique
 class ElectionTrigger(IntEnum):
-    """Who asked for an election (control_plane 6.2)."""
+    """Who asked for an election (docs/kafka/election.md#who-uses-which-strategy)."""
 
     AUTO_TRIGGERED = 0
     """The rebalance timer."""
@@ -327,7 +327,7 @@ class IsrChangeNotification(ControllerEvent):
 
 @message
 class AlterIsrReceived(ControllerEvent):
-    """Preempted silently: the sender never hears of it (control_plane section 2)."""
+    """Preempted silently: the sender never hears of it (docs/kafka/controller-state.md#events)."""
 
     request: AlterIsrRequest
     callback: Callable[[AlterIsrResponse], object]

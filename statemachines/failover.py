@@ -1,4 +1,4 @@
-"""Becoming and ceasing to be the controller (control_plane 3.4 and 3.5).
+"""Becoming and ceasing to be the controller (docs/kafka/controller-failover.md).
 
 The order of the steps is Kafka's and matters: watches are registered before what they watch is
 read, brokers learn of each other before they learn of leaders, and the replica state machine

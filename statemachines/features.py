@@ -1,4 +1,5 @@
-"""Finalised features of the cluster in ``/feature`` (KIP-584, control_plane 3.4 step 0)."""
+"""Finalised features of the cluster in ``/feature`` (KIP-584,
+docs/kafka/controller-failover.md#failover)."""
 
 from __future__ import annotations
 

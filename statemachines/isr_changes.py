@@ -1,6 +1,6 @@
 """In-sync replicas change: proposed by AlterIsr, or written by leaders and announced by znode.
 
-Control_plane section 12; KIP-497 for AlterIsr.
+docs/kafka/isr.md; KIP-497 for AlterIsr.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class IsrChanges:
     # --- announced by leaders that wrote to ZooKeeper (before 2.7)
 
     async def process_isr_change_notification(self, _event: IsrChangeNotification) -> None:
-        """Read the changed states, tell the brokers, finish reassignments (12.1)."""
+        """Read the changed states, tell the brokers, finish reassignments
+        (docs/kafka/isr.md#changes-through-zookeeper)."""
         controller = self._controller
         if not controller.is_active:
             return
@@ -65,7 +66,8 @@ class IsrChanges:
     # --- AlterIsr
 
     async def process_alter_isr(self, event: AlterIsrReceived) -> None:
-        """Answer the leader, then finish reassignments that waited for it (12.2)."""
+        """Answer the leader, then finish reassignments that waited for it
+        (docs/kafka/isr.md#changes-through-the-controller)."""
         controller = self._controller
         request = event.request
         refusal = self._refusal(request)

@@ -1,4 +1,4 @@
-"""The controller's metrics, by Kafka's names (control_plane section 0).
+"""The controller's metrics, by Kafka's names (docs/kafka/controller-state.md).
 
 Gauges are computed when read, from the controller's memory; only times are collected.
 """

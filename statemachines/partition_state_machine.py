@@ -1,4 +1,5 @@
-"""The partition state machine of the controller (control_plane sections 4, 6 and 7).
+"""The partition state machine of the controller (docs/kafka/partition-states.md,
+docs/kafka/election.md#strategies).
 
 Theory of operation. Four states, whose legal changes are the table in ``transitions``. Only moves
 to OnlinePartition do more than note the state:
@@ -179,7 +180,8 @@ class PartitionStateMachine:
     async def _initialize_leaders(
         self, partitions: Sequence[TopicPartition]
     ) -> list[TopicPartition]:
-        """Create the first leadership of New partitions; those that succeeded (section 7)."""
+        """Create the first leadership of New partitions; those that succeeded
+        (docs/kafka/partition-states.md#initialisation)."""
         context = self._context
         decisions: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         for topic_partition in partitions:
@@ -333,7 +335,8 @@ class PartitionStateMachine:
         allow_unclean: bool,
         outcomes: ElectionOutcomes,
     ) -> list[tuple[TopicPartition, LeaderAndIsr, bool]]:
-        """Whether each partition may get a leader from outside its ISR (section 6.1).
+        """Whether each partition may get a leader from outside its ISR
+        (docs/kafka/election.md#unclean-election).
 
         Topic configurations are read only for partitions whose whole ISR is dead; partitions of
         topics that could not be read fail into ``outcomes``.

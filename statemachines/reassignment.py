@@ -1,4 +1,4 @@
-"""Replicas move to other brokers (control_plane section 11, KIP-455).
+"""Replicas move to other brokers (docs/kafka/reassignment.md, KIP-455).
 
 Theory of operation. The assignment in the topic's znode says what is being added and removed; a
 reassignment is complete when every target replica is in the ISR. Until then it is in *phase A*:

@@ -1,4 +1,4 @@
-"""Steps of a reassignment that are the same in every version (control_plane section 11)."""
+"""Steps of a reassignment that are the same in every version (docs/kafka/reassignment.md)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class ReassignmentSteps:
         )
 
     async def _elect_among_target(self, topic_partition: TopicPartition) -> None:
-        """QUIRK: a failed election is only logged, and the reassignment goes on."""
+        """A failed election is only logged, and the reassignment goes on, as in Kafka."""
         outcomes = await self._controller.partition_state_machine.handle_state_changes(
             [topic_partition], PartitionState.ONLINE, Reassign()
         )

@@ -1,4 +1,4 @@
-"""Leaders return to their preferred replicas by themselves (control_plane section 13)."""
+"""Leaders return to their preferred replicas by themselves (docs/kafka/election.md#rebalancing)."""
 
 from __future__ import annotations
 

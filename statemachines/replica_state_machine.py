@@ -1,4 +1,4 @@
-"""The replica state machine of the controller (control_plane section 5).
+"""The replica state machine of the controller (docs/kafka/replica-states.md).
 
 Theory of operation. Seven states per (partition, broker), whose legal changes are the table in
 ``transitions``. Moves mostly tell the replica's own broker something: its role (LeaderAndIsr), to

@@ -1,10 +1,10 @@
 """Collects what the controller must tell brokers during one event, then sends it.
 
-Theory of operation (control_plane 15.1-15.4). A batch is opened (``new_batch``), filled by the
-state machines and sent as a whole: first every LeaderAndIsr, then every UpdateMetadata, then every
-StopReplica, one request of a kind per broker. A partition added twice for one broker is sent once,
-as last decided, but the flags ``is_new`` and ``delete_partition`` stick once set. Brokers that
-are not registered at sending time are left out.
+Theory of operation (docs/kafka/control-requests.md). A batch is opened (``new_batch``), filled by
+the state machines and sent as a whole: first every LeaderAndIsr, then every UpdateMetadata, then
+every StopReplica, one request of a kind per broker. A partition added twice for one broker is sent
+once, as last decided, but the flags ``is_new`` and ``delete_partition`` stick once set. Brokers
+that are not registered at sending time are left out.
 
 Requests share their parts: one partition state object for all brokers, and one tuple of them in
 every broker's UpdateMetadata.
@@ -44,7 +44,8 @@ ControlRequest: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopRe
 
 
 class BrokerChannels(Protocol):
-    """One FIFO queue of requests per registered broker (control_plane 15.6)."""
+    """One FIFO queue of requests per registered broker
+    (docs/kafka/control-requests.md#channels)."""
 
     def send_request(
         self,

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 class SessionWatcher:
-    """Turns the replacement of an expired ZooKeeper session into events (control_plane 3.6)."""
+    """Turns the replacement of an expired ZooKeeper session into events
+    (docs/kafka/controller-failover.md#session-expiry)."""
 
     def __init__(self, controller: KafkaController) -> None:
         self._controller = controller

@@ -1,4 +1,4 @@
-"""Topics and partitions appear (control_plane 10.1 and 10.2)."""
+"""Topics and partitions appear (docs/kafka/topics.md)."""
 
 from __future__ import annotations
 

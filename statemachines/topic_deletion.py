@@ -1,4 +1,4 @@
-"""Deleting topics (control_plane 10.3).
+"""Deleting topics (docs/kafka/topics.md#deletion).
 
 Theory of operation. A topic is *queued* when its deletion is asked for, and *started* once its
 replicas are told to delete their logs. Every replica walks Offline -> DeletionStarted ->
@@ -96,7 +96,7 @@ class TopicDeletionManager:
                 topic for topic in ineligible if topic in self._context.topics_to_be_deleted
             )
         elif not self._behaviour.disabled_deletion_drops_requests:
-            # QUIRK: nothing is deleted, yet every UpdateMetadata says so of these topics.
+            # as in Kafka nothing is deleted, yet every UpdateMetadata says so of these topics.
             self._context.topics_told_as_deleted.add_all(topics)
         else:
             self._log("info", f"deletion is disabled: dropping requests to delete {topics}")
@@ -138,7 +138,7 @@ class TopicDeletionManager:
         await self.resume_deletions()
 
     def mark_topic_ineligible_for_deletion(self, topics: Iterable[str], reason: str) -> None:
-        """Only marks queued topics: marking one that is queued later has no effect (QUIRK)."""
+        """Only marks queued topics: marking one that is queued later has no effect."""
         if not self.enabled:
             return
         marked = [t for t in topics if t in self._context.topics_to_be_deleted]

@@ -1,4 +1,5 @@
-"""The two state machines of the controller as tables (control_plane sections 4 and 5).
+"""The two state machines of the controller as tables (docs/kafka/partition-states.md,
+docs/kafka/replica-states.md).
 
 A transition is legal if the current state is among the predecessors of the target state. Both
 machines check this table before anything changes; the documentation's diagrams and tables are

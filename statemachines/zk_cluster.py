@@ -30,7 +30,7 @@ class ZkCluster(ZkBase):
     """Election, broker registration, cluster id, features, sequences."""
 
     async def create_top_level_paths(self) -> None:
-        """Create what every broker creates at its start (control_plane section 1)."""
+        """Create what every broker creates at its start (docs/kafka/zookeeper.md#znodes)."""
         paths: dict[str, None] = {}
         for path in znodes.persistent_paths(self.behaviour):
             paths.update(dict.fromkeys(parents_of(path)))
@@ -72,7 +72,8 @@ class ZkCluster(ZkBase):
     ) -> tuple[int, int]:
         """Win the election: (controller epoch, version of ``/controller_epoch``).
 
-        Raises ``ControllerMoved`` if another broker won (control_plane 3.1).
+        Raises ``ControllerMoved`` if another broker won
+        (docs/kafka/controller-failover.md#election).
         """
         payload = znodes.encode_controller(
             controller_id, timestamp_ms, self.behaviour.controller_znode_version

@@ -300,7 +300,8 @@ class ZkTopics(ZkBase):
     async def update_partition_isr(
         self, topic_partition: TopicPartition, leader_and_isr: LeaderAndIsr, controller_epoch: int
     ) -> int | None:
-        """A partition leader's own write of its ISR, before AlterIsr (control_plane 12.1).
+        """A partition leader's own write of its ISR, before AlterIsr
+        (docs/kafka/isr.md#changes-through-zookeeper).
 
         The new version, also if the wanted content is found stored already; None on conflict.
         """

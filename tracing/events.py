@@ -1,4 +1,4 @@
-"""One event of a run: what a trace is made of (trace 3).
+"""One event of a run: what a trace is made of.
 
 The order of ``EVENT_FIELDS`` and the codes of ``KINDS`` are the file format: only ever append.
 """

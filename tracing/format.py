@@ -1,4 +1,4 @@
-"""The ``.fktrace`` file: frames, header, trailer (trace 3).
+"""The ``.fktrace`` file: frames, header, trailer.
 
     file    := magic | header frame | (chunk frame | snapshot frame)* | index frame | trailer
     frame   := kind:u8 | codec:u8 | length:u32 LE | crc32:u32 LE | body

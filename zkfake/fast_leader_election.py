@@ -4,7 +4,8 @@ Each server votes, first for itself, and tells everyone. A vote for a newer hist
 then zxid, then server id) convinces; a quorum that agrees for a while (``SETTLE_MS``) ends the
 election. Elections are numbered by *rounds*; a server that finds itself in an old round joins the
 newer one. A server that is not looking answers those that are with the leader it follows, so late
-joiners find an established leader even if their own history would beat it (control_plane 16.1).
+joiners find an established leader even if their own history would beat it
+(docs/kafka/zookeeper.md#leader-election-of-the-ensemble).
 """
 
 from __future__ import annotations

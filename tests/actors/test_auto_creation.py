@@ -1,4 +1,5 @@
-"""Topics that are created because a client asked for their metadata (data plane 15.4)."""
+"""Topics that are created because a client asked for their metadata
+(docs/kafka/administration.md#metadata)."""
 
 from __future__ import annotations
 

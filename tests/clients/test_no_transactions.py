@@ -88,7 +88,7 @@ def test_aiokafka_fails(cluster: Cluster) -> None:
     ],
 )
 def test_init_producer_id(cluster: Cluster, transactional_id: str | None, error: ErrorCode) -> None:
-    """data_plane 13.4: an empty id is INVALID_REQUEST, none at all gives a fresh producer id."""
+    """An empty id is INVALID_REQUEST, none at all gives a fresh producer id."""
 
     async def ask() -> ErrorCode:
         request = InitProducerIdRequest(transactional_id, 60000)

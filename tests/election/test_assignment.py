@@ -1,4 +1,4 @@
-"""Where new replicas go (control_plane section 14)."""
+"""Where new replicas go (docs/kafka/topics.md#replica-assignment)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection for the auto-rebalance timer (control_plane section 13)."""
+"""Selection for the auto-rebalance timer (docs/kafka/election.md#rebalancing)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leader selectors of Kafka 0.10 (control_plane 6.3)."""
+"""The leader selectors of Kafka 0.10 (docs/kafka/election.md#selectors)."""
 
 from __future__ import annotations
 

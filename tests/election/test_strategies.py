@@ -1,4 +1,4 @@
-"""The four election strategies (control_plane section 6)."""
+"""The four election strategies (docs/kafka/election.md#strategies)."""
 
 from __future__ import annotations
 
@@ -195,7 +195,8 @@ def test_a_controlled_shutdown_election_drops_every_leaving_broker() -> None:
 
 
 def test_kafka_1_1_does_not_tell_the_leaving_broker() -> None:
-    """Its controlled shutdown counted only brokers that stay as live (section 6.3)."""
+    """Its controlled shutdown counted only brokers that stay as live
+    (docs/kafka/election.md#selectors)."""
     cluster = Cluster((1, 2), live={1, 2}, shutting_down=(1,))
 
     [result] = leader_for_controlled_shutdown(

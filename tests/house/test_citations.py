@@ -28,6 +28,7 @@ _UNKNOWN = re.compile(
     r"|\b[Ss]ections? \d+(?:\.\d+)*\b"
     r"|§|\b(?:TRAP|QUIRK)\b|\b[Aa]rticles? 0\d\d\b"
     r"|\b(?:wire|trace|bench|reference) (?:section )?\d+(?:[.-]\d+)+\b"
+    r'|"""(?:[4-9]|1\d)\.\d+[:,]|\((?:[4-9]|1\d)\.\d+(?:, \d+\.\d+)*\)\.?"""'
 )
 
 
@@ -94,6 +95,12 @@ def test_cited_behaviours_exist(texts: dict[str, str], citations: ModuleType) ->
     assert found == [], "\n" + "\n".join(found)
 
 
+def test_no_citation_leads_out_of_the_repository(texts: dict[str, str]) -> None:
+    """Sections of documents that are not here help nobody."""
+    found = [line for item in _cited(texts).items() for line in form_findings(*item)]
+    assert found == [], "\n" + "\n".join(found)
+
+
 def test_behaviours_lead_to_a_page(texts: dict[str, str], citations: ModuleType) -> None:
     """Every behaviour is explained on a page of docs/kafka."""
     behaviours, _ = citations.read_behaviours(texts[citations.BEHAVIOURS])
@@ -149,6 +156,9 @@ def test_unknown_behaviours_are_found(line: str, count: int, citations: ModuleTy
         ("CP § 3", 1),
         ("wire 1-3", 1),
         ("Section 8.4 QUIRK: a broker", 2),
+        ('"""6.4: an older epoch', 1),
+        ('"""Stop sending (3.2)."""', 0),
+        ('"""Elect where leaders were lost (8.4)."""', 1),
     ],
 )
 def test_citations_of_unknown_form_are_found(line: str, count: int) -> None:

@@ -1,4 +1,5 @@
-"""What consumers of Fetch v0 to v3 get for batches of format v2 (data_plane 6.3, 6.11, 12.2)."""
+"""What consumers of Fetch v0 to v3 get for batches of format v2
+(docs/kafka/fetch.md, docs/kafka/log.md#batches)."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def messages(answer: Any) -> list[tuple[int, int, int, bytes | None]]:
 
 @pytest.mark.parametrize(("api_version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1)])
 def test_format_follows_the_version(api_version: int, magic: int) -> None:
-    """6.11: v0 and v1 get magic 0, v2 and v3 magic 1; only the latter carry timestamps."""
+    """v0 and v1 get magic 0, v2 and v3 magic 1; only the latter carry timestamps
+    (docs/kafka/fetch.md#errors)."""
     cluster = alone()
     append(cluster, encode("a", "b", timestamp=77), encode("c", timestamp=78))
     times = (77, 77, 78) if magic else (-1, -1, -1)
@@ -97,7 +99,8 @@ def test_compressed_answers_start_with_the_whole_batch(codec: str) -> None:
 
 
 def test_conversion_may_be_switched_off() -> None:
-    """6.11: message.downconversion.enable=false answers consumers UNSUPPORTED_VERSION."""
+    """message.downconversion.enable=false answers consumers UNSUPPORTED_VERSION
+    (docs/kafka/fetch.md#errors)."""
     cluster = alone(**{"message.downconversion.enable": "false"})
     append(cluster, encode("a"))
     assert old_fetch(cluster, 3).error is ErrorCode.UNSUPPORTED_VERSION
@@ -114,7 +117,8 @@ def test_nothing_to_convert_where_the_topic_has_the_old_format() -> None:
 
 
 def test_zstd_cannot_be_converted() -> None:
-    """6.11: a zstd batch at the start is error 76; later ones end the answer before them."""
+    """A zstd batch at the start is error 76; later ones end the answer before them
+    (docs/kafka/fetch.md#errors)."""
     cluster = alone()
     append(cluster, encode("a"), encode("b", compression="zstd"), encode("c"))
     assert [value for *_, value in messages(old_fetch(cluster, 3))] == [b"a"]
@@ -148,7 +152,8 @@ def test_too_large_message_is_cut_off(api_version: int) -> None:
 
 
 def test_too_large_message_is_whole_from_v3_on() -> None:
-    """6.3: from v3 on the first batch may exceed the limits, converted as well as stored."""
+    """From v3 on the first batch may exceed the limits, converted as well as stored
+    (docs/kafka/fetch.md#limits)."""
     cluster = alone()
     append(cluster, encode("x" * 300))
     assert [value for *_, value in messages(old_fetch(cluster, 3, max_bytes=10))] == [b"x" * 300]
@@ -178,7 +183,8 @@ def test_nothing_new_is_an_empty_answer(offset: int) -> None:
 
 
 def test_followers_read_to_the_end_whatever_the_switch_says() -> None:
-    """6.11: the switch is for consumers; the limit of an old follower is hard as well."""
+    """The switch is for consumers; the limit of an old follower is hard as well
+    (docs/kafka/fetch.md#errors)."""
     cluster = led(brokers=2, topic={"message.downconversion.enable": "false"})
     append(cluster, encode("a"), encode("b"))
     answer = old_fetch(cluster, 1, replica_id=1)
@@ -207,7 +213,8 @@ def test_errors_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
 def test_old_producers_write_what_new_consumers_read(api_version: int) -> None:
-    """12.2: Produce v0 to v2 carries message sets; they are stored as batches of format v2."""
+    """Produce v0 to v2 carries message sets; they are stored as batches of format v2
+    (docs/kafka/log.md#batches)."""
     cluster = alone()
     magic = 1 if api_version == 2 else 0
     old = b"".join(build_message(0, magic, None, value, 50) for value in (b"a", b"b"))

@@ -1,4 +1,5 @@
-"""Every error a fetch may meet, one row each (data_plane 2.6, 6.2, 6.8, 6.10, 6.11)."""
+"""Every error a fetch may meet, one row each
+(docs/kafka/partitions.md#access, docs/kafka/fetch.md, docs/kafka/fetch-sessions.md)."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ def prepared(row: Row) -> ReplicaCluster:
 
 @pytest.mark.parametrize("what", MATRIX)
 def test_an_error_is_told_at_once_and_nothing_else(what: str) -> None:
-    """6.2: an error answers at once, with -1 for every offset and without records."""
+    """An error answers at once, with -1 for every offset and without records
+    (docs/kafka/fetch.md#positions)."""
     row = MATRIX[what]
     (answer,) = fetched(prepared(row), row).partitions
     assert (answer.topic_partition, answer.error) == (row.tp, row.error)
@@ -119,7 +121,8 @@ def test_an_error_is_told_at_once_and_nothing_else(what: str) -> None:
 def test_sessions_fail_as_a_whole(
     session_id: int | None, session_epoch: int, error: ErrorCode
 ) -> None:
-    """6.10: the error is of the whole response, which has no partitions and session 0."""
+    """The error is of the whole response, which has no partitions and session 0
+    (docs/kafka/fetch-sessions.md)."""
     row = Row(CODE.NONE)
     cluster = prepared(row)
     known = fetched(cluster, row, session_id=0, session_epoch=0).session_id

@@ -1,4 +1,5 @@
-"""Fetch sessions: what is remembered, refused, evicted (data_plane 6.10, FetchSessionTest)."""
+"""Fetch sessions: what is remembered, refused, evicted
+(docs/kafka/fetch-sessions.md, FetchSessionTest)."""
 
 from __future__ import annotations
 

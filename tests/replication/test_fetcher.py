@@ -1,4 +1,5 @@
-"""The follower's fetcher: copying, errors, sessions, who copies what (data_plane 7)."""
+"""The follower's fetcher: copying, errors, sessions, who copies what
+(docs/kafka/replica-fetchers.md)."""
 
 from __future__ import annotations
 

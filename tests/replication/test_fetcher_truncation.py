@@ -1,4 +1,5 @@
-"""The follower's fetcher: finding and cutting what the leader does not share (data_plane 7)."""
+"""The follower's fetcher: finding and cutting what the leader does not share
+(docs/kafka/replica-fetchers.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Partitions that idle in a follower's session cost nothing and miss nothing (data_plane 6.10)."""
+"""Partitions that idle in a follower's session cost nothing and miss nothing
+(docs/kafka/fetch-sessions.md)."""
 
 from __future__ import annotations
 

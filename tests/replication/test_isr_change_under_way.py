@@ -1,4 +1,5 @@
-"""What goes on while an ISR change is under way (data_plane 2.1, PartitionLockTest)."""
+"""What goes on while an ISR change is under way
+(docs/kafka/partitions.md#state, PartitionLockTest)."""
 
 from __future__ import annotations
 

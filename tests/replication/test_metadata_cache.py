@@ -1,4 +1,5 @@
-"""The metadata cache merges announcements and answers Metadata (data_plane 11.4, 15.4)."""
+"""The metadata cache merges announcements and answers Metadata
+(docs/kafka/control-requests.md#updatemetadata, docs/kafka/administration.md#metadata)."""
 
 from __future__ import annotations
 

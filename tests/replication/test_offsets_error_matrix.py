@@ -1,4 +1,5 @@
-"""Errors of ListOffsets, OffsetForLeaderEpoch and DeleteRecords in one table (data_plane 15)."""
+"""Errors of ListOffsets, OffsetForLeaderEpoch and DeleteRecords in one table
+(docs/kafka/offsets-and-epochs.md)."""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ SITUATIONS: dict[str, tuple[Callable[[ReplicaCluster], None], TopicPartition, in
     ],
 )
 def test_who_cannot_answer_says_why(asked: str, situation: str) -> None:
-    """2.6, 15.1 to 15.3: the same errors everywhere, with -1 for what would be the answer."""
+    """The same errors everywhere, with -1 for what would be the answer
+    (docs/kafka/offsets-and-epochs.md, docs/kafka/partitions.md)."""
     prepare, tp, epoch, error = SITUATIONS[situation]
     cluster = led("2.8", 3, (0, 1))
     cluster.create((1, 2), ELSEWHERE)
@@ -116,7 +118,8 @@ def test_who_cannot_answer_says_why(asked: str, situation: str) -> None:
 def test_times_need_a_format_that_has_them(
     message_format: str, api_version: int, error: ErrorCode
 ) -> None:
-    """15.1: format v0 has no timestamps to search; both ends are known all the same."""
+    """Format v0 has no timestamps to search; both ends are known all the same
+    (docs/kafka/offsets-and-epochs.md#listoffsets)."""
     cluster = led("2.8", 1, topic={"message.format.version": message_format})
     assert listed(cluster, TP, -1, 5, api_version).error is error
     assert listed(cluster, TP, -1, EARLIEST, api_version).offset == 0

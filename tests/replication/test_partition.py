@@ -1,4 +1,5 @@
-"""Roles, replicas and high watermark of one partition (data_plane 1 to 3, PartitionTest)."""
+"""Roles, replicas and high watermark of one partition
+(docs/kafka/isr.md, docs/kafka/partitions.md, PartitionTest)."""
 
 from __future__ import annotations
 
@@ -301,7 +302,8 @@ def test_answer_carries_the_high_watermark_of_before() -> None:
 
 @pytest.mark.parametrize(("version", "waits"), [("0.10", False), ("1.1", True), ("2.8", True)])
 def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
-    """3.2: a replica outside the ISR that was caught up lately holds the high watermark back.
+    """A replica outside the ISR that was caught up lately holds the high watermark back
+    (docs/kafka/partitions.md#high-watermark-of-a-leader).
 
     Lately is the lag time, to the last millisecond of it.
     """

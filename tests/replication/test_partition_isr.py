@@ -1,4 +1,5 @@
-"""The ISR of one partition grows and shrinks (data_plane 4, PartitionTest, IsrExpirationTest)."""
+"""The ISR of one partition grows and shrinks
+(docs/kafka/isr.md, PartitionTest, IsrExpirationTest)."""
 
 from __future__ import annotations
 

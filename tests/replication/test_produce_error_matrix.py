@@ -1,4 +1,5 @@
-"""Every error a produce request may meet, one row each (data_plane 5.1, 5.4, 5.5, 12.3, 13.1)."""
+"""Every error a produce request may meet, one row each
+(docs/kafka/produce.md, docs/kafka/log.md#validation, docs/kafka/producer-state.md#checks)."""
 
 from __future__ import annotations
 
@@ -198,7 +199,8 @@ def prepared(row: Row) -> ReplicaCluster:
 
 @pytest.mark.parametrize("what", MATRIX)
 def test_an_error_is_told_and_nothing_appended(what: str) -> None:
-    """5.4, 5.5: code, base offset -1, append time -1, the log start or -1; the log is as it was."""
+    """Code, base offset -1, append time -1, the log start or -1; the log is as it was
+    (docs/kafka/produce.md#answers)."""
     row = MATRIX[what]
     cluster = prepared(row)
     log = cluster[0].log()
@@ -220,7 +222,8 @@ def test_every_error_of_the_matrix_has_a_row() -> None:
 
 
 def test_a_torn_batch_behind_a_whole_one_is_trimmed() -> None:
-    """12.3: what is cut off at the end is left out silently, whatever the version."""
+    """What is cut off at the end is left out silently, whatever the version
+    (docs/kafka/log.md#validation)."""
     cluster = prepared(MATRIX["no batch"])
     for torn in (encode("b")[:-1], encode("b")[:20], encode("b")[:17], b"\0\0\0"):
         answer, _ = send(cluster, Row(CODE.NONE, DELETED, encode("a") + torn))

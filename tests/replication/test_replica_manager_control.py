@@ -1,4 +1,5 @@
-"""Control requests, checkpoints and failed disks at the replica manager (data_plane 10, 11)."""
+"""Control requests, checkpoints and failed disks at the replica manager
+(docs/kafka/log.md#files, docs/kafka/control-requests.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints, failed disks and log cleaning at the replica manager (data_plane 10, 15.8)."""
+"""Checkpoints, failed disks and log cleaning at the replica manager (docs/kafka/log.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch at the replica manager: positions, access, limits, long polling (data_plane 6)."""
+"""Fetch at the replica manager: positions, access, limits, long polling (docs/kafka/fetch.md)."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def test_old_fetch_has_hard_limits() -> None:
 
 @pytest.mark.parametrize("isolation_level", [0, 1])
 def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
-    """6.3: min bytes are at most max bytes, and nothing is as much as was wanted."""
+    """Min bytes are at most max bytes, and nothing is as much as was wanted
+    (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     more = {"max_wait_ms": 500, "max_bytes": 0, "isolation_level": isolation_level}
     (answer,) = cluster.fetch(0, 6, **more)
@@ -179,7 +180,7 @@ def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
 
 
 def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
-    """6.3, 6.4 case G: min bytes beyond max bytes do not hold a fetch back."""
+    """Min bytes beyond max bytes do not hold a fetch back."""
     cluster = filled(brokers=1)
     size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
     more = {"max_wait_ms": 500, "min_bytes": 10000}
@@ -194,7 +195,8 @@ def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
 def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> None:
-    """6.3: up to v2 a part of a batch is an answer; it is not waited for more."""
+    """Up to v2 a part of a batch is an answer; it is not waited for more
+    (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     context = RequestContext("c", api_version)
     more = {"max_wait_ms": 500, "context": context, "partition_max_bytes": 10}
@@ -205,7 +207,8 @@ def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> Non
 
 
 def test_a_batch_that_is_cut_off_at_the_end_counts_too() -> None:
-    """6.3: the limit falls into the second batch, and the fetch has all it may get."""
+    """The limit falls into the second batch, and the fetch has all it may get
+    (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
     more = {"max_wait_ms": 500, "partition_max_bytes": size + 9}
@@ -283,7 +286,7 @@ def test_diverging_epoch_completes_the_waiting() -> None:
 
 
 def test_a_history_that_changed_completes_the_waiting() -> None:
-    """DP-86, 6.4 case H: the log is as long as before, but the follower's epoch ends below it."""
+    """DP-86: the log is as long as before, but the follower's epoch ends below it."""
     cluster = filled(committed=6)
     answers = cluster.fetch(0, 6, replica_id=1, max_wait_ms=500, last_fetched_epoch=0)
     log = cluster[0].log()
@@ -310,7 +313,8 @@ def test_a_history_that_changed_completes_the_waiting() -> None:
     ],
 )
 def test_which_epochs_complete_the_waiting(epochs: dict[str, int], completes: bool) -> None:
-    """6.4: an older epoch is fenced, a newer one is waited with; divergence is not."""
+    """An older epoch is fenced, a newer one is waited with; divergence is not
+    (docs/kafka/fetch.md#waiting)."""
     cluster = filled(committed=6)
     cluster.leader_and_isr(0, leader_epoch=4)
     manager = cluster[0].manager

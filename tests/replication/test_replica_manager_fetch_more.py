@@ -1,4 +1,4 @@
-"""Fetch at the replica manager: divergence, transactions, racks, sessions (data_plane 6)."""
+"""Fetch at the replica manager: divergence, transactions, racks, sessions (docs/kafka/fetch.md)."""
 
 from __future__ import annotations
 

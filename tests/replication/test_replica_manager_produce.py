@@ -1,4 +1,4 @@
-"""Produce at the replica manager: refusals, acknowledgement, waiting (data_plane 5)."""
+"""Produce at the replica manager: refusals, acknowledgement, waiting (docs/kafka/produce.md)."""
 
 from __future__ import annotations
 
@@ -152,7 +152,8 @@ def test_who_is_about_to_join_does_not_admit_a_produce() -> None:
 
 @pytest.mark.parametrize("names", [(TP,), (TP, OTHER)])
 def test_who_is_about_to_join_acknowledges_a_produce(names: tuple[TopicPartition, ...]) -> None:
-    """5.2: after the append the maximal ISR counts, in one partition as in several."""
+    """After the append the maximal ISR counts, in one partition as in several
+    (docs/kafka/produce.md#acknowledgement)."""
     cluster = expanding()
     answers: list[ProducePartitionResponse] = []
     cluster[0].manager.append_records(
@@ -220,7 +221,8 @@ def test_an_append_that_moves_it_answers_produces_first_since_2_7(version: str, 
 
 
 def test_pending_shrink_still_counts() -> None:
-    """17.7: while a shrink is pending the old ISR admits and acknowledges."""
+    """While a shrink is pending the old ISR admits and acknowledges
+    (docs/kafka/produce.md#minimum-isr)."""
     cluster = led(topic={"min.insync.replicas": "2"})
     cluster.hold_isr_changes()
     cluster.produce(0, "x")

@@ -1,4 +1,4 @@
-"""Choosing a replica for a consumer (KIP-392, data_plane 6.9)."""
+"""Choosing a replica for a consumer (KIP-392, docs/kafka/fetch.md#preferred-read-replica)."""
 
 from __future__ import annotations
 

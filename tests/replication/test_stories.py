@@ -1,4 +1,5 @@
-"""Kafka's data-loss stories, step by step, for each truncation protocol (data_plane 17)."""
+"""Kafka's data-loss stories, step by step, for each truncation protocol
+(docs/kafka/scenarios.md)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def fast_fail_over(protocol) -> ReplicaCluster:
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
 def test_kip_279_fast_fail_over(protocol) -> None:
-    """17.3: with one epoch request alone the logs diverge at 10; naming the epoch cures it."""
+    """With one epoch request alone the logs diverge at 10; naming the epoch cures it
+    (docs/kafka/scenarios.md#fast-failover)."""
     cluster = fast_fail_over(protocol)
     cluster.elect(0)
     cluster.produce(0, "w12")
@@ -66,7 +68,7 @@ def test_kip_279_fast_fail_over(protocol) -> None:
 
 
 def test_kip_279_on_fetch_exchange() -> None:
-    """17.3, step 5: B sends 11 in epoch 1, is told (0, 12), cuts to 10 and sends 10 in epoch 0."""
+    """B sends 11 in epoch 1, is told (0, 12), cuts to 10 and sends 10 in epoch 0."""
     cluster = fast_fail_over(ON_FETCH)
     cluster.elect(0)
     cluster.produce(0, "w12")
@@ -81,7 +83,7 @@ def test_kip_279_on_fetch_exchange() -> None:
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
 def test_kip_279_without_a_write_in_the_last_epoch(protocol) -> None:
-    """17.3, variant: 1.1 asks about the future, gets nothing and falls back to its HW 10."""
+    """Without w12 1.1 asks about the future, gets nothing and falls back to its HW 10."""
     cluster = fast_fail_over(protocol)
     cluster.elect(0)
     newer = () if protocol is KIP_101 else ((2, 12),)
@@ -119,7 +121,8 @@ def unclean_in_turn(protocol) -> ReplicaCluster:
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
 def test_kip_279_several_rounds(protocol) -> None:
-    """17.4: after unclean elections in turn one round is not enough."""
+    """After unclean elections in turn one round is not enough
+    (docs/kafka/scenarios.md#several-rounds)."""
     cluster = unclean_in_turn(protocol)
     if protocol is KIP_101:
         cluster.replicate(1)
@@ -151,7 +154,8 @@ def test_kip_279_several_rounds(protocol) -> None:
 @pytest.mark.parametrize("protocol", [OLD, KIP_101, ROUNDS, ON_FETCH], ids=name)
 @pytest.mark.parametrize("records_at_b", [2, 3])
 def test_unclean_election(protocol, records_at_b: int) -> None:
-    """17.5: an unclean election loses acknowledged records; 0.10 diverges on top."""
+    """An unclean election loses acknowledged records; 0.10 diverges on top
+    (docs/kafka/scenarios.md#unclean-election)."""
     cluster = cluster_of(protocol)
     cluster.create((0, 1))
     cluster.produce(0, *[f"a{n}" for n in range(5)])
@@ -194,7 +198,8 @@ def test_unclean_election(protocol, records_at_b: int) -> None:
 @pytest.mark.parametrize("protocol", [OLD, KIP_101, ROUNDS, ON_FETCH, NEWEST], ids=name)
 @pytest.mark.parametrize("acks", [1, -1])
 def test_leader_crash_after_acks_1(protocol, acks: int) -> None:
-    """17.6: acks=1 answers before replication, so a crash loses the record; acks=all does not."""
+    """acks=1 answers before replication, so a crash loses the record; acks=all does not
+    (docs/kafka/scenarios.md#leader-crash)."""
     cluster = cluster_of(protocol)
     cluster.create((0, 1))
     cluster.produce(0, *[f"r{n}" for n in range(10)])
@@ -229,7 +234,8 @@ def test_leader_crash_after_acks_1(protocol, acks: int) -> None:
     ],
 )
 def test_min_isr(protocol, minimum, acks, error, appended) -> None:
-    """17.7: what an ISR of one out of three replicas admits under min.insync.replicas."""
+    """What an ISR of one out of three replicas admits under min.insync.replicas
+    (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(protocol, brokers=3, topic={"min.insync.replicas": minimum})
     cluster.create((0, 1, 2), isr=(0,))
     assert cluster.produce_async(0, "a", acks=acks)[0].error is error
@@ -248,7 +254,8 @@ def test_min_isr(protocol, minimum, acks, error, appended) -> None:
     ids=["0.10", "2.8", "3.9"],
 )
 def test_min_isr_lost_while_waiting(protocol, error) -> None:
-    """17.7: the ISR shrinks under a waiting produce: 20 once HW passes; 3.7 freezes HW, so 7."""
+    """The ISR shrinks under a waiting produce: 20 once HW passes; 3.7 freezes HW, so 7
+    (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(
         protocol,
         topic={"min.insync.replicas": "2"},

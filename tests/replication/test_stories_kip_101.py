@@ -1,4 +1,5 @@
-"""KIP-101: truncating to the high watermark loses and diverges, step by step (17.1, 17.2)."""
+"""KIP-101: truncating to the high watermark loses and diverges, step by step
+(docs/kafka/scenarios.md)."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def acknowledged_but_unknown_to_the_follower(protocol, **more) -> tuple[ReplicaC
 
 @pytest.mark.parametrize("protocol", [OLD, *CURED_101], ids=name)
 def test_kip_101_scenario_a(protocol) -> None:
-    """17.1: a follower that truncates to its high watermark loses an acknowledged record."""
+    """A follower that truncates to its high watermark loses an acknowledged record
+    (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster, _ = acknowledged_but_unknown_to_the_follower(protocol)
     checkpoint_and_kill(cluster, 0)
     restart(cluster, 0)
@@ -65,7 +67,7 @@ def test_kip_101_scenario_a(protocol) -> None:
 
 
 def test_kip_101_scenario_a_halts_without_unclean_election() -> None:
-    """17.1, step 6: where unclean election is disabled the returning 0.10 broker exits."""
+    """Where unclean election is disabled the returning 0.10 broker exits."""
     cluster, _ = acknowledged_but_unknown_to_the_follower(
         OLD, topic={"unclean.leader.election.enable": "false"}
     )
@@ -82,7 +84,8 @@ def test_kip_101_scenario_a_halts_without_unclean_election() -> None:
 
 @pytest.mark.parametrize("protocol", CURED_101, ids=name)
 def test_kip_101_scenario_a_with_a_dead_leader(protocol) -> None:
-    """17.1: when B is dead already A cannot ask, does not truncate, and leads with both."""
+    """When B is dead already A cannot ask, does not truncate, and leads with both
+    (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster, _ = acknowledged_but_unknown_to_the_follower(protocol)
     checkpoint_and_kill(cluster, 0)
     checkpoint_and_kill(cluster, 1)
@@ -93,7 +96,8 @@ def test_kip_101_scenario_a_with_a_dead_leader(protocol) -> None:
 
 @pytest.mark.parametrize("protocol", [OLD, *CURED_101], ids=name)
 def test_kip_101_loss_without_a_restart(protocol) -> None:
-    """17.1: the same by a mere change of leaders among three replicas."""
+    """The same by a mere change of leaders among three replicas
+    (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster = cluster_of(protocol, brokers=3)
     cluster.create((1, 0, 2))
     cluster.produce(1, "m0")
@@ -117,7 +121,8 @@ def test_kip_101_loss_without_a_restart(protocol) -> None:
 
 @pytest.mark.parametrize("protocol", [OLD, *CURED_101], ids=name)
 def test_kip_101_scenario_b(protocol) -> None:
-    """17.2: power is lost on both; the acknowledged m1 is gone, and 0.10 also diverges."""
+    """Power is lost on both; the acknowledged m1 is gone, and 0.10 also diverges
+    (docs/kafka/scenarios.md#divergence)."""
     cluster = cluster_of(protocol)
     cluster.create((0, 1))
     cluster.produce(0, "m0")

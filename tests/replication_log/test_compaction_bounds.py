@@ -1,4 +1,5 @@
-"""How far compaction reaches, and when a log is dirty enough for it (data_plane 15.8)."""
+"""How far compaction reaches, and when a log is dirty enough for it
+(docs/kafka/log.md#compaction)."""
 
 from __future__ import annotations
 

@@ -103,7 +103,8 @@ def test_a_small_record_that_claims_to_be_compressed_is_not_taken(tools: Any, lo
     ],
 )
 def test_numbers_of_a_record(record: bytes, passes: bool) -> None:
-    """12.1: numbers have at most five or ten bytes; sizes may be negative but for names."""
+    """Numbers have at most five or ten bytes; sizes may be negative but for names
+    (docs/kafka/log.md#batches)."""
     assert (_walks(record), _decodes(record) or not passes) == (passes, True)
 
 
@@ -282,7 +283,8 @@ def test_times_before_the_epoch_leave_no_largest_time(tools: Any, log: Any) -> N
 
 
 def test_the_append_time_bit_is_refused_whatever_the_topic(tools: Any) -> None:
-    """12.3: no producer may set it, not even for a topic that goes by the append time."""
+    """No producer may set it, not even for a topic that goes by the append time
+    (docs/kafka/log.md#validation)."""
     log = tools.log(message_timestamp_type="LogAppendTime")
     data = with_timestamps(tools.data(b"a", b"b"), 1, 77)
     assert refusal(log, data) is ErrorCode.INVALID_TIMESTAMP

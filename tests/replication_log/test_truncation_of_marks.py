@@ -1,4 +1,4 @@
-"""The marks that truncation takes along with the records (data_plane 10.4)."""
+"""The marks that truncation takes along with the records (docs/kafka/log.md#truncation)."""
 
 from __future__ import annotations
 

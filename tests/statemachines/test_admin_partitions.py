@@ -49,7 +49,8 @@ def test_all_partitions_answer_only_what_happened(cluster: ControllerCluster) ->
 
 
 def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster) -> None:
-    """Section 6.6: REQUEST_TIMED_OUT for a partition whose leader is not known in time."""
+    """REQUEST_TIMED_OUT for a partition whose leader is not known in time
+    (docs/kafka/election.md#elections-on-request)."""
     cluster.create_topic("t", (2, 3))
     cluster.kill(2)
     cluster.start(2)
@@ -60,7 +61,7 @@ def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster)
 
 
 def test_an_election_nobody_answers_ends_with_the_request(cluster: ControllerCluster) -> None:
-    """Section 6.6 QUIRK: the controller's silence ends in a timeout."""
+    """The controller's silence ends in a timeout (docs/kafka/election.md#elections-on-request)."""
     cluster.kill(3)
     cluster.create_topic("t", (3,))
     assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.REQUEST_TIMED_OUT}
@@ -98,7 +99,8 @@ def test_elsewhere_reassignments_are_answered_not_controller(cluster: Controller
 
 
 def test_versions_without_these_apis_write_the_znodes() -> None:
-    """Section 20: before 2.4 the tools wrote znodes, and nothing could be cancelled."""
+    """Before 2.4 the tools wrote znodes, and nothing could be cancelled
+    (docs/kafka/releases.md)."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (2, 3))
     cluster.kill(2)

@@ -84,7 +84,7 @@ def test_a_topic_is_not_created_while_its_deletion_is_marked(
 
 
 def test_defaults_are_the_brokers(cluster: ControllerCluster) -> None:
-    """-1 asks for num.partitions and default.replication.factor (data plane 15.5)."""
+    """-1 asks for num.partitions and default.replication.factor (docs/kafka/topics.md#creation)."""
     cluster.processes[1].config.static.update(
         {"num.partitions": 3, "default.replication.factor": 2}
     )
@@ -130,7 +130,7 @@ def test_defaults_are_the_brokers(cluster: ControllerCluster) -> None:
     ],
 )
 def test_what_is_refused_is_not_created(topic: NewTopic, expected: ErrorCode) -> None:
-    """CP-85, CP-118, data plane 15.5; brokers that are not there are no error."""
+    """CP-85, CP-118, docs/kafka/topics.md#creation; brokers that are not there are no error."""
     cluster = ControllerCluster([1, 2, 3])
     assert create_one(cluster, topic) is expected
     assert (topic.name in cluster.topics()) == (expected is ErrorCode.NONE)
@@ -204,7 +204,8 @@ def test_without_time_a_topic_is_created_and_the_answer_is_late(cluster: Control
 
 
 def test_a_partition_without_leader_makes_the_answer_late(cluster: ControllerCluster) -> None:
-    """Section 10.1: waits until every partition has a leader in the local metadata."""
+    """Waits until every partition has a leader in the local metadata
+    (docs/kafka/topics.md#creation)."""
     topic = NewTopic("t", -1, -1, ((0, (9,)), (1, (1,))))
     task = Task(cluster.admin().create_topics(CreateTopicsRequest((topic,), 1000)))
     cluster.host.advance(999)
@@ -267,7 +268,8 @@ def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
 
 
 def test_deletion_may_be_disabled_and_names_may_come_twice() -> None:
-    """CP-164, data plane 15.6: a name that comes twice is deleted once (``KafkaApis``)."""
+    """CP-164, docs/kafka/administration.md#topics: a name that comes twice is deleted once
+    (``KafkaApis``)."""
     cluster = ControllerCluster([1], delete_topic_enable=False)
     cluster.create_topic("t", (1,))
     assert delete(cluster, "t") == [ErrorCode.TOPIC_DELETION_DISABLED]
@@ -321,7 +323,7 @@ def test_manual_lists_are_used_verbatim() -> None:
 def test_growth_is_validated(
     cluster: ControllerCluster, topic: NewPartitions, expected: ErrorCode
 ) -> None:
-    """CP-90, section 10.2, data plane 15.6."""
+    """CP-90, docs/kafka/topics.md#expansion, docs/kafka/administration.md#topics."""
     cluster.create_topic("t", (1, 2), (2, 1))
     assert grow(cluster, topic) == [expected]
     count = len(cluster.active.context.partitions_for_topic("t"))

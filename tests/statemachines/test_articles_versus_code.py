@@ -1,7 +1,7 @@
-"""Articles 000 and 001, claim by claim, against the code of the emulated versions.
+"""Claims of articles on elections and brokers against the code of the emulated versions.
 
-Control_plane section 19: each docstring gives the article's claim and what the code does. The
-articles are about 0.10 and 1.x; a row whose truth depends on the version is tested in several.
+Each docstring gives the claim and what the code does (docs/kafka/articles.md#claims). The articles
+are about 0.10 and 1.x; a claim whose truth depends on the version is tested in several.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from fakekafka.statemachines.events import ElectionTrigger, ReplicaLeaderElectio
 from fakekafka.statemachines.transitions import PartitionState, ReplicaState
 from fakekafka.zkfake.quorum_messages import Vote
 
-# --- article 000: strategies and triggers
+# --- strategies and triggers
 
 
 @pytest.mark.parametrize("version", ALL)
 def test_zk_triggered_means_the_election_znode(version: str) -> None:
-    """000: ZkTriggered = /controller changed. Code: /admin/preferred_replica_election was created,
-    or was found at a failover."""
+    """Claim: ZkTriggered = /controller changed. Code: /admin/preferred_replica_election was
+    created, or was found at a failover."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (3, 2))
     cluster.kill(3)
@@ -51,7 +51,8 @@ def test_zk_triggered_means_the_election_znode(version: str) -> None:
 
 
 def test_an_admin_clients_election_is_unclean_only_if_it_says_so() -> None:
-    """000: AdminClientTriggered always allows unclean leaders. Code: only the type UNCLEAN does."""
+    """Claim: AdminClientTriggered always allows unclean leaders. Code: only the type UNCLEAN
+    does."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.set_isr("t", 0, (2,))
@@ -65,7 +66,8 @@ def test_an_admin_clients_election_is_unclean_only_if_it_says_so() -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_imbalance_is_counted_per_preferred_broker(version: str) -> None:
-    """000: non-preferred leaders / all partitions. Code: per preferred broker, strictly greater."""
+    """Claim: non-preferred leaders / all partitions. Code: per preferred broker, strictly
+    greater."""
     cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("lone", *[(1, 2)] * 30)
     cluster.create_topic("t", (2, 1), (2, 1))
@@ -86,7 +88,7 @@ def test_imbalance_is_counted_per_preferred_broker(version: str) -> None:
 def test_no_leader_is_written_by_the_replicas_end(
     version: str, expected: list[tuple[int, int]]
 ) -> None:
-    """000: an election without outcome writes nothing, the replica's step writes -1. Code: so for
+    """Claim: an election without outcome writes nothing, the replica's step writes -1. Code: so for
     a broker's failure; at a controller's failover -1 comes first and the epoch rises by two
     (from 2.3)."""
     cluster = ControllerCluster([1, 2, 3], version)
@@ -112,7 +114,7 @@ def test_no_leader_is_written_by_the_replicas_end(
 def test_partitions_of_a_dying_topic_cease_to_exist_at_once(
     version: str, expected: PartitionState
 ) -> None:
-    """000: they stay Offline until the topic is gone. Code: until 2.0 their state does not change
+    """Claim: they stay Offline until the topic is gone. Code: until 2.0 their state does not change
     before the end; from 2.1 they are NonExistent from the start of the deletion."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1, 2))
@@ -126,7 +128,7 @@ def test_partitions_of_a_dying_topic_cease_to_exist_at_once(
 
 @pytest.mark.parametrize("version", ALL)
 def test_state_is_stored_under_brokers_topics(version: str) -> None:
-    """000: /broker/topics/... Code: /brokers/topics/T/partitions/P/state."""
+    """Claim: /broker/topics/... Code: /brokers/topics/T/partitions/P/state."""
     cluster = ControllerCluster([1], version)
     cluster.create_topic("t", (1,))
     paths = cluster.zookeeper.tree.nodes
@@ -142,7 +144,7 @@ def test_state_is_stored_under_brokers_topics(version: str) -> None:
 def test_a_reassignment_without_election_raises_the_epoch_too(
     target: tuple[int, ...], expected: tuple[int, int]
 ) -> None:
-    """000: elects only if the leader is dead or not in the target. Code: right, but otherwise the
+    """Claim: elects only if the leader is dead or not in the target. Code: right, but otherwise the
     epoch rises too and LeaderAndIsr goes out."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2))
@@ -168,11 +170,11 @@ def test_a_dead_broker_leaves_the_isr_at_once(version: str) -> None:
     assert cluster.state("alone").isr == (3,)
 
 
-# --- article 001: the controller
+# --- the controller
 
 
 def test_a_replica_has_seven_states() -> None:
-    """001: four. Code: seven, and one deletion with a failure on its way shows them all."""
+    """Claim: four. Code: seven, and one deletion with a failure on its way shows them all."""
     cluster = ControllerCluster([1, 2, 3])
     seen = spy_on_replica_states(cluster)
     cluster.create_topic("t", (1, 2))
@@ -185,7 +187,7 @@ def test_a_replica_has_seven_states() -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_new_topics_are_watched_under_brokers_topics(version: str) -> None:
-    """001: a watch on /brokers/kafkas. Code: on /brokers/topics."""
+    """Claim: a watch on /brokers/kafkas. Code: on /brokers/topics."""
     cluster = ControllerCluster([1], version)
     events: list[str] = []
     cluster.active.event_manager.on_event = lambda event, phase: events.append(event.name)
@@ -203,8 +205,8 @@ def test_new_topics_are_watched_under_brokers_topics(version: str) -> None:
 def test_a_leader_from_outside_the_isr_needs_permission(
     version: str, unclean: bool | None, leader: int
 ) -> None:
-    """001: if all of the ISR is dead, the first live replica leads. Code: only if unclean election
-    is allowed, which it was by default before 0.11."""
+    """Claim: if all of the ISR is dead, the first live replica leads. Code: only if unclean
+    election is allowed, which it was by default before 0.11."""
     config = {} if unclean is None else {"unclean_leader_election_enable": unclean}
     cluster = ControllerCluster([1, 2, 3], version, **config)
     cluster.create_topic("t", (2, 3))
@@ -215,7 +217,8 @@ def test_a_leader_from_outside_the_isr_needs_permission(
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_broker_that_comes_up_leads_only_what_had_no_leader(version: str) -> None:
-    """001: its preferred partitions are elected back. Code: only New and Offline partitions are."""
+    """Claim: its preferred partitions are elected back. Code: only New and Offline partitions
+    are."""
     cluster = ControllerCluster([1, 2], version, unclean_leader_election_enable=False)
     cluster.create_topic("t", (2, 1))
     cluster.create_topic("alone", (2,))
@@ -230,7 +233,7 @@ def test_a_broker_that_comes_up_leads_only_what_had_no_leader(version: str) -> N
 
 @pytest.mark.parametrize("version", ALL)
 def test_replicas_never_move_by_themselves(version: str) -> None:
-    """001: brokers that join or leave trigger reassignments. Code: never."""
+    """Claim: brokers that join or leave trigger reassignments. Code: never."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1, 2), (2, 3), (3, 1))
     before = [cluster.assignment("t", number) for number in range(3)]
@@ -243,8 +246,8 @@ def test_replicas_never_move_by_themselves(version: str) -> None:
 
 
 def test_followers_shift_with_every_round_and_start_anywhere() -> None:
-    """001: replica j of partition i is on broker (i + j) mod n. Code: the distance grows with every
-    round over the brokers, the start is random, and racks have a form of their own."""
+    """Claim: replica j of partition i is on broker (i + j) mod n. Code: the distance grows with
+    every round over the brokers, the start is random, and racks have a form of their own."""
     brokers = [(broker_id, None) for broker_id in range(5)]
     naive = [tuple((i + j) % 5 for j in range(3)) for i in range(10)]
     fixed = assign_replicas_to_brokers(brokers, 10, 3, fixed_start_index=0, start_partition_id=0)
@@ -267,7 +270,7 @@ def test_followers_shift_with_every_round_and_start_anywhere() -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_the_first_leader_is_the_first_replica_that_lives(version: str) -> None:
-    """001: the first replica. Code: the first one online; the ISR is all that are."""
+    """Claim: the first replica. Code: the first one online; the ISR is all that are."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.kill(2)
     cluster.create_topic("t", (2, 3, 1))
@@ -276,8 +279,8 @@ def test_the_first_leader_is_the_first_replica_that_lives(version: str) -> None:
 
 
 def test_who_hears_of_a_leader_depends_on_the_strategy() -> None:
-    """001: all live replicas. Code: Offline the live ones, Preferred all, Reassign the target, and
-    ControlledShutdown the leaving broker as well."""
+    """Claim: all live replicas. Code: Offline the live ones, Preferred all, Reassign the target,
+    and ControlledShutdown the leaving broker as well."""
     cluster = ControllerCluster([1, 2, 3, 4])
     cluster.create_topic("t", (2, 3, 4))
     cluster.sent.clear()
@@ -299,7 +302,7 @@ def test_who_hears_of_a_leader_depends_on_the_strategy() -> None:
 
 
 def test_votes_for_a_zookeeper_leader_compare_epochs_first() -> None:
-    """001: the greater zxid wins, then the greater id. Code: the peer epoch comes before both."""
+    """Claim: the greater zxid wins, then the greater id. Code: the peer epoch comes before both."""
     assert Vote(2, 1, 1).beats(Vote(1, 9, 3))
     assert Vote(1, 9, 1).beats(Vote(1, 8, 3))
     assert Vote(1, 8, 3).beats(Vote(1, 8, 2))
@@ -316,7 +319,7 @@ def test_votes_for_a_zookeeper_leader_compare_epochs_first() -> None:
     ],
 )
 def test_dead_replicas_do_not_stay_ineligible(version: str, expected: ReplicaState) -> None:
-    """001: a new controller initialises them as 'deletion failed'. Code: that is a placeholder;
+    """Claim: a new controller initialises them as 'deletion failed'. Code: that is a placeholder;
     from 2.3 the startup of the machine takes them offline."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))

@@ -1,7 +1,6 @@
-"""Articles 003 and 004, claim by claim, against the code of the emulated versions.
+"""Claims of articles on selectors and state machines against the emulated versions.
 
-Control_plane section 19: each docstring gives the article's claim and what the code does. Article
-003 is about the leader selectors of 0.10, article 004 about the two state machines.
+Each docstring gives the claim and what the code does (docs/kafka/articles.md#claims).
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ def fail_over_without(cluster: ControllerCluster, dead: int) -> None:
     cluster.kill(1)
 
 
-# --- article 003: leader selectors
+# --- leader selectors
 
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_new_partition_is_initialised_not_elected(version: str) -> None:
-    """003: the Offline selector also picks the leader of a new topic. Code: initialisation does;
+    """Claim: the Offline selector also picks the leader of a new topic. Code: initialisation does;
     the ISR is every live replica with epoch 0, and unclean election plays no role."""
     cluster = ControllerCluster([1, 2, 3], version, unclean_leader_election_enable=True)
     cluster.create_topic("t", (9, 3, 2))
@@ -72,8 +71,8 @@ def test_there_is_a_selector_for_preferred_replicas() -> None:
     [("0.10", {2, 3}), ("1.1", {3}), ("2.8", {2, 3}), ("3.9", {2, 3})],
 )
 def test_a_leaving_broker_is_told_who_leads_now(version: str, expected: set[int]) -> None:
-    """003: ControlledShutdown tells live assigned replicas. Code: live or shutting down ones; only
-    1.x forgot the leaving broker."""
+    """Claim: ControlledShutdown tells live assigned replicas. Code: live or shutting down ones;
+    only 1.x forgot the leaving broker."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
     cluster.controlled_shutdown(2)
@@ -84,7 +83,7 @@ def test_a_leaving_broker_is_told_who_leads_now(version: str, expected: set[int]
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("isr", [(4, 3, 2), (2,)], ids=["clean", "unclean"])
 def test_the_offline_election_goes_by_the_assignment(version: str, isr: tuple[int, ...]) -> None:
-    """003: Offline picks some alive broker. Code: the first one in the order of the assignment,
+    """Claim: Offline picks some alive broker. Code: the first one in the order of the assignment,
     whatever the order of the ISR."""
     cluster = ControllerCluster([1, 2, 3, 4], version, unclean_leader_election_enable=True)
     cluster.create_topic("t", (2, 3, 4))
@@ -93,12 +92,13 @@ def test_the_offline_election_goes_by_the_assignment(version: str, isr: tuple[in
     assert cluster.state("t").leader == 3
 
 
-# --- article 004: the state machines
+# --- the state machines
 
 
 @pytest.mark.parametrize("version", ALL)
 def test_startup_elects_for_new_and_offline_partitions(version: str) -> None:
-    """004: for New and Online ones. Code: New and Offline; who has a live leader is left alone."""
+    """Claim: for New and Online ones. Code: New and Offline; who has a live leader is left
+    alone."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("online", (3, 2))
     cluster.create_topic("offline", (1, 2))
@@ -115,8 +115,8 @@ def test_startup_elects_for_new_and_offline_partitions(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_only_the_new_replica_is_told_that_it_is_new(version: str) -> None:
-    """004: NewReplica sends LeaderAndIsr to all replicas of the partition. Code: only to that one;
-    UpdateMetadata goes to every broker."""
+    """Claim: NewReplica sends LeaderAndIsr to all replicas of the partition. Code: only to that
+    one; UpdateMetadata goes to every broker."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1, 2))
     cluster.sent.clear()
@@ -133,7 +133,7 @@ def test_only_the_new_replica_is_told_that_it_is_new(version: str) -> None:
 def test_a_new_replica_hears_what_the_controller_remembers(
     version: str, expected: tuple[int, ...]
 ) -> None:
-    """004: NewReplica reads the state from ZooKeeper. Code: 0.10 did; from 1.1 the cache."""
+    """Claim: NewReplica reads the state from ZooKeeper. Code: 0.10 did; from 1.1 the cache."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1, 2))
     change_unseen(cluster, (1,))
@@ -147,7 +147,7 @@ def test_a_new_replica_hears_what_the_controller_remembers(
     ("version", "is_legal"), [("0.10", False), ("1.1", False), ("2.8", True), ("3.9", True)]
 )
 def test_an_offline_replica_may_become_ineligible(version: str, is_legal: bool) -> None:
-    """004: ReplicaDeletionIneligible comes only after DeletionStarted. Code: from 2.3 also after
+    """Claim: ReplicaDeletionIneligible comes only after DeletionStarted. Code: from 2.3 also after
     Offline."""
     cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("t", (1, 2))
@@ -168,7 +168,7 @@ def test_an_offline_replica_may_become_ineligible(version: str, is_legal: bool) 
 def test_startup_takes_dead_replicas_out_of_the_isr(
     version: str, isr: tuple[int, ...], epoch: int
 ) -> None:
-    """004: the replica machine's startup moves live replicas only. Code: from 2.3 the dead ones
+    """Claim: the replica machine's startup moves live replicas only. Code: from 2.3 the dead ones
     become Offline, which takes them out of the ISR."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
@@ -187,7 +187,7 @@ def test_startup_takes_dead_replicas_out_of_the_isr(
     ],
 )
 def test_a_replica_goes_offline_without_leadership(version: str, expected: ReplicaState) -> None:
-    """004: OfflineReplica needs leadership information, else it is an error. Code: so in 0.10;
+    """Claim: OfflineReplica needs leadership information, else it is an error. Code: so in 0.10;
     later the replica becomes Offline all the same, and UpdateMetadata is queued for everyone."""
     cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("t", (9,))
@@ -205,8 +205,8 @@ def test_a_replica_goes_offline_without_leadership(version: str, expected: Repli
 
 @pytest.mark.parametrize("version", ALL)
 def test_the_first_online_transition_tells_live_replicas_only(version: str) -> None:
-    """004: every move to Online ends with an election and LeaderAndIsr to all replicas. Code: from
-    New it is an initialisation, which live replicas hear of."""
+    """Claim: every move to Online ends with an election and LeaderAndIsr to all replicas. Code:
+    from New it is an initialisation, which live replicas hear of."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.kill(3)
     cluster.create_topic("t", (3, 2, 1))
@@ -218,7 +218,7 @@ def test_the_first_online_transition_tells_live_replicas_only(version: str) -> N
     ("version", "is_early"), [("0.10", False), ("1.1", False), ("2.8", True), ("3.9", True)]
 )
 def test_partitions_end_when_the_deletion_starts(version: str, is_early: bool) -> None:
-    """004: they become Offline and NonExistent in completeDeleteTopic. Code: from 2.1 when the
+    """Claim: they become Offline and NonExistent in completeDeleteTopic. Code: from 2.1 when the
     deletion starts, before any replica has confirmed."""
     cluster = ControllerCluster([1, 2], version, delete_topic_enable=True)
     cluster.create_topic("t", (1, 2))
@@ -237,7 +237,7 @@ def test_partitions_end_when_the_deletion_starts(version: str, is_early: bool) -
 
 
 def test_any_failure_takes_every_leaderless_partition_offline() -> None:
-    """004: onBrokerFailure puts partitions led by the dead broker Offline. Code: all whose leader
+    """Claim: onBrokerFailure puts partitions led by the dead broker Offline. Code: all whose leader
     is not online, such as those of a broker that is shutting down."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))

@@ -59,7 +59,7 @@ def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
 
 
 def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
-    """Section 9 step 4: the mark goes with the broker's failure."""
+    """The mark goes with the broker's failure (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])
     cluster.controlled_shutdown(2)
     assert list(cluster.active.context.shutting_down_broker_ids) == [2]
@@ -88,7 +88,7 @@ def test_topics_queued_for_deletion_are_left_alone_since_2_1(version: str, leade
 
 
 def test_shutting_down_brokers_are_told_of_their_lost_leadership_not_in_1_1() -> None:
-    """Section 6.3: 1.1 elected among live brokers only."""
+    """1.1 elected among live brokers only (docs/kafka/election.md#selectors)."""
     for version, is_told in (("1.1", False), ("2.8", True)):
         cluster = ControllerCluster([1, 2, 3], version)
         cluster.create_topic("t", (2, 3))

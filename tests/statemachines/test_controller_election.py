@@ -42,7 +42,8 @@ def test_the_first_controller_has_epoch_one() -> None:
 
 
 def test_the_first_controller_before_2_1_assumes_version_one() -> None:
-    """Section 3.1: the node is created with 1, and version 1 is assumed though it is 0."""
+    """The node is created with 1, and version 1 is assumed though it is 0
+    (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1], "1.1")
     assert (cluster.active.epoch, cluster.active.context.epoch_zk_version) == (1, 1)
     cluster.kill(1)
@@ -124,7 +125,8 @@ def test_broken_batches_make_another_broker_controller() -> None:
 
 
 def test_a_failing_failover_gives_the_controllership_away() -> None:
-    """Section 3.1 step 4: any error inside failover deletes /controller."""
+    """Any error inside failover deletes /controller
+    (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2])
     client = cluster.processes[2].client
     client.fail_next(lambda request: getattr(request, "path", "") == "/brokers/topics",
@@ -149,7 +151,8 @@ def test_broker_epochs_follow_the_registrations() -> None:
 
 
 def test_requests_carry_the_destinations_broker_epoch() -> None:
-    """Section 3.7: stamped with the destination's epoch, or -1 before 2.2."""
+    """Stamped with the destination's epoch, or -1 before 2.2
+    (docs/kafka/controller-failover.md#broker-epochs)."""
     for version in ("1.1", "2.8"):
         cluster = ControllerCluster([1, 2], version)
         cluster.create_topic("t", (1, 2))
@@ -160,7 +163,8 @@ def test_requests_carry_the_destinations_broker_epoch() -> None:
 
 
 def test_failover_announces_brokers_before_leaders() -> None:
-    """Section 3.4: live brokers first, then replicas, then elections; nothing in between."""
+    """Live brokers first, then replicas, then elections; nothing in between
+    (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.sent.clear()
@@ -178,7 +182,8 @@ def test_failover_announces_brokers_before_leaders() -> None:
 
 
 def test_failover_reads_after_it_watches() -> None:
-    """Section 3.4: the exact order of what a new controller asks of ZooKeeper."""
+    """The exact order of what a new controller asks of ZooKeeper
+    (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     client = cluster.processes[2].client
@@ -208,7 +213,8 @@ def test_failover_reads_after_it_watches() -> None:
 
 
 def test_expiry_drops_queued_events_and_registers_again() -> None:
-    """Section 3.6: Expire preempts the queue, then registration with a new epoch, then election."""
+    """Expire preempts the queue, then registration with a new epoch, then election
+    (docs/kafka/controller-failover.md#session-expiry)."""
     cluster = ControllerCluster([1, 2])
     process = cluster.processes[1]
     old_epoch = process.controller.broker_epoch
@@ -268,7 +274,8 @@ def test_a_crashed_controller_sends_nothing() -> None:
 
 
 def test_an_inactive_controller_answers_not_controller() -> None:
-    """Section 2: every request gets its refusal, every notification is ignored."""
+    """Every request gets its refusal, every notification is ignored
+    (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2])
     inactive = cluster.processes[2].controller
     answers: list[Any] = []
@@ -307,7 +314,8 @@ def test_a_shared_address_is_refused() -> None:
 
 
 def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
-    """Section 2, BrokerModifications."""
+    """A new endpoint is told to all brokers, a new rack is not
+    (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2])
     cluster.sent.clear()
     old = cluster.processes[2].info
@@ -322,7 +330,8 @@ def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
 
 
 def test_a_dead_broker_that_hosts_nothing_may_go_unnoticed() -> None:
-    """Section 8.4 QUIRK: a leaderless partition anywhere keeps the news back; cured in 3.1."""
+    """A leaderless partition anywhere keeps the news back; cured in 3.1
+    (docs/kafka/brokers.md#a-broker-disappears)."""
     for version, is_announced in (("2.8", False), ("3.9", True)):
         cluster = ControllerCluster([1, 2, 3], version)
         cluster.create_topic("t", (2,))
@@ -350,7 +359,8 @@ def test_responses_of_control_requests_become_events() -> None:
 
 
 def test_lost_answers_of_the_election_are_recognised() -> None:
-    """Section 3.1: the repeated transaction fails, but /controller and the epoch are its own."""
+    """The repeated transaction fails, but /controller and the epoch are its own
+    (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2])
     client = cluster.processes[2].client
     client.fail_next(
@@ -364,7 +374,8 @@ def test_lost_answers_of_the_election_are_recognised() -> None:
 
 
 def test_stop_replica_flags_share_a_request_since_2_6() -> None:
-    """Deleting a topic sends one kind of StopReplica per step (15.4)."""
+    """Deleting a topic sends one kind of StopReplica per step
+    (docs/kafka/control-requests.md#stopreplica)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     cluster.sent.clear()
@@ -374,7 +385,8 @@ def test_stop_replica_flags_share_a_request_since_2_6() -> None:
 
 
 def test_winning_the_node_but_not_the_epoch_gives_the_node_back() -> None:
-    """Section 3.1 [1.1]: two steps; whoever fails the second one cannot be the controller."""
+    """Two steps; whoever fails the second one cannot be the controller
+    (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2], "1.1")
     client = cluster.processes[2].client
     client.fail_next(

@@ -39,7 +39,8 @@ def test_existing_configurations_are_loaded_at_start_without_notification() -> N
 
 
 def test_notifications_are_replayed_at_start_and_never_twice() -> None:
-    """Section 17: everything newer than the last one applied; -1 at start."""
+    """Everything newer than the last one applied; -1 at start
+    (docs/kafka/zookeeper.md#dynamic-configuration)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     change(cluster, "topics", "t", retention_ms="1")
@@ -79,7 +80,8 @@ def test_a_configuration_asked_for_too_early_arrives_by_itself() -> None:
 
 
 def test_old_notifications_are_removed() -> None:
-    """Section 17: older than 15 minutes, by whoever comes along."""
+    """Older than 15 minutes, by whoever comes along
+    (docs/kafka/zookeeper.md#dynamic-configuration)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     cluster.dynamic_config(1, [])
@@ -96,7 +98,8 @@ def test_old_notifications_are_removed() -> None:
 
 
 def test_a_bad_entry_is_skipped() -> None:
-    """Section 17: failures are logged, the next entries are applied."""
+    """Failures are logged, the next entries are applied
+    (docs/kafka/zookeeper.md#dynamic-configuration)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     heard: list[str] = []
@@ -138,7 +141,7 @@ def test_topics_without_overrides_share_one_configuration() -> None:
 
 
 def test_dynamic_values_are_there_before_the_broker_starts() -> None:
-    """Section 8.0: read from ZooKeeper before anything else."""
+    """Read from ZooKeeper before anything else (docs/kafka/brokers.md#start-of-a-broker)."""
     cluster = ControllerCluster([1])
     change(cluster, "brokers", "1", message_max_bytes="8")
     cluster.dynamic_config(1, [])
@@ -162,7 +165,7 @@ def test_turning_unclean_election_on_elects_without_failover() -> None:
 
 
 def test_turning_it_on_needs_a_failover_before_2_0() -> None:
-    """Section 20."""
+    """Up to 1.1 nobody looks at the partition again (docs/kafka/election.md#unclean-election)."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (2, 3))
     cluster.set_isr("t", 0, (2,))

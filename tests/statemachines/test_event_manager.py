@@ -155,7 +155,7 @@ def test_preempted_requests_are_told_who_they_should_have_asked() -> None:
 
 
 def test_cleared_events_vanish_silently_before_2_0() -> None:
-    """Without preemption nobody is told (section 20)."""
+    """Without preemption nobody is told (docs/kafka/releases.md)."""
     host, recorder, manager = started(preempt_queued_events=False)
     outcomes: list[Any] = []
     manager.put(ListPartitionReassignments(None, outcomes.append))
@@ -166,7 +166,8 @@ def test_cleared_events_vanish_silently_before_2_0() -> None:
 
 
 def test_a_waiter_hears_when_its_event_starts() -> None:
-    """The session watcher blocks until Expire is being processed (3.6)."""
+    """The session watcher blocks until Expire is being processed
+    (docs/kafka/controller-failover.md#session-expiry)."""
     host, recorder, manager = started()
     recorder.parked = Pending()
     manager.put(TopicChange())

@@ -47,7 +47,7 @@ def test_resending_the_current_isr_changes_nothing() -> None:
 def test_isr_changes_are_checked(
     version: str, partition: TopicPartition, epoch_step: int, zk_version: int, expected: ErrorCode
 ) -> None:
-    """CP-186, section 12.2; the stricter checks came in 3.x."""
+    """CP-186, docs/kafka/isr.md#changes-through-the-controller; the stricter checks came in 3.x."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
     cluster.kill(3)
@@ -74,7 +74,8 @@ def test_isr_changes_need_the_exact_broker_epoch(step: int) -> None:
 
 
 def test_an_isr_change_is_announced_and_keeps_the_leader_epoch() -> None:
-    """Section 12.2: new version, same epoch, UpdateMetadata to everybody, no LeaderAndIsr."""
+    """New version, same epoch, UpdateMetadata to everybody, no LeaderAndIsr
+    (docs/kafka/isr.md#changes-through-the-controller)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2, 3))
     cluster.sent.clear()
@@ -85,7 +86,8 @@ def test_an_isr_change_is_announced_and_keeps_the_leader_epoch() -> None:
 
 
 def test_an_isr_change_of_a_deposed_controller_is_answered_and_ends_its_tenure() -> None:
-    """Section 12.2: an unexpected exception is a top-level UNKNOWN_SERVER_ERROR."""
+    """An unexpected exception is a top-level UNKNOWN_SERVER_ERROR
+    (docs/kafka/isr.md#changes-through-the-controller)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     controller = cluster.active
@@ -101,7 +103,7 @@ def test_an_isr_change_of_a_deposed_controller_is_answered_and_ends_its_tenure()
 
 
 def test_a_preempted_isr_change_is_never_answered() -> None:
-    """Section 2: AlterIsrReceived is dropped in silence."""
+    """AlterIsrReceived is dropped in silence (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     answers: list[Any] = []
@@ -115,7 +117,7 @@ def test_a_preempted_isr_change_is_never_answered() -> None:
 
 
 def test_isr_notifications_refresh_the_cache_and_are_removed() -> None:
-    """Section 12.1 and CP-189: duplicates are fine, the nodes go."""
+    """CP-189: duplicates are fine, the nodes go."""
     cluster = ControllerCluster([1, 2], "1.1")
     cluster.create_topic("t", (1, 2))
     cluster.set_isr("t", 0, (1,))
@@ -150,7 +152,8 @@ def test_notifications_of_failed_directories_are_consumed() -> None:
 
 
 def test_a_replica_found_online_again_leaves_the_offline_set() -> None:
-    """Section 8.5: NONE takes a replica off the list, which triggers nothing by itself."""
+    """NONE takes a replica off the list, which triggers nothing by itself
+    (docs/kafka/brokers.md#failed-disks)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.brokers[2].failed.add(TP)

@@ -20,7 +20,7 @@ TP = TopicPartition("t", 0)
 
 
 def test_a_known_partition_without_leadership_silences_the_whole_request() -> None:
-    """Section 6.6 QUIRK: nobody is answered."""
+    """Nobody is answered (docs/kafka/election.md#elections-on-request)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     cluster.kill(2)
@@ -34,7 +34,8 @@ def test_a_known_partition_without_leadership_silences_the_whole_request() -> No
 
 
 def test_partitions_of_dying_topics_are_not_elected() -> None:
-    """Section 6.6: INVALID_TOPIC_EXCEPTION; CP-147: reassignments answer 'unknown'."""
+    """INVALID_TOPIC_EXCEPTION; CP-147: reassignments answer 'unknown'
+    (docs/kafka/election.md#elections-on-request)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.kill(3)
@@ -46,7 +47,8 @@ def test_partitions_of_dying_topics_are_not_elected() -> None:
 
 
 def test_the_broker_default_turned_on_elects_everywhere() -> None:
-    """Section 2: UncleanLeaderElectionEnable retries every leaderless partition (CP-119)."""
+    """UncleanLeaderElectionEnable retries every leaderless partition (CP-119)
+    (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.set_isr("t", 0, (2,))
@@ -124,7 +126,8 @@ def test_unclean_election_of_a_healthy_partition_is_not_needed() -> None:
 
 
 def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
-    """Section 3.4 step 12: done, unknown and dying ones are dropped, the znode goes."""
+    """Done, unknown and dying ones are dropped, the znode goes
+    (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (3, 2))
     cluster.kill(3)
@@ -142,7 +145,7 @@ def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
 
 
 def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
-    """Section 13: strictly more than ten percent."""
+    """Strictly more than ten percent (docs/kafka/election.md#rebalancing)."""
     for partitions, is_moved in ((10, False), (9, True)):
         cluster = ControllerCluster([1, 2])
         cluster.create_topic("t", *[(2, 1)] * partitions)
@@ -157,7 +160,8 @@ def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
 
 
 def test_the_timer_comes_back_as_the_version_says() -> None:
-    """Section 13: after the handler by default, at a fixed rate in 0.10, never if disabled."""
+    """After the handler by default, at a fixed rate in 0.10, never if disabled
+    (docs/kafka/election.md#rebalancing)."""
     for version, enabled, expected in (("2.8", True, 3), ("0.10", True, 3), ("2.8", False, 0)):
         cluster = ControllerCluster([1], version, auto_leader_rebalance_enable=enabled)
         seen: list[str] = []
@@ -171,7 +175,7 @@ def test_the_timer_comes_back_as_the_version_says() -> None:
 
 
 def test_a_resigned_controller_does_not_rebalance() -> None:
-    """Section 13: the scheduler stops with the tenure."""
+    """The scheduler stops with the tenure (docs/kafka/election.md#rebalancing)."""
     cluster = ControllerCluster([1, 2])
     first = cluster.active
     run_now(first.trigger_controller_move())

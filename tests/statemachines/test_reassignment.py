@@ -15,7 +15,8 @@ TP = TopicPartition("t", 0)
 
 
 def test_reassignments_found_at_failover_go_on() -> None:
-    """Section 3.4 step 10: the topic znode remembers; the leader epoch rises once more."""
+    """The topic znode remembers; the leader epoch rises once more
+    (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
     cluster.reassign({TP: (3,)})
@@ -30,7 +31,7 @@ def test_reassignments_found_at_failover_go_on() -> None:
 
 
 def test_the_latest_request_wins_over_the_znode() -> None:
-    """Section 11: the API removes the partition from the request znode first."""
+    """The API removes the partition from the request znode first (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1,), (1,))
     other = TopicPartition("t", 1)
@@ -42,7 +43,7 @@ def test_the_latest_request_wins_over_the_znode() -> None:
 
 
 def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
-    """Section 11: no validation; unknown partitions are dropped from the znode."""
+    """No validation; unknown partitions are dropped from the znode (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     unknown = TopicPartition("nothing", 0)
@@ -53,7 +54,7 @@ def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
 
 
 def test_a_topic_queued_for_deletion_does_not_exist_for_a_reassignment() -> None:
-    """Section 11: in the same words as a partition that is not there."""
+    """In the same words as a partition that is not there (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1,))
     cluster.active.context.queue_topic_deletion(["t"])
@@ -63,7 +64,7 @@ def test_a_topic_queued_for_deletion_does_not_exist_for_a_reassignment() -> None
 
 
 def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:
-    """Section 11 B3: leader dead at completion; a failed election is only logged (QUIRK)."""
+    """Leader dead at completion; a failed election is only logged (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
     cluster.kill(2)
@@ -73,7 +74,8 @@ def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:
 
 
 def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr() -> None:
-    """Section 2: PartitionReassignmentIsrChange (1.1 watches the state node)."""
+    """PartitionReassignmentIsrChange (1.1 watches the state node)
+    (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2], "1.1")
     cluster.create_topic("t", (1,))
     run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
@@ -84,7 +86,7 @@ def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr() -> 
 
 
 def test_a_second_request_for_a_running_reassignment_is_ignored_before_2_4() -> None:
-    """Section 11 [0.10..2.3]."""
+    """Up to 2.3 (docs/kafka/reassignment.md#up-to-23)."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (1,))
     run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
@@ -113,7 +115,7 @@ def test_legacy_reassignments_survive_a_failover() -> None:
 
 
 def test_deleting_during_a_reassignment_deletes_at_once() -> None:
-    """Section 10.3 QUIRK: the mark comes too early to matter."""
+    """The mark comes too early to matter (docs/kafka/topics.md#deletion)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
     cluster.reassign({TP: (3,)})

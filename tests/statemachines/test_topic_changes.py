@@ -44,7 +44,7 @@ def test_topics_have_no_ids_before_2_8() -> None:
 
 
 def test_a_changed_replica_list_of_an_existing_partition_is_not_noticed() -> None:
-    """Section 10.2; CP-125: the preferred leader changes for those who read the znode anew."""
+    """CP-125: the preferred leader changes for those who read the znode anew."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     topic_id = cluster.active.context.topic_ids["t"]
@@ -54,7 +54,8 @@ def test_a_changed_replica_list_of_an_existing_partition_is_not_noticed() -> Non
 
 
 def test_dead_replicas_of_a_new_topic_end_online() -> None:
-    """Section 10.1: all assigned replicas, dead ones included, become OnlineReplica (CP-83)."""
+    """All assigned replicas, dead ones included, become OnlineReplica (CP-83)
+    (docs/kafka/topics.md#creation)."""
     cluster = ControllerCluster([1, 2])
     cluster.kill(2)
     cluster.create_topic("t", (2, 1))
@@ -65,7 +66,7 @@ def test_dead_replicas_of_a_new_topic_end_online() -> None:
 
 
 def test_metrics_follow_the_cluster_and_are_zero_elsewhere() -> None:
-    """Section 0: gauges of the active controller; zeros at the others."""
+    """Gauges of the active controller; zeros at the others (docs/kafka/controller-state.md)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3), (2,))
     cluster.kill(2)
@@ -83,7 +84,7 @@ def test_metrics_follow_the_cluster_and_are_zero_elsewhere() -> None:
 
 
 def test_queue_sizes_are_those_of_the_channels() -> None:
-    """Section 0: requests wait for a broker that does not answer."""
+    """Requests wait for a broker that does not answer (docs/kafka/controller-state.md)."""
     cluster = ControllerCluster([1, 2])
     cluster.held.add(2)
     cluster.create_topic("t", (2,))
@@ -95,7 +96,8 @@ def test_queue_sizes_are_those_of_the_channels() -> None:
 
 
 def test_feature_versioning_is_enabled_by_the_first_controller() -> None:
-    """Section 3.4 step 0."""
+    """A new controller sets up the ``/feature`` node
+    (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1])
     node, _ = run_now(cluster.zk.get_feature_znode())
     assert node == FeatureZnode(True)
@@ -104,7 +106,7 @@ def test_feature_versioning_is_enabled_by_the_first_controller() -> None:
 
 
 def test_disabled_features_are_enabled_empty_and_enabled_ones_kept() -> None:
-    """Section 3.4 step 0; a broker that lacks a finalised feature is not taken in."""
+    """A broker that lacks a finalised feature is not taken in."""
     cluster = ControllerCluster([1])
     run_now(cluster.zk.update_feature_znode(FeatureZnode(False, (("f", 1, 2),))))
     run_now(cluster.zk.delete_path("/controller"))
@@ -162,7 +164,7 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
 
 
 def test_the_event_of_a_moved_controller_is_an_exception_for_those_who_asked() -> None:
-    """Section 9 step 1: not active means ControllerMoved."""
+    """Not active means ControllerMoved (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])
     answers: list[Any] = []
     cluster.processes[2].controller.controlled_shutdown(1, -1, answers.append)

@@ -37,7 +37,8 @@ def test_a_missing_state_does_not_keep_a_topic_from_deletion() -> None:
 
 
 def test_an_answer_that_comes_after_the_tenure_is_ignored() -> None:
-    """Section 10.3: responses reach only the controller that asked, and only while it is one."""
+    """Responses reach only the controller that asked, and only while it is one
+    (docs/kafka/topics.md#deletion)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     cluster.held.add(2)

@@ -210,14 +210,15 @@ def test_disabled_deletion_does_nothing_but_drop_requests() -> None:
 
 
 def test_marking_a_topic_before_it_is_queued_has_no_effect() -> None:
-    """Section 10.3 QUIRK: a topic deleted during its reassignment is deleted at once."""
+    """A topic deleted during its reassignment is deleted at once
+    (docs/kafka/topics.md#deletion)."""
     world = World()
     world.manager.mark_topic_ineligible_for_deletion(["foo"], "topic reassignment in progress")
     assert not world.context.topics_ineligible_for_deletion
 
 
 def test_partitions_disappear_at_the_end_before_2_1() -> None:
-    """Section 10.3: in 0.10 and 1.1 partitions are moved at completion only."""
+    """In 0.10 and 1.1 partitions are moved at completion only (docs/kafka/topics.md#deletion)."""
     world = World(kafka_version="1.1")
     run_now(world.manager.enqueue_topics_for_deletion(["foo"]))
     assert world.machines.partition_calls == []

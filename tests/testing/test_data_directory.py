@@ -268,7 +268,7 @@ def test_an_unreadable_directory_is_refused_and_left_alone(tmp_path: Path) -> No
 
 
 def test_a_log_directory_names_its_broker_and_cluster(tmp_path: Path) -> None:
-    """``meta.properties`` is written at the first start and stays (data_plane 10.1)."""
+    """``meta.properties`` is written at the first start and stays (docs/kafka/log.md#files)."""
     path = tmp_path / "broker-1" / "meta.properties"
     with Cluster(brokers=1, data_dir=tmp_path) as cluster:
         client = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -314,7 +314,7 @@ def test_a_cluster_in_memory_has_no_journal() -> None:
 
 
 def test_a_stop_writes_the_high_watermarks_of_all_replicas(tmp_path: Path) -> None:
-    """10.1, 10.2: as a clean shutdown does. A follower of 0.10 cuts its log there at its start,
+    """As a clean shutdown does. A follower of 0.10 cuts its log there at its start,
     and would cut everything without; a broker that is down writes nothing more."""
     with Cluster(3, data_dir=tmp_path, kafka_version="0.10", topics={"orders": 1}) as cluster:
         cluster.broker(3).kill()

@@ -35,7 +35,8 @@ def found(number: int, version: str) -> Finding:
 
 @every_version
 def test_question_1_every_legal_change_is_seen_and_no_other(version: str) -> None:
-    """The four states, 8 legal changes of 16 (section 4); a refused one leaves the state."""
+    """The four states, 8 legal changes of 16
+    (docs/kafka/partition-states.md); a refused one leaves the state."""
     facts = found(1, version).facts
     assert facts["seen"] == facts["legal"]
     assert len(facts["legal"]) == 8
@@ -45,7 +46,8 @@ def test_question_1_every_legal_change_is_seen_and_no_other(version: str) -> Non
 
 @every_version
 def test_question_2_the_first_online_replica_leads_a_new_topic(version: str) -> None:
-    """Section 7: initialisation without a strategy; dead replicas are not in the first ISR."""
+    """Initialisation without a strategy; dead replicas are not in the first ISR
+    (docs/kafka/partition-states.md#initialisation)."""
     facts = found(2, version).facts
     assert facts["all-alive"] == {"leader": 3, "epoch": 0, "isr": [3, 4, 2]}
     assert facts["first-dead"] == {"leader": 4, "epoch": 0, "isr": [4, 2]}
@@ -56,7 +58,7 @@ def test_question_2_the_first_online_replica_leads_a_new_topic(version: str) -> 
 
 @every_version
 def test_question_3_an_outsider_leads_only_by_unclean_election(version: str) -> None:
-    """Section 6.1; the default is true before 0.11 (section 17)."""
+    """The default is true before 0.11 (docs/kafka/election.md#unclean-election)."""
     facts = found(3, version).facts
     assert facts["off"]["leader_after_outsider"] is None
     assert (facts["off"]["leader_at_end"], facts["off"]["lost"]) == (2, 0)
@@ -69,7 +71,8 @@ def test_question_3_an_outsider_leads_only_by_unclean_election(version: str) -> 
 
 @every_version
 def test_question_3_the_last_isr_member_stays(version: str) -> None:
-    """Section 5: up to 1.0 the ISR became empty where unclean election was on."""
+    """Up to 1.0 the ISR became empty where unclean election was on
+    (docs/kafka/replica-states.md)."""
     facts = found(3, version).facts
     assert facts["off"]["isr_when_all_dead"] == [2]
     assert facts["on"]["isr_when_all_dead"] == ([] if version == "0.10" else [2])
@@ -89,7 +92,7 @@ def test_question_4_the_last_isr_member_leads_not_the_first_to_start(version: st
 @pytest.mark.slow
 @every_version
 def test_question_5_leadership_returns_only_by_a_preferred_election(version: str) -> None:
-    """Section 8.2, TRAP: none at broker start; section 13: the rebalance every 300 s."""
+    """None at broker start; the rebalance every 300 s (docs/kafka/brokers.md#a-broker-appears)."""
     facts = found(5, version).facts
     assert (facts["leader_after_crash"], facts["leader_after_return"]) == (3, 3)
     assert facts["role_after_return"] == "follower"
@@ -114,7 +117,8 @@ def test_question_6_clients_retry_and_lose_nothing(version: str) -> None:
 @pytest.mark.slow
 @every_version
 def test_question_7_a_crash_costs_the_session_a_move_the_back_off(version: str) -> None:
-    """Sections 8.3 and 9; 6 s sessions before 2.5, 18 s since."""
+    """Clients wait for a session to expire or for a controlled shutdown; 6 s sessions before 2.5,
+    18 s since."""
     facts = found(7, version).facts
     crash = facts["crash"]
     session_ms = 6000 if version in ("0.10", "1.1") else 18_000
@@ -130,7 +134,8 @@ def test_question_7_a_crash_costs_the_session_a_move_the_back_off(version: str) 
 
 @every_version
 def test_question_8_replicas_leave_the_isr_with_the_session(version: str) -> None:
-    """Section 19: the controller removes a dead broker at once, except the last member."""
+    """The controller removes a dead broker at once, except the last member
+    (docs/kafka/articles.md#claims)."""
     facts = found(8, version).facts
     for role in ("follower", "leader"):
         assert facts[role]["isr_soon"] == facts[role]["isr_before"]
@@ -143,7 +148,8 @@ def test_question_8_replicas_leave_the_isr_with_the_session(version: str) -> Non
 
 @every_version
 def test_question_9_two_events_two_strategies(version: str) -> None:
-    """Section 9: the second pass covers what the first could not move."""
+    """The second pass covers what the first could not move
+    (docs/kafka/brokers.md#controlled-shutdown)."""
     facts = found(9, version).facts
     controlled = facts["controlled"]
     assert controlled["strategies"] == ["ControlledShutdown", "Offline"]

@@ -67,7 +67,8 @@ def test_a_request_for_an_earlier_life_of_the_broker_is_refused(
 @pytest.mark.parametrize("version", CURRENT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_broker_epoch_of_minus_one_switches_the_check_off(version: str, kind: str) -> None:
-    """Section 3.7: refused only if the epoch is not -1 and lower; before CP-76 nobody sent one."""
+    """Refused only if the epoch is not -1 and lower; before CP-76 nobody sent one
+    (docs/kafka/controller-failover.md#broker-epochs)."""
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as simulation:
         answer = ask(simulation, 2, request(kind, simulation.controller.epoch, -1))
         assert answer.error is ErrorCode.NONE

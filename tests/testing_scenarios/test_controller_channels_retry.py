@@ -12,7 +12,8 @@ from whole_clusters import heard, running
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_a_lost_request_is_sent_again_after_the_request_timeout(version: str) -> None:
-    """Section 15.6: each try lasts request.timeout.ms, the next one follows 100 ms later."""
+    """Each try lasts request.timeout.ms, the next one follows 100 ms later
+    (docs/kafka/control-requests.md#channels)."""
     config = {"request.timeout.ms": 2000, "zookeeper.session.timeout.ms": 30_000}
     with running(2, version, config=config) as cluster:
         arrived: list[tuple[float, type]] = []

@@ -95,7 +95,7 @@ def test_partitions_added_to_a_dying_topic_are_ignored(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_the_znode_of_a_dying_topic_is_put_back(version: str) -> None:
-    """CP-158, section 10.2: it names again only partitions that exist."""
+    """CP-158, docs/kafka/topics.md#expansion: it names again only partitions that exist."""
     with running(3, version, topics=TOPIC) as cluster:
         suspend(cluster, 3)
         grow(cluster)

@@ -1,4 +1,5 @@
-"""Log directories fail under running brokers: one of several, then the last (control_plane 8.5)."""
+"""Log directories fail under running brokers: one of several, then the last
+(docs/kafka/brokers.md#failed-disks)."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def test_one_of_two_directories_takes_only_its_replicas_along(version: str) -> N
 
 @pytest.mark.parametrize("version", SINCE_1_0)
 def test_a_failed_directory_stays_out_until_it_is_in_order(version: str) -> None:
-    """Section 8.5: a restart alone neither brings its replicas back nor makes them elsewhere."""
+    """A restart alone neither brings its replicas back nor makes them elsewhere
+    (docs/kafka/brokers.md#failed-disks)."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         cluster.produce("t", "a")
         broker = cluster.broker(2)

@@ -26,7 +26,8 @@ def read(cluster: Simulation, *names: str) -> list[Any]:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_exactly_one_broker_is_the_active_controller(version: str) -> None:
-    """Section 0: ActiveControllerCount is 1 there and 0 elsewhere, also after it moved."""
+    """ActiveControllerCount is 1 there and 0 elsewhere, also after it moved
+    (docs/kafka/controller-state.md)."""
     with running(3, version) as cluster:
         counts = [cluster.broker(b).metrics["ActiveControllerCount"] for b in (1, 2, 3)]
         assert counts == [1, 0, 0]
@@ -55,7 +56,8 @@ def test_registered_brokers_are_counted_since_3_1(version: str) -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_offline_and_imbalanced_partitions_are_counted(version: str) -> None:
-    """Section 0: OfflinePartitionsCount and PreferredReplicaImbalanceCount, 0 where inactive."""
+    """OfflinePartitionsCount and PreferredReplicaImbalanceCount, 0 where inactive
+    (docs/kafka/controller-state.md)."""
     topics = {"t": {"assignment": {0: [2, 1]}}, "alone": {"assignment": {0: [2], 1: [2]}}}
     names = ("OfflinePartitionsCount", "PreferredReplicaImbalanceCount")
     with running(2, version, topics=topics) as cluster:
@@ -73,7 +75,8 @@ def test_offline_and_imbalanced_partitions_are_counted(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_events_that_wait_and_the_time_they_take_are_measured(version: str) -> None:
-    """Section 0: EventQueueSize, EventQueueTimeMs, ControllerState and the timer of each state."""
+    """EventQueueSize, EventQueueTimeMs, ControllerState and the timer of each state
+    (docs/kafka/controller-state.md)."""
     timer = "ManualLeaderBalanceRateAndTimeMs"
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         cluster.broker(2).shutdown()
@@ -104,7 +107,8 @@ def test_events_that_wait_and_the_time_they_take_are_measured(version: str) -> N
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_requests_that_wait_for_a_broker_are_counted(version: str) -> None:
-    """Section 0: TotalQueueSize and QueueSize without what is under way, and the queue times."""
+    """TotalQueueSize and QueueSize without what is under way, and the queue times
+    (docs/kafka/controller-state.md)."""
     names = ("TotalQueueSize", "QueueSize,broker-id=2", "QueueSize,broker-id=3")
     with running(3, version) as cluster:
         before = read(cluster, "RequestRateAndQueueTimeMs,broker-id=3")[0]["count"]
@@ -128,7 +132,8 @@ def test_requests_that_wait_for_a_broker_are_counted(version: str) -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_unclean_elections_are_counted(version: str) -> None:
-    """Section 0: UncleanLeaderElectionsPerSec; clean ones do not count (CP-115)."""
+    """UncleanLeaderElectionsPerSec; clean ones do not count (CP-115)
+    (docs/kafka/controller-state.md)."""
     config = {"unclean.leader.election.enable": True}
     topics = {"t": {"assignment": {0: [2, 3]}}, "clean": {"assignment": {0: [2, 1]}}}
     with running(3, version, config=config, topics=topics) as cluster:

@@ -95,7 +95,8 @@ def test_a_new_leader_keeps_the_high_watermark(version: str) -> None:
 def test_what_does_not_exist_cannot_move(version: str, move: tuple[int, ...] | None) -> None:
     """CP-145: an unknown topic or partition number; a valid one beside them moves all the same.
 
-    Cancelling finds nothing under way there, so the answer is another one (section 11).
+    Cancelling finds nothing under way there, so the answer is another one
+    (docs/kafka/reassignment.md).
     """
     expected = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if move else ErrorCode.NO_REASSIGNMENT_IN_PROGRESS

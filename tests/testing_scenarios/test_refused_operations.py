@@ -1,6 +1,7 @@
 """What cannot succeed is answered with Kafka's own error, names its subject and changes nothing.
 
-Control_plane 10, 11, 13, 14 and 21, through the API that users call.
+docs/kafka/topics.md, docs/kafka/reassignment.md, docs/kafka/election.md#rebalancing, through the
+API that users call.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def assert_refused(cluster: Simulation, operation: Operation, code: str, text: s
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_impossible_operations_on_topics_are_refused(version: str) -> None:
-    """Sections 10.1, 10.2, 10.3, 14 and 21; CP-85 to CP-91, CP-106, CP-118, CP-162."""
+    """CP-85 to CP-91, CP-106, CP-118, CP-162."""
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
         for operation, code, text in ANY_VERSION:
             assert_refused(cluster, operation, code, text)
@@ -143,7 +144,7 @@ def test_impossible_operations_on_topics_are_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_impossible_reassignments_are_refused(version: str) -> None:
-    """Section 11; CP-145, CP-146: every one with the partition it is about."""
+    """CP-145, CP-146: every one with the partition it is about."""
     with running(3, version, topics=TOPICS) as cluster:
         for operation, code, text in SINCE_2_4:
             assert_refused(cluster, operation, code, text)
@@ -151,7 +152,8 @@ def test_impossible_reassignments_are_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
 def test_what_old_versions_have_no_request_for_is_refused(version: str) -> None:
-    """Section 20: before 2.4 reassignments could not be cancelled nor leaders elected uncleanly."""
+    """Before 2.4 reassignments could not be cancelled nor leaders elected uncleanly
+    (docs/kafka/releases.md)."""
     with running(3, version, topics=TOPICS) as cluster:
         assert_refused(cluster, move("t", 0, None), "UNSUPPORTED_VERSION", "")
         unclean: Operation = lambda c: c.elect_leaders("unclean", [("t", 0)])  # noqa: E731
@@ -160,7 +162,8 @@ def test_what_old_versions_have_no_request_for_is_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_a_moving_topic_cannot_grow(version: str) -> None:
-    """Section 10.2: REASSIGNMENT_IN_PROGRESS; before 2.4 while anything moves at all."""
+    """REASSIGNMENT_IN_PROGRESS; before 2.4 while anything moves at all
+    (docs/kafka/topics.md#expansion)."""
     with running(3, version, topics=TOPICS) as cluster:
         cluster.broker(3).pause()
         cluster.reassign_partitions({("t", 0): [1, 3]})
@@ -175,7 +178,7 @@ def test_a_moving_topic_cannot_grow(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_dying_topic_is_left_alone(version: str) -> None:
-    """Sections 6.6, 10.2, 10.3, 11; CP-147: brokers forgot it, the controller waits for one."""
+    """CP-147: brokers forgot it, the controller waits for one."""
     with running(3, version, topics={"t": {"assignment": {0: [1, 3]}}}) as cluster:
         cluster.broker(3).shutdown()
         cluster.run_until(lambda: stored(cluster)[2] == [1])
@@ -193,7 +196,7 @@ def test_a_dying_topic_is_left_alone(version: str) -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_deletion_may_be_switched_off(version: str) -> None:
-    """Section 10.3; CP-164: TOPIC_DELETION_DISABLED, and nothing is marked."""
+    """CP-164: TOPIC_DELETION_DISABLED, and nothing is marked."""
     config = {"delete.topic.enable": False}
     with running(3, version, topics=TOPICS, config=config) as cluster:
         assert_refused(cluster, delete("t"), "TOPIC_DELETION_DISABLED", "'t'")
@@ -201,7 +204,7 @@ def test_deletion_may_be_switched_off(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_elections_answer_partition_by_partition(version: str) -> None:
-    """Section 6.6; CP-124, CP-126, CP-127, CP-129 to CP-131: each code, and nothing changes."""
+    """CP-124, CP-126, CP-127, CP-129 to CP-131: each code, and nothing changes."""
     topics = {
         "well": {"assignment": {0: [1, 2]}},
         "down": {"assignment": {0: [3, 1]}},
@@ -250,7 +253,7 @@ AT_THE_WRONG_BROKER: list[Any] = [
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_only_the_controller_carries_out_what_it_must(version: str) -> None:
-    """Sections 2, 10.1 and 11: elsewhere the answer is NOT_CONTROLLER, at the top or per entry."""
+    """Elsewhere the answer is NOT_CONTROLLER, at the top or per entry."""
     with running(3, version, topics=TOPICS) as cluster:
         before = cluster.zookeeper.tree()
         for request in AT_THE_WRONG_BROKER:
@@ -279,7 +282,7 @@ def test_what_nobody_can_answer_times_out(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_listing_leaves_out_what_does_not_move(version: str) -> None:
-    """Sections 2 and 11; CP-144, CP-148: unknown and resting partitions are no error."""
+    """CP-144, CP-148: unknown and resting partitions are no error."""
     with running(3, version, topics=TOPICS) as cluster:
         cluster.broker(3).pause()
         cluster.reassign_partitions({("t", 0): [1, 3]})

@@ -1,4 +1,5 @@
-"""The stories of examples/scenarios: each is played for every version it names (data_plane 17)."""
+"""The stories of examples/scenarios: each is played for every version it names
+(docs/kafka/scenarios.md)."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def test_a_story_does_not_depend_on_its_seed(name: str) -> None:
 def test_the_documented_outcome(
     name: str, version: str, lost: tuple[str, ...], differ_at: int | None
 ) -> None:
-    """17.1 to 17.6: what each protocol loses, and where it leaves logs that differ."""
+    """What each protocol loses, and where it leaves logs that differ."""
     outcome = play(name, version).story.outcome
     assert (outcome.lost, outcome.differ_at) == (lost, differ_at)
     assert ("nothing acknowledged was lost" in outcome.sentences) == (lost == ())
@@ -89,7 +90,7 @@ def test_the_documented_outcome(
 
 @pytest.mark.parametrize(("version", "doubled"), [("0.10", ("s11",)), ("1.1", ()), ("3.9", ())])
 def test_idempotence_prevents_the_duplicate(version: str, doubled: tuple[str, ...]) -> None:
-    """17.6: a write repeated after it was copied stands twice, unless the producer is known."""
+    """A write repeated after it was copied stands twice, unless the producer is known."""
     assert play("leader_crash_acks_all", version).story.outcome.duplicated == doubled
 
 
@@ -102,7 +103,7 @@ def test_idempotence_prevents_the_duplicate(version: str, doubled: tuple[str, ..
     ],
 )
 def test_the_isr_shrinks_under_a_waiting_write(version: str, told: str) -> None:
-    """17.7: error 20 once the high watermark passes; 3.7 freezes it, so the request times out."""
+    """Error 20 once the high watermark passes; 3.7 freezes it, so the request times out."""
     steps = play("min_isr_shrinks", version).story.steps
     assert steps[4].state.answers["m1"] == told
     assert [r.value for r in steps[-1].state.replicas[2].records] == ["m0", "m1", "m2"]

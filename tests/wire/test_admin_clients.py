@@ -244,7 +244,7 @@ def python_admin(backend: AdminBackend, kafka_python: Any) -> Iterator[Any]:
 
 
 def test_kafka_python_describes_cluster_topics_and_configs(backend, kafka_python, python_admin):
-    """DescribeCluster at v1 (wire 3); topic authorized operations.
+    """DescribeCluster at v1; topic authorized operations.
 
     This client expects of DescribeCluster what only v1 has. Kafka 2.8 offers v0 as well
     (DescribeClusterRequest.json), and the client fails there in the same way.

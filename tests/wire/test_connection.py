@@ -158,7 +158,7 @@ def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire, fra
 
 
 def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire):
-    """DP: produce with acks=0 gets no response (data_plane 5.2)."""
+    """DP: produce with acks=0 gets no response (docs/kafka/produce.md#acknowledgement)."""
 
     async def test():
         client = await wire.connect()
@@ -173,7 +173,8 @@ def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire):
 
 
 def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(wire, caplog):
-    """So the client learns that it must refresh its metadata (data_plane 5.2)."""
+    """So the client learns that it must refresh its metadata
+    (docs/kafka/produce.md#acknowledgement)."""
 
     async def test():
         client = await wire.connect()

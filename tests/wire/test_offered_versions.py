@@ -1,4 +1,4 @@
-"""What ApiVersions tells, per emulated release: wire 1-3 and data_plane 16.3."""
+"""What ApiVersions tells, per emulated release (docs/kafka/clients.md)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_range_offered_is_sane_and_has_a_codec(kafka_version):
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
 def test_minimums_stay_low_for_clients_that_do_not_check_them(kafka_version):
-    """kafkajs never looks at the broker's minimum (wire 2)."""
+    """kafkajs never looks at the broker's minimum (docs/kafka/clients.md#what-they-rely-on)."""
     ranges = Codec(kafka_version).ranges
     for key, minimum in KAFKAJS_MINIMUMS_MAX.items():
         assert key not in ranges or ranges[key].minimum <= minimum
@@ -42,8 +42,8 @@ def test_minimums_stay_low_for_clients_that_do_not_check_them(kafka_version):
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
 def test_every_release_takes_batches_of_format_v2_and_older_formats(kafka_version):
-    """Produce 3 and Fetch 4 are there even where the release was older (wire 2); so are the
-    versions of clients before 0.11 (data_plane 12.2)."""
+    """Produce 3 and Fetch 4 are there even where the release was older; so are the
+    versions of clients before 0.11 (docs/kafka/log.md#batches)."""
     ranges = Codec(kafka_version).ranges
     assert ranges[0].minimum == ranges[1].minimum == 0
     assert ranges[0].maximum >= 3

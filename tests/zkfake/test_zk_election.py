@@ -1,4 +1,5 @@
-"""FastLeaderElection on its own: who wins, when, and who is told what (control_plane 16.1)."""
+"""FastLeaderElection on its own: who wins, when, and who is told what
+(docs/kafka/zookeeper.md#leader-election-of-the-ensemble)."""
 
 from __future__ import annotations
 

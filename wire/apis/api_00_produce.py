@@ -3,8 +3,8 @@
 Versions 0-11. Below 3 records have the formats v0 and v1, which the log converts when it appends.
 1: throttle time. 2: append time. 3: transactional id, format v2 only. 5: log start offset.
 8: record errors and message (KIP-467). 9: flexible. 10: the current leader where the wrong broker
-was asked (KIP-951). Error codes that old clients do not know are replaced (data_plane 5.4). The
-hot path: records stay a view of the received frame.
+was asked (KIP-951). Error codes that old clients do not know are replaced
+(docs/kafka/produce.md#answers). The hot path: records stay a view of the received frame.
 """
 
 from __future__ import annotations

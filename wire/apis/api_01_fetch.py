@@ -249,7 +249,8 @@ def _tagged_fields(result: FetchPartitionResponse) -> list[tuple[int, bytes]]:
 
 
 def known_error(topic: str, error: ErrorCode, version: int) -> ErrorCode:
-    """The code for a client of this version: 56 came with version 6 (data_plane 6.11)."""
+    """The code for a client of this version: 56 came with version 6
+    (docs/kafka/fetch.md#errors)."""
     if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return error_to_answer(topic, error)

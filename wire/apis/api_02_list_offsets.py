@@ -2,7 +2,8 @@
 
 Versions 0-9. 0: a list of offsets instead of one. 2: isolation level. 4: leader epochs.
 6: flexible. 7: the offset of the greatest timestamp, -3 (KIP-734). 8 and 9 only add special
-timestamps of tiered storage. OFFSET_NOT_AVAILABLE came with 5 (KIP-207, data_plane 15.1).
+timestamps of tiered storage. OFFSET_NOT_AVAILABLE came with 5 (KIP-207,
+docs/kafka/offsets-and-epochs.md#listoffsets).
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Versions 0-12. 0: an empty list asks for all topics. 1: null does; racks, contro
 topics. 2: cluster id. 4: automatic creation may be declined. 5: offline replicas. 7: leader
 epochs. 8-10: authorized operations of the cluster (then DescribeCluster). 9: flexible. 10: topic
 ids. 12: topics asked for by id. The hot path of a client's start, written with as few calls as
-possible. LISTENER_NOT_FOUND came with 6; only version 0 hides offline replicas (data_plane 15.4).
+possible. LISTENER_NOT_FOUND came with 6; only version 0 hides offline replicas
+(docs/kafka/administration.md#metadata).
 """
 
 from __future__ import annotations

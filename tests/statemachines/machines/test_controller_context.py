@@ -1,4 +1,4 @@
-"""The controller's memory (control_plane section 0)."""
+"""The controller's memory (docs/kafka/controller-state.md)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_the_imbalance_count_follows_leaders_assignments_and_deletions() -> None
 
 
 def test_a_preferred_replica_being_added_counts_once_it_is_in_sync() -> None:
-    """Before that the partition is not held against it (section 13)."""
+    """Before that the partition is not held against it (docs/kafka/election.md#rebalancing)."""
     context = with_partitions(t0=(1, 2))
     context.put_partition_leadership_info(T0, led_by(1, (1, 2)))
     context.update_partition_full_replica_assignment(
@@ -270,7 +270,7 @@ def test_a_topic_keeps_its_id() -> None:
 
 
 def test_the_leader_epoch_for_stop_replica() -> None:
-    """Unknown, known, of a topic being deleted (section 15.4)."""
+    """Unknown, known, of a topic being deleted (docs/kafka/control-requests.md#stopreplica)."""
     context = with_partitions(t0=(1,))
     assert context.leader_epoch(T0) == -1
     context.put_partition_leadership_info(
@@ -293,7 +293,7 @@ def test_broker_metadata_can_be_replaced() -> None:
 
 
 def test_reset_forgets_everything_but_the_unclean_count() -> None:
-    """At resignation (section 3.5)."""
+    """At resignation (docs/kafka/controller-failover.md#resignation)."""
     context = with_partitions(t0=(1, 2))
     context.epoch, context.epoch_zk_version = 3, 4
     context.put_partition_leadership_info(T0, led_by(2))

@@ -1,4 +1,4 @@
-"""Kafka's view of ZooKeeper: paths, conditional writes, watches (control_plane 1 and 16)."""
+"""Kafka's view of ZooKeeper: paths, conditional writes, watches (docs/kafka/zookeeper.md)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fixture() -> ZkFixture:
 
 
 def test_top_level_paths_are_created_once(fixture: ZkFixture) -> None:
-    """Section 1: with parents, without data; creating them again is fine."""
+    """With parents, without data; creating them again is fine (docs/kafka/zookeeper.md#znodes)."""
     run_now(fixture.zk.create_top_level_paths())
     existing = list(fixture.zookeeper.tree.walk())
     assert all(path in existing for path in znodes.persistent_paths(behaviour("2.8")))

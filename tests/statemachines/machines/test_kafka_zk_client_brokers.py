@@ -1,4 +1,5 @@
-"""Kafka's view of ZooKeeper: registrations and cluster-wide nodes (control_plane 1 and 3.7)."""
+"""Kafka's view of ZooKeeper: registrations and cluster-wide nodes
+(docs/kafka/zookeeper.md#znodes, docs/kafka/controller-failover.md#broker-epochs)."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def test_a_leftover_of_the_own_expired_session_is_replaced(fixture: ZkFixture) -
 
 
 def test_a_registration_that_vanishes_meanwhile_is_made_again(fixture: ZkFixture) -> None:
-    """Section 3.7: gone between the failed create and the look at its owner."""
+    """Gone between the failed create and the look at its owner
+    (docs/kafka/controller-failover.md#broker-epochs)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)
     assert run_now(fixture.zk.register_broker(BROKER)) > 0
 

@@ -1,4 +1,4 @@
-"""Kafka's view of ZooKeeper: election and guarded writes (control_plane section 3)."""
+"""Kafka's view of ZooKeeper: election and guarded writes (docs/kafka/controller-failover.md)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_controller_can_give_up(fixture: ZkFixture) -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_the_election_has_one_winner(version: str) -> None:
-    """Section 3.1: the loser is told, and the epoch stays."""
+    """The loser is told, and the epoch stays (docs/kafka/controller-failover.md#election)."""
     winner = ZkFixture(version)
     loser = winner.beside()
     assert run_now(winner.zk.register_controller_and_increment_controller_epoch(1)) == (1, 1)
@@ -110,14 +110,14 @@ def test_before_2_1_a_raced_epoch_means_the_controller_moved() -> None:
 
 
 def test_a_repeated_election_recognises_its_own_success(fixture: ZkFixture) -> None:
-    """Section 3.1c: the answer of the first attempt was lost."""
+    """The answer of the first attempt was lost (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.CONNECTIONLOSS, applied=True)
     zk = fixture.zk
     assert run_now(zk.register_controller_and_increment_controller_epoch(1)) == (1, 1)
 
 
 def test_a_vanished_controller_is_no_success(fixture: ZkFixture) -> None:
-    """Section 3.1c: nobody is controller, but somebody was."""
+    """Nobody is controller, but somebody was (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)
     with pytest.raises(ControllerMoved, match="vanished"):
         run_now(fixture.zk.register_controller_and_increment_controller_epoch(1))
@@ -211,7 +211,7 @@ def test_before_2_1_nothing_was_guarded() -> None:
 
 
 def test_a_guarded_write_is_a_transaction(fixture: ZkFixture) -> None:
-    """Section 1: check the epoch's version, then the write."""
+    """Check the epoch's version, then the write (docs/kafka/zookeeper.md#znodes)."""
     run_now(fixture.zk.register_controller_and_increment_controller_epoch(1))
     fixture.client.requests.clear()
     run_now(fixture.zk.delete_topic_configs(["t"], 1))

@@ -1,4 +1,5 @@
-"""Kafka's view of ZooKeeper: topics, configurations, notifications (control_plane 1)."""
+"""Kafka's view of ZooKeeper: topics, configurations, notifications
+(docs/kafka/zookeeper.md#znodes)."""
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ def test_a_leader_writes_its_isr(fixture: ZkFixture) -> None:
 
 
 def test_log_configs_merge_overrides_and_keep_failures_apart(fixture: ZkFixture) -> None:
-    """Section 6.1: a topic without node has the broker's values."""
+    """A topic without node has the broker's values (docs/kafka/election.md#unclean-election)."""
     zk, name = fixture.zk, "unclean.leader.election.enable"
     run_now(zk.set_or_create_entity_configs("topics", "t", {name: "true"}))
     run_now(zk.create_recursive("/config/topics/bad", b"{"))

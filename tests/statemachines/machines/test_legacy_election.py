@@ -1,4 +1,5 @@
-"""Elections of the partition state machine as Kafka 0.10 did them (control_plane 6.3)."""
+"""Elections of the partition state machine as Kafka 0.10 did them
+(docs/kafka/election.md#selectors)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Leader election by the partition state machine (control_plane sections 4 and 6)."""
+"""Leader election by the partition state machine
+(docs/kafka/partition-states.md, docs/kafka/election.md#strategies)."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: Any) -> 
 
 
 def test_kafka_1_1_tells_only_who_stays(make_core: Any) -> None:
-    """Section 6.3: restored to both in 2.3."""
+    """Both are told again since 2.1 (KAFKA-7482) (docs/kafka/election.md#selectors)."""
     core = make_core(5, 6, version="1.1")
     core.context.shutting_down_broker_ids.add(5)
     core.assign(TP, 5, 6)
@@ -99,7 +100,8 @@ def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Any) 
 def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
     make_core: Any, broker_default: bool, override: str | None, leader: int
 ) -> None:
-    """CP-115, CP-116, CP-117 as far as the election decides them (section 6.1)."""
+    """CP-115, CP-116, CP-117 as far as the election decides them
+    (docs/kafka/election.md#unclean-election)."""
     core = make_core(5, config={"unclean.leader.election.enable": broker_default})
     if override is not None:
         config = {"unclean.leader.election.enable": override}
@@ -164,7 +166,7 @@ def test_an_election_without_candidate_writes_nothing(core: Any) -> None:
 
 
 def test_state_written_by_a_newer_controller_is_left_alone(core: Any) -> None:
-    """Section 3.8: fenced in addition to the guard."""
+    """Fenced in addition to the guard (docs/kafka/controller-failover.md#controller-epochs)."""
     core.assign(TP, 5)
     core.lead(TP, -1, (5,), controller_epoch=2)
     core.put(TP, OFFLINE)

@@ -1,4 +1,5 @@
-"""The partition state machine (control_plane sections 4, 6 and 7)."""
+"""The partition state machine
+(docs/kafka/partition-states.md, docs/kafka/election.md#strategies)."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def test_a_new_partition_is_initialised_with_its_online_replicas(core: Any) -> N
 
 
 def test_initialisation_ignores_the_strategy_and_leaves_dead_replicas_out(make_core: Any) -> None:
-    """CP-83: the first *online* replica leads, online replicas are the ISR (section 7)."""
+    """CP-83: the first *online* replica leads, online replicas are the ISR
+    (docs/kafka/partition-states.md#initialisation)."""
     core = make_core(5, 6)
     core.assign(TP, 4, 6, 5)
     core.put(TP, NEW)

@@ -1,6 +1,7 @@
 """A refused transition names its subject, both states and the legal ones, and changes nothing.
 
-The tables are those of control_plane sections 4 and 5, written out here by Kafka's names.
+The tables are those of docs/kafka/partition-states.md, docs/kafka/replica-states.md, written out
+here by Kafka's names.
 """
 
 from __future__ import annotations
@@ -106,12 +107,12 @@ def test_an_illegal_move_of_a_replica(
 
 
 def test_there_are_eight_and_thirty_five_of_them() -> None:
-    """Section 4: 8 legal pairs of 16; section 5: 14 of 49."""
+    """8 legal pairs of 16; 14 of 49 (docs/kafka/partition-states.md)."""
     assert (len(illegal(PARTITIONS)), len(illegal(REPLICAS))) == (8, 35)
 
 
 def test_the_legal_ones_beside_it_go_on(core: Any) -> None:
-    """Section 4: the refused partition is skipped, not the whole call."""
+    """The refused partition is skipped, not the whole call (docs/kafka/partition-states.md)."""
     for tp in (TP, OTHER):
         core.assign(tp, 5)
     core.put(OTHER, PartitionState.NEW)

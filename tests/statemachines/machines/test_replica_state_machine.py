@@ -1,4 +1,4 @@
-"""The replica state machine (control_plane section 5)."""
+"""The replica state machine (docs/kafka/replica-states.md)."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Any, is_que
 
 
 def test_state_of_a_newer_controller_is_left_alone(core: Any) -> None:
-    """Section 3.8: logged, state unchanged."""
+    """Logged, state unchanged (docs/kafka/controller-failover.md#controller-epochs)."""
     core.assign(TP, 5)
     core.lead(TP, 5, (5,), controller_epoch=9)
     core.put_replica(TP, 5, ONLINE)
@@ -335,7 +335,7 @@ def test_kafka_0_10_looks_for_a_new_replicas_leader_in_zookeeper(
 def test_kafka_0_10_refuses_to_take_a_replica_offline_without_leadership(
     make_core: Any,
 ) -> None:
-    """Section 19, article 004: an error there, a plain transition from 1.1 on."""
+    """In 0.10 that is an error; from 1.1 on it is a plain transition."""
     core = make_core(5, version="0.10")
     core.assign(TP, 5)
     core.put_replica(TP, 5, NEW)

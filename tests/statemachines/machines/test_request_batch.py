@@ -1,4 +1,4 @@
-"""The controller's request batch (control_plane 15.1 to 15.4)."""
+"""The controller's request batch (docs/kafka/control-requests.md)."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_metadata_response_becomes_an_event(cluster: Any) -> None:
 def test_no_partitions_meant_all_partitions_before_2_2(
     make_core: Any, version: str, count: int
 ) -> None:
-    """Section 15.3."""
+    """Up to 2.1 no partitions meant all of them (KAFKA-7537)."""
     core = prepared(make_core(1, 2, 3, version=version))
     core.batch.add_update_metadata_request_for_brokers([1], [])
     send(core)
@@ -263,7 +263,8 @@ def test_stop_replica_is_grouped_by_broker(cluster: Any) -> None:
 
 
 def test_kinds_are_sent_in_order(cluster: Any) -> None:
-    """Section 15.1: LeaderAndIsr, UpdateMetadata, StopReplica, each by broker id."""
+    """LeaderAndIsr, UpdateMetadata, StopReplica, each by broker id
+    (docs/kafka/control-requests.md#batch)."""
     cluster.batch.add_stop_replica_request_for_brokers([1], T0, False)
     tell(cluster, T0, 3, 1)
     send(cluster)

@@ -1,4 +1,5 @@
-"""The two state machines as tables (control_plane sections 4 and 5)."""
+"""The two state machines as tables
+(docs/kafka/partition-states.md, docs/kafka/replica-states.md)."""
 
 from __future__ import annotations
 

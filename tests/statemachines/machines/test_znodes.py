@@ -1,4 +1,4 @@
-"""Paths and payloads of znodes, byte for byte (control_plane section 1)."""
+"""Paths and payloads of znodes, byte for byte (docs/kafka/zookeeper.md#znodes)."""
 
 from __future__ import annotations
 
