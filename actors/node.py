@@ -28,7 +28,7 @@ from .peer import Handler, Peer
 if TYPE_CHECKING:
     import random
 
-    from .runtime import Process, Runtime, RuntimeTimer
+    from .runtime.runtime import Process, Runtime, RuntimeTimer
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

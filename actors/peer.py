@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ..protocol.awaiting import Disconnected, RequestTimeout
 
 if TYPE_CHECKING:
-    from .network import Network
+    from .network.network import Network
     from .node import Delivery, Link, Node
-    from .runtime import RuntimeTimer
+    from .runtime.runtime import RuntimeTimer
 
 Handler = Callable[[Any, Any, "Delivery"], Any]
 """Called with node, message and delivery; gives the reply, or None if it comes later."""

@@ -7,7 +7,7 @@ them; the next controller finds them. Everything measured after that is messages
 from __future__ import annotations
 
 from fakekafka import Simulation
-from fakekafka.actors.costs import PUBLISHED_2018_LATENCY_MS, ControlPlaneCosts
+from fakekafka.actors.network.costs import PUBLISHED_2018_LATENCY_MS, ControlPlaneCosts
 from fakekafka.protocol import znodes
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.zkfake.messages import CreateRequest

@@ -12,7 +12,7 @@ from benchmarks.common import in_child, line
 CODE = """
 import dataclasses, json, sys, time
 from benchmarks.control_plane import failover_ms, loaded_cluster, shutdown_ms
-from fakekafka.actors.costs import PUBLISHED_2018
+from fakekafka.actors.network.costs import PUBLISHED_2018
 what, version = sys.argv[1:3]
 topics, partitions, factor, in_flight, logs = map(int, sys.argv[3:8])
 costs = PUBLISHED_2018 if logs else dataclasses.replace(PUBLISHED_2018, logged_partition_ms=0.0)

@@ -12,8 +12,8 @@ ROUNDS = 3
 
 def measure() -> None:
     """Print microseconds per operation, of the quickest of three rounds."""
-    from fakekafka.replication.purgatory import DelayedOperation, Purgatory
-    from fakekafka.replication.timing_wheel import WheelTimer
+    from fakekafka.replication.waiting.purgatory import DelayedOperation, Purgatory
+    from fakekafka.replication.waiting.timing_wheel import WheelTimer
     from fakekafka.testing.simulation import Simulation
 
     class Operation(DelayedOperation):

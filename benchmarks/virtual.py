@@ -28,7 +28,7 @@ def bare_heap_loop() -> float:
 
 def simulation() -> tuple[float, int, float]:
     """(messages per second, messages, virtual seconds) of the scenario with faults."""
-    from fakekafka.testing.determinism import asymmetric_partition
+    from fakekafka.testing.scenarios.determinism import asymmetric_partition
 
     started = time.perf_counter()
     outcome = asymmetric_partition(seed=1, record=False, verify=False)

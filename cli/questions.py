@@ -29,7 +29,7 @@ def command(
     """
     from ..protocol.errors import UsageError
     from ..protocol.versions import KAFKA_VERSIONS
-    from ..testing.questions import QUESTIONS, answer
+    from ..testing.questions.catalogue import QUESTIONS, answer
 
     console = _console()
     answers = []

@@ -13,8 +13,8 @@ from rich.console import Console
 from .exits import refuse_overwriting
 
 if TYPE_CHECKING:
-    from ..testing.scenario_spec import ScenarioSpec
-    from ..testing.scenario_verdict import ScenarioResult
+    from ..testing.scenarios.spec import ScenarioSpec
+    from ..testing.scenarios.verdict import ScenarioResult
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -86,7 +86,7 @@ def _check_output(output: Path, scenario: Path) -> None:
 
 def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> list[ScenarioSpec]:
     """The scenario; a story once per version it is told for, unless one version is named."""
-    from ..testing.scenario_file import load_scenario, with_parameters
+    from ..testing.scenarios.file import load_scenario, with_parameters
 
     parameters = _parameters(settings)
     if kafka_version is not None:
@@ -104,7 +104,7 @@ def _run(
     spec: ScenarioSpec, seed: int | None, output: Path | None, as_json: bool
 ) -> ScenarioResult:
     from ..protocol.errors import UsageError
-    from ..testing.scenarios import ScenarioRun, header_of, reproduce
+    from ..testing.scenarios.run import ScenarioRun, header_of, reproduce
     from ..tracing.recorder import Recorder
 
     recorder = Recorder()

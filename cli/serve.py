@@ -94,7 +94,7 @@ def command(
     """Serve a cluster on 127.0.0.1 until interrupted."""
     from ..protocol.errors import FakeKafkaError, UsageError
     from ..testing.cluster import Cluster
-    from ..testing.control_api_http import ControlServer
+    from ..testing.control_api.server import ControlServer
 
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -60,7 +60,7 @@ def _maybe(event: Event | None) -> dict[str, Any] | None:
 
 
 def _runner() -> Callable[[dict[str, Any], Any], object]:
-    from ..testing.scenarios import run_from_header
+    from ..testing.scenarios.run import run_from_header
 
     return run_from_header
 

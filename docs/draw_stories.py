@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 
 from fakekafka.cli.story_table import outcome_text, story_lines
-from fakekafka.testing.scenario_file import load_scenario
-from fakekafka.testing.scenario_story import StoryResult
-from fakekafka.testing.scenarios import ScenarioResult, ScenarioRun
+from fakekafka.testing.scenarios.file import load_scenario
+from fakekafka.testing.scenarios.run import ScenarioResult, ScenarioRun
+from fakekafka.testing.scenarios.story.play import StoryResult
 from story_pictures import draw
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -123,12 +123,12 @@ def _test_defaults_section() -> list[str]:
 def state_machines_page() -> str:
     """Diagram and table of the controller's two state machines."""
     lines = [
-        SOURCE_NOTE.format(source="statemachines/transitions.py"),
+        SOURCE_NOTE.format(source="statemachines/machines/transitions.py"),
         "# State machines of the controller\n",
         "The controller keeps one state per partition and one per replica. A transition happens",
         "only from a legal previous state; any other is refused, logged, and changes nothing.\n",
     ]
-    transitions = _module_or_none("fakekafka.statemachines.transitions")
+    transitions = _module_or_none("fakekafka.statemachines.machines.transitions")
     tables = (
         ("Partition", "PARTITION_PREDECESSORS", ""),
         ("Replica", "REPLICA_PREDECESSORS", _BEFORE_2_3),

@@ -2,7 +2,7 @@
 
 The ranges are those of the release's own ApiVersions answer in ZooKeeper mode
 (docs/kafka/clients.md#versions-of-requests, docs/kafka/clients.md). What this package offers is the
-part of them that has a codec (``wire.registry``).
+part of them that has a codec (``wire.kafka.registry``).
 
 Deviations, all for the sake of today's clients:
 

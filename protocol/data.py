@@ -8,7 +8,7 @@ from .errors import ErrorCode
 from .values import BrokerInfo, TopicPartition, message
 
 if TYPE_CHECKING:
-    from .record_batch import RecordBatch
+    from .records.batch import RecordBatch
 
 ACKS_ALL = -1
 READ_UNCOMMITTED = 0

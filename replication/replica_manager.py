@@ -19,14 +19,14 @@ from typing import Any
 from ..protocol.errors import KafkaError
 from ..protocol.host import Timer
 from ..protocol.values import TopicPartition
-from .cleaner import compact
-from .control_requests import ControlRequestHandling
-from .fetch import FetchHandling
-from .log import Log
-from .offsets import OffsetsHandling
-from .partition import Partition
-from .produce import ProduceHandling
-from .retention import delete_old_segments
+from .leader.fetch import FetchHandling
+from .leader.offsets import OffsetsHandling
+from .leader.produce import ProduceHandling
+from .log.compaction import compact
+from .log.log import Log
+from .log.retention import delete_old_segments
+from .partition.partition import Partition
+from .role_changes import ControlRequestHandling
 
 INITIAL_TASK_DELAY_MS = 30000
 PRODUCER_ID_CHECK_MS = 600000

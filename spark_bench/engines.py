@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..protocol.errors import UsageError
-from .suite import RunSpec, run_one
+from .runs import RunSpec, run_one
 
 Progress = Callable[[int, int], object]
 ENGINES = ("auto", "spark", "process", "serial")

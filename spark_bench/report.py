@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .histogram import Histogram
 
 if TYPE_CHECKING:
-    from .suite import BatchResult
+    from .runs import BatchResult
 
 PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol.errors import UsageError
-from .suite import RunSpec, run_one
+from .runs import RunSpec, run_one
 
 _POLL_S = 0.2
 _END_S = 10

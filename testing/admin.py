@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from ..actors.channels import broker_name, sleep
+from ..actors.broker.controller_channels import broker_name, sleep
 from ..protocol.admin import (
     PREFERRED,
     SET,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .base import ClusterBase
+    from .assembly import ClusterBase
     from .cluster_parts import ClusterParts
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..actors.live import LiveRuntime
-from ..actors.runtime import Runtime
-from ..actors.threaded import ThreadedRuntime
+from ..actors.runtime.live import LiveRuntime
+from ..actors.runtime.runtime import Runtime
+from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import FakeKafkaError, UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
-from ..replication.disk import Disk
-from ..zkfake.storage import ZooKeeperStorage
+from ..replication.disk.memory import Disk
+from ..wire.kafka.gateway import TcpGateway, TcpListener
+from ..wire.zookeeper.gateway import ZooKeeperTcp
+from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
-from .base import PARTS, ClusterBase
+from .assembly import PARTS, ClusterBase
 from .condition_text import failed_wait
 from .reset import reset
-from .tcp import TcpGateway, TcpListener
-from .zookeeper_tcp import ZooKeeperTcp
 
 T = TypeVar("T")
 
@@ -244,7 +244,7 @@ class Cluster(ClusterBase):
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:
             return super()._make_disk(broker_id)
-        from ..replication.disk_file import FileDisk
+        from ..replication.disk.files import FileDisk
 
         directory = self._data_dir / f"broker-{broker_id}"
         if self._log_dirs:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from ..actors.broker_process import BrokerProcess
+    from ..actors.broker.process import BrokerProcess
     from ..actors.node import Node
-    from ..actors.runtime import Runtime
+    from ..actors.runtime.runtime import Runtime
     from .handles import BrokerHandle, ControllerHandle, ZooKeeperHandle
 
 T = TypeVar("T")

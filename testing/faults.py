@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from ..protocol import admin, control, data
 from ..protocol.awaiting import Disconnected
 from ..protocol.errors import ErrorCode, UsageError
+from ..wire.kafka.error_responses import error_response
 from ..zkfake import messages as zookeeper
 from . import arguments
-from .error_responses import error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..actors.node import Delivery
-    from ..actors.runtime import Runtime
+    from ..actors.runtime.runtime import Runtime
     from .network_handle import NetworkHandle
 
 REQUESTS: dict[str, type] = {

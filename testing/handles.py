@@ -20,10 +20,10 @@ from .metrics import broker_metrics
 from .zookeeper_writes import send
 
 if TYPE_CHECKING:
-    from ..actors.broker_process import BrokerProcess
+    from ..actors.broker.process import BrokerProcess
     from ..actors.node import Delivery
     from ..zkfake.messages import Stat
-    from .base import ClusterBase
+    from .assembly import ClusterBase
 
 _SHUTDOWN_TIMEOUT_MS = 120000
 

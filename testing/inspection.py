@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..actors.channels import broker_name, sleep
+from ..actors.broker.controller_channels import broker_name, sleep
 from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
 from ..protocol.data import (
     ACKS_ALL,
@@ -16,7 +16,7 @@ from ..protocol.data import (
     ProduceRequest,
 )
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
-from ..protocol.record_batch import Record, build_batch
+from ..protocol.records.batch import Record, build_batch
 from ..protocol.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -31,7 +31,7 @@ from .cluster_parts import ClusterParts
 from .views import PartitionView, ReplicaView
 
 if TYPE_CHECKING:
-    from ..actors.broker import Broker
+    from ..actors.broker.broker import Broker
     from ..protocol.control import UpdateMetadataPartitionState
 
 _TIMEOUT_MS = 30000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..actors.latency import Constant, LatencyModel, Lognormal, Uniform
+from ..actors.network.latency import Constant, LatencyModel, Lognormal, Uniform
 from ..protocol.errors import UsageError
+from ..wire.kafka.gateway import CLIENTS_MACHINE
 from . import arguments
-from .tcp import CLIENTS_MACHINE
 
 if TYPE_CHECKING:
     from ..actors.node import Delivery
-    from .base import ClusterBase
+    from .assembly import ClusterBase
 
 Machine = int | str
 

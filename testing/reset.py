@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from ..actors.channels import broker_name
+from ..actors.broker.controller_channels import broker_name
 from ..protocol.admin import BROKER_RESOURCE, AlterConfigsRequest, ConfigResource
 from ..protocol.errors import UsageError
 from ..protocol.znode_payloads import decode_topic

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.values import TopicPartition
-from ..statemachines.transitions import PartitionState
+from ..statemachines.machines.transitions import PartitionState
 
 if TYPE_CHECKING:
-    from .base import ClusterBase
+    from .assembly import ClusterBase
 
 
 def is_restored(cluster: ClusterBase) -> bool:

@@ -8,19 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..actors.broker_process import SimulatedListener
-from ..actors.costs import ControlPlaneCosts, CostedNetwork
-from ..actors.latency import Constant
-from ..actors.simulated_consumer import ConsumerSettings, SimulatedConsumer
-from ..actors.simulated_producer import ProducerSettings, SimulatedProducer
-from ..actors.virtual import VirtualRuntime
+from ..actors.broker.process import SimulatedListener
+from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
+from ..actors.clients.producer import ProducerSettings, SimulatedProducer
+from ..actors.network.costs import ControlPlaneCosts, CostedNetwork
+from ..actors.network.latency import Constant
+from ..actors.runtime.virtual import VirtualRuntime
 from ..protocol.awaiting import Task
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import UsageError
 from ..protocol.values import TopicPartition
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from . import arguments
-from .base import ClusterBase
+from .assembly import ClusterBase
 from .cluster import WaitTimeout
 from .condition_text import failed_wait
 

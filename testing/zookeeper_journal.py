@@ -16,8 +16,8 @@ from pathlib import Path
 from struct import Struct
 
 from ..protocol.errors import UsageError
-from ..replication.disk_file_io import read_file, write_atomically
-from ..zkfake.journal import (
+from ..replication.disk.file_io import read_file, write_atomically
+from ..zkfake.server.journal import (
     Entry,
     Saved,
     decode_entry,
@@ -25,7 +25,7 @@ from ..zkfake.journal import (
     encode_entry,
     encode_saved,
 )
-from ..zkfake.storage import ZooKeeperStorage
+from ..zkfake.server.storage import ZooKeeperStorage
 
 if sys.platform != "win32":
     import fcntl

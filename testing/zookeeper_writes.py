@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..actors.node import Node
 from ..protocol.errors import UsageError
-from ..zkfake.client import ZooKeeperClient
+from ..zkfake.client.client import ZooKeeperClient
 from ..zkfake.messages import Request, ZkCode, ZkResponse, ZooKeeperError
 
 if TYPE_CHECKING:
     from ..actors.node import Delivery
-    from ..actors.runtime import Process, Runtime
-    from .base import ClusterBase
+    from ..actors.runtime.runtime import Process, Runtime
+    from .assembly import ClusterBase
 
 _SESSION_TIMEOUT_MS = 6000
 _PATIENCE_MS = 10_000

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from fakekafka.actors.live import LiveRuntime
-from fakekafka.actors.runtime import Runtime
-from fakekafka.actors.threaded import ThreadedRuntime
-from fakekafka.actors.virtual import VirtualRuntime
+from fakekafka.actors.runtime.live import LiveRuntime
+from fakekafka.actors.runtime.runtime import Runtime
+from fakekafka.actors.runtime.threaded import ThreadedRuntime
+from fakekafka.actors.runtime.virtual import VirtualRuntime
 
 
 @pytest.fixture(params=["virtual", "live", "threaded"])

@@ -10,7 +10,7 @@ from fakekafka import KafkaError, Simulation
 from fakekafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest, NewTopic
 from fakekafka.protocol.control import UpdateMetadataRequest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.record_batch import Record, RecordBatch, build_batch
+from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch
 from fakekafka.protocol.values import EndPoint, TopicPartition
 from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
 

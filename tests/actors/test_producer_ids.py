@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.actors.producer_ids import PrefetchedProducerIds
+from fakekafka.actors.broker.producer_ids import PrefetchedProducerIds
 from fakekafka.protocol.awaiting import Pending, Task, run_now
 from fakekafka.protocol.data import InitProducerIdRequest
 from fakekafka.protocol.errors import ErrorCode, FakeKafkaError, KafkaError

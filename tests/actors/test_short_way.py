@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.actors.latency import Constant, Uniform
+from fakekafka.actors.network.latency import Constant, Uniform
 from fakekafka.actors.node import Node
-from fakekafka.actors.virtual import VirtualRuntime
+from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.protocol.values import message
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.actors import live
-from fakekafka.actors.live import LiveRuntime
+from fakekafka.actors.runtime import live
+from fakekafka.actors.runtime.live import LiveRuntime
 
 
 class Clock:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.actors import virtual
 from fakekafka.actors.node import Delivery
-from fakekafka.actors.virtual import VirtualRuntime
+from fakekafka.actors.runtime import virtual
+from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.protocol.errors import UsageError
 
 

@@ -29,7 +29,7 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_INVALID
 from fakekafka import Cluster
-from fakekafka.protocol.record_batch import parse_batches
+from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.testing.checks import fully_replicated, replicas_identical
 from fakekafka.zkfake.messages import ZooKeeperError
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from fakekafka.coordinators.offset_manager import OffsetManager
-from fakekafka.coordinators.offset_records import (
+from fakekafka.coordinators.offsets.manager import OffsetManager
+from fakekafka.coordinators.offsets.records import (
     OFFSETS_TOPIC,
     OffsetKey,
     OffsetValue,
@@ -28,9 +28,9 @@ from fakekafka.protocol.data import (
     ProduceRequest,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.record_batch import Record, parse_batches
+from fakekafka.protocol.records.batch import Record, parse_batches
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.fetcher_manager import java_string_hash
+from fakekafka.replication.follower.manager import java_string_hash
 
 ORDERS = TopicPartition("orders", 0)
 AUDIT = TopicPartition("audit", 3)

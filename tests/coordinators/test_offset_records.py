@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from fakekafka.coordinators.offset_records import (
+from fakekafka.coordinators.offsets.records import (
     OffsetKey,
     OffsetValue,
     decode_key,

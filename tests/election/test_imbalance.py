@@ -13,7 +13,7 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.controller_context import ControllerContext
+from fakekafka.statemachines.machines.context import ControllerContext
 
 
 def context_with(leaders: list[int | None], version: str = "2.8") -> ControllerContext:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.wire.registry import APIS
+from fakekafka.wire.kafka.registry import APIS
 from request_shapes import Shape, shapes
 
 SHAPES = {shape.name: shape for shape in shapes()}

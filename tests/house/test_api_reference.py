@@ -11,9 +11,9 @@ from pathlib import Path
 import fakekafka
 import pytest
 from fakekafka import Cluster, Simulation
-from fakekafka.actors.simulated_consumer import SimulatedConsumer
-from fakekafka.actors.simulated_producer import ProducerSettings, SimulatedProducer
-from fakekafka.protocol.record_batch import Record
+from fakekafka.actors.clients.consumer import SimulatedConsumer
+from fakekafka.actors.clients.producer import ProducerSettings, SimulatedProducer
+from fakekafka.protocol.records.batch import Record
 from fakekafka.testing import checks
 from fakekafka.testing.faults import Injection
 from fakekafka.testing.handles import (

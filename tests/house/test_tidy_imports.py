@@ -55,7 +55,7 @@ BANNED_IN_CORES = {
 }
 ALLOWED_FOR_ANNOTATIONS = ("random",)
 
-DISK_FILE_PREFIX = "replication/disk_file"
+DISK_FILE_PREFIX = "replication/disk/file"
 """The backend that puts a broker's disk on the real one is the only core file with I/O."""
 DISK_FILE_MAY_IMPORT = ("io", "os", "pathlib", "shutil", "tempfile")
 
@@ -213,8 +213,8 @@ def test_an_import_downwards_is_fine(path: str, text: str) -> None:
         ("zkfake/a.py", "from datetime import datetime", 1),
         ("replication/a.py", "import os.path, socket", 2),
         ("replication/a.py", "from pathlib import Path", 1),
-        ("replication/disk_file.py", "import os\nopen('x')", 0),
-        ("replication/disk_files.py", "import threading", 1),
+        ("replication/disk/files.py", "import os\nopen('x')", 0),
+        ("replication/disk/files.py", "import threading", 1),
         ("coordinators/a.py", "def f():\n    open('x')", 1),
         ("coordinators/a.py", "import random", 1),
         ("coordinators/a.py", "if TYPE_CHECKING:\n    import random", 0),

@@ -15,7 +15,7 @@ from fakekafka.protocol.data import (
     OffsetForLeaderEpochResponse,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.record_batch import RecordBatch, with_base_offset
+from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from replica_cluster import TP, ReplicaCluster, encode
 

@@ -6,7 +6,7 @@ import heapq
 import random
 from typing import Any
 
-from fakekafka.protocol.record_batch import Record, build_batch
+from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.protocol.values import TopicPartition
 
 START_MS = 1_600_000_000_000

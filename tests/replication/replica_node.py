@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from fakekafka.protocol.control import AlterIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
-from fakekafka.replication.disk import MemoryDisk
-from fakekafka.replication.fetcher_manager import FetcherManager
-from fakekafka.replication.isr import AlterIsrManager, ZooKeeperIsrManager
-from fakekafka.replication.metadata_cache import MetadataCache
+from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.follower.manager import FetcherManager
+from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
+from fakekafka.replication.partition.metadata_cache import MetadataCache
 from fakekafka.replication.replica_manager import ReplicaManager
 from replica_hosts import TP, FakeHost
 

@@ -8,7 +8,7 @@ from fakekafka.protocol.data import MetadataRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
 from fakekafka.protocol.versions import behaviour
-from fakekafka.replication.metadata_cache import MetadataCache
+from fakekafka.replication.partition.metadata_cache import MetadataCache
 from replica_cluster import TP, led
 
 

@@ -14,9 +14,9 @@ from fakekafka.protocol.data import (
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.legacy_records import OldMessages, build_message, parse_message
-from fakekafka.protocol.record_batch import RecordBatch, build_control_marker, with_base_offset
-from fakekafka.replication.down_conversion import down_converted
+from fakekafka.protocol.records.batch import RecordBatch, build_control_marker, with_base_offset
+from fakekafka.protocol.records.legacy import OldMessages, build_message, parse_message
+from fakekafka.replication.leader.down_conversion import down_converted
 from fakekafka.tracing.packing import PayloadPacker
 from replica_cluster import TP, ReplicaCluster, encode, led
 

@@ -10,7 +10,7 @@ import pytest
 from fakekafka.protocol.data import FetchPartition, FetchRequest, RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.down_conversion import NEWEST_OLD_FETCH, down_converted
+from fakekafka.replication.leader.down_conversion import NEWEST_OLD_FETCH, down_converted
 from replica_cluster import TP, ReplicaCluster, encode, led
 
 NOWHERE = TopicPartition("nowhere", 0)

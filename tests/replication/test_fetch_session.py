@@ -14,13 +14,13 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.fetch_session import (
+from fakekafka.replication.leader.session_cache import FetchSessionCache
+from fakekafka.replication.leader.sessions import (
     EPOCH_MAX,
     CachedPartition,
     FetchSession,
     next_epoch,
 )
-from fakekafka.replication.fetch_session_cache import FetchSessionCache
 
 A, B, C = (TopicPartition("t", n) for n in range(3))
 NOW = 1_600_000_000_000

@@ -8,10 +8,10 @@ from fakekafka.protocol.data import (
     FetchRequest,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.record_batch import RecordBatch
+from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.fetcher import FetchStage
-from fakekafka.replication.fetcher_manager import fetcher_id_for, java_string_hash
+from fakekafka.replication.follower.fetcher import FetchStage
+from fakekafka.replication.follower.manager import fetcher_id_for, java_string_hash
 from follower import LONG, OTHER, Follower, batch_at, fetched
 from replica_cluster import TP
 

@@ -13,7 +13,7 @@ from fakekafka.protocol.data import (
     OffsetForLeaderEpochResponse,
 )
 from fakekafka.protocol.errors import ErrorCode, InvariantError
-from fakekafka.replication.fetcher import FetchStage
+from fakekafka.replication.follower.fetcher import FetchStage
 from follower import LONG, OTHER, Follower, batch_at, fetched
 from replica_cluster import TP
 

@@ -6,7 +6,7 @@ import pytest
 from fakekafka.protocol.control import AlterIsrPartitionResponse, AlterIsrResponse
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
-from fakekafka.replication.isr import AlterIsrManager, ZooKeeperIsrManager
+from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
 
 try:
     from replica_cluster import FakeClock, FakeHost

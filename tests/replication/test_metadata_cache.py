@@ -7,7 +7,7 @@ from fakekafka.protocol.control import UpdateMetadataPartitionState, UpdateMetad
 from fakekafka.protocol.data import MetadataRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
-from fakekafka.replication.metadata_cache import MetadataCache, is_valid_topic_name
+from fakekafka.replication.partition.metadata_cache import MetadataCache, is_valid_topic_name
 
 
 def broker(broker_id: int, listener: str = "PLAINTEXT", rack: str | None = None) -> BrokerInfo:

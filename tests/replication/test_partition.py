@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.record_batch import RecordBatch
-from fakekafka.replication.replica import Replica
+from fakekafka.protocol.records.batch import RecordBatch
+from fakekafka.replication.partition.replica import Replica
 from replica_cluster import TP, ReplicaCluster, encode
 from replica_cluster import led as led_by_0
 
@@ -229,7 +229,7 @@ def test_config_is_read_when_the_log_is_created() -> None:
 
 
 def batch_at(offset: int, *values: str, epoch: int = 0) -> RecordBatch:
-    from fakekafka.protocol.record_batch import with_base_offset
+    from fakekafka.protocol.records.batch import with_base_offset
 
     return RecordBatch.of(bytes(with_base_offset(encode(*values), offset, epoch)))
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import pytest
 from fakekafka.protocol.data import ProducePartition, ProduceRequest, RequestContext
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.legacy_records import build_message
-from fakekafka.protocol.record_batch import (
+from fakekafka.protocol.records.batch import (
     Record,
     build_batch,
     build_control_marker,
     with_timestamps,
 )
+from fakekafka.protocol.records.legacy import build_message
 from fakekafka.protocol.values import TopicPartition
 from replica_cluster import TP, ReplicaCluster, encode, led
 from replica_hosts import START_MS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode, UsageError
-from fakekafka.protocol.record_batch import MalformedRecords, Record, build_batch
+from fakekafka.protocol.records.batch import MalformedRecords, Record, build_batch
 from fakekafka.protocol.values import TopicPartition
 from replica_cluster import TP, ReplicaCluster, led
 

@@ -11,7 +11,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.delayed_operations import DelayedFetch
+from fakekafka.replication.leader.delayed_operations import DelayedFetch
 from filled import filled, multi, offsets
 from replica_cluster import TP, encode, led
 

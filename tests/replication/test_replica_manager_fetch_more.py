@@ -45,7 +45,7 @@ def transactional(cluster, *values, sequence=0):
 
 
 def marker(cluster, commit: bool):
-    from fakekafka.protocol.record_batch import build_control_marker
+    from fakekafka.protocol.records.batch import build_control_marker
     from test_replica_manager_produce import send
 
     records = build_control_marker(

@@ -16,7 +16,7 @@ from fakekafka.protocol.data import (
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.record_batch import RecordBatch, with_base_offset
+from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
 from fakekafka.protocol.values import TopicPartition
 from replica_cluster import TP, ReplicaCluster, encode, led
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.errors import UsageError
-from fakekafka.replication.replica_selector import (
+from fakekafka.replication.leader.replica_selector import (
     LeaderSelector,
     RackAwareReplicaSelector,
     ReplicaView,

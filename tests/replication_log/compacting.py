@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekafka.protocol.record_batch import Record, build_batch
-from fakekafka.replication.cleaner import compact
+from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.replication.log.compaction import compact
 
 
 def put(log: Any, tools: Any, *pairs: tuple[str, str | None], **header: Any) -> None:

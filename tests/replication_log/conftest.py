@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
-from fakekafka.protocol.record_batch import (
+from fakekafka.protocol.records.batch import (
     Record,
     RecordBatch,
     build_batch,
@@ -17,7 +17,7 @@ from fakekafka.protocol.record_batch import (
     with_base_offset,
 )
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.log import Log
+from fakekafka.replication.log.log import Log
 
 sys.path.insert(0, str(Path(__file__).parent))  # for ``compacting``
 

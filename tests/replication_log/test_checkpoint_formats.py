@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.checkpoints import (
+from fakekafka.replication.log.checkpoint_formats import (
     CorruptCheckpoint,
     format_epochs,
     format_offsets,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from compacting import compacted, content, put
-from fakekafka.replication.cleaner import compact, first_uncleanable_offset
+from fakekafka.replication.log.compaction import compact, first_uncleanable_offset
 
 
 def of_one_key(tools: Any, count: int, **overrides: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from compacting import compacted, content, put
-from fakekafka.protocol.compression import CODEC_IDS
+from fakekafka.protocol.records.compression import CODEC_IDS
 
 DAY_MS = 86_400_000
 HEADER = {"producer_id": 7, "producer_epoch": 0}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError, UsageError
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk import MemoryDisk
-from fakekafka.replication.log import Log
-from fakekafka.replication.log_storage import LogDirectory, LogStorage
+from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.log.log import Log
+from fakekafka.replication.log.storage import LogDirectory, LogStorage
 
 
 def values(log: Any) -> list[bytes | None]:
@@ -198,7 +198,7 @@ def test_empty_log_is_small(tools: Any) -> None:
     import tracemalloc
 
     from fakekafka.protocol.versions import behaviour
-    from fakekafka.replication.log_settings import LogSettings
+    from fakekafka.replication.log.settings import LogSettings
 
     settings = LogSettings(tools.config(), behaviour("3.9"))
     directory = LogDirectory("memory")

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakekafka.protocol.record_batch import parse_batches
+from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk_file import FileDisk
+from fakekafka.replication.disk.files import FileDisk
 
 WRITER = """
 import sys
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
-from fakekafka.protocol.record_batch import Record, build_batch
+from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk_file import FileDisk
+from fakekafka.replication.disk.files import FileDisk
 
 path, per_batch, flush_every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 disk = FileDisk(path)

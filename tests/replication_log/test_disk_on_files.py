@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.record_batch import parse_batches
+from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk_file import FileDisk
-from fakekafka.replication.retention import delete_old_segments
+from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.log.retention import delete_old_segments
 
 SEGMENT = "00000000000000000000"
 

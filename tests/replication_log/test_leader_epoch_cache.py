@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.data import EpochEndOffset
-from fakekafka.replication.disk import MemoryDisk
-from fakekafka.replication.epoch_cache import LeaderEpochCache
+from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.log.epoch_history import LeaderEpochCache
 
 UNDEFINED = EpochEndOffset(-1, -1)
 

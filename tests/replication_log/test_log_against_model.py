@@ -6,11 +6,11 @@ import tempfile
 from typing import Any
 
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
-from fakekafka.protocol.record_batch import Record, build_batch
+from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk import Disk, MemoryDisk
-from fakekafka.replication.disk_file import FileDisk
-from fakekafka.replication.retention import delete_old_segments
+from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.memory import Disk, MemoryDisk
+from fakekafka.replication.log.retention import delete_old_segments
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 

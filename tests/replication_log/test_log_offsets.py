@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fakekafka.protocol.data import MAX_TIMESTAMP, EpochEndOffset
 from fakekafka.protocol.errors import ErrorCode, InvariantError, KafkaError
-from fakekafka.replication.log_results import OffsetsOutOfOrder, UnexpectedAppendOffset
-from fakekafka.replication.retention import delete_old_segments
+from fakekafka.replication.log.results import OffsetsOutOfOrder, UnexpectedAppendOffset
+from fakekafka.replication.log.retention import delete_old_segments
 
 BIG = 1 << 30
 

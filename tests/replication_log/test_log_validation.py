@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol import compression
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.legacy_records import build_message
-from fakekafka.protocol.record_batch import (
+from fakekafka.protocol.records import compression
+from fakekafka.protocol.records.batch import (
     Record,
     RecordBatch,
     build_batch,
     parse_batches,
     with_timestamps,
 )
+from fakekafka.protocol.records.legacy import build_message
 
 
 def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) -> KafkaError:
@@ -142,7 +142,7 @@ def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
     tools: Any, codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thousand times ``max.message.bytes`` is refused; a topic of larger ones takes more."""
-    monkeypatch.setattr("fakekafka.replication.log_settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
+    monkeypatch.setattr("fakekafka.replication.log.settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
     data = tools.data(bytes(310_000), compression=codec)
     log = tools.log(max_message_bytes=len(data))
     error = refused(log, data, tools.now_ms)
@@ -157,7 +157,7 @@ def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
     tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wrapper messages of formats v0 and v1 come by the same limit."""
-    monkeypatch.setattr("fakekafka.replication.log_settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
+    monkeypatch.setattr("fakekafka.replication.log.settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
     inner = build_message(0, 1, b"k", bytes(310_000), tools.now_ms)
     log = tools.log(max_message_bytes=300_000)
     for codec in (1, 3):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fakekafka.protocol.data import AbortedTransaction
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.replication.disk import MemoryDisk
-from fakekafka.replication.producer_state import CorruptSnapshot, ProducerStateManager
+from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.log.producer_state import CorruptSnapshot, ProducerStateManager
 
 INT_MAX = 2147483647
 

@@ -7,8 +7,12 @@ import sys
 from typing import Any
 
 import pytest
-from fakekafka.replication.purgatory import DelayedOperation, Purgatory
-from fakekafka.replication.timing_wheel import HierarchicalTimingWheel, TimerTask, WheelTimer
+from fakekafka.replication.waiting.purgatory import DelayedOperation, Purgatory
+from fakekafka.replication.waiting.timing_wheel import (
+    HierarchicalTimingWheel,
+    TimerTask,
+    WheelTimer,
+)
 
 
 class Operation(DelayedOperation):

@@ -10,9 +10,8 @@ import zlib
 import cramjam
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
-from fakekafka.protocol import compression
-from fakekafka.protocol.legacy_records import build_message, down_convert, parse_message, unwrap
-from fakekafka.protocol.record_batch import (
+from fakekafka.protocol.records import compression
+from fakekafka.protocol.records.batch import (
     HEADER,
     CorruptBatch,
     MalformedRecords,
@@ -25,8 +24,9 @@ from fakekafka.protocol.record_batch import (
     with_base_offset,
     with_timestamps,
 )
-from fakekafka.protocol.record_format import write_record, write_varint
-from fakekafka.protocol.small_batch import build_batch_of_one, build_batch_of_small
+from fakekafka.protocol.records.format import write_record, write_varint
+from fakekafka.protocol.records.legacy import build_message, down_convert, parse_message, unwrap
+from fakekafka.protocol.records.small_batch import build_batch_of_one, build_batch_of_small
 
 RECORDS = [
     Record(0, 1700000000000, b"key", b"value", (("h", b"1"), ("none", None))),

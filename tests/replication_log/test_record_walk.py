@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 import pytest
-from fakekafka.protocol import compression
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.record_batch import (
+from fakekafka.protocol.records import compression
+from fakekafka.protocol.records.batch import (
     HEADER_SIZE,
     MalformedRecords,
     Record,
@@ -16,8 +16,8 @@ from fakekafka.protocol.record_batch import (
     build_batch,
     with_timestamps,
 )
-from fakekafka.protocol.record_format import decode_records, write_record
-from fakekafka.replication.record_walk import walk
+from fakekafka.protocol.records.format import decode_records, write_record
+from fakekafka.replication.log.record_walk import walk
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from compacting import compacted, content, put
 from fakekafka.protocol.data import AbortedTransaction
-from fakekafka.replication.cleaner import compact
-from fakekafka.replication.disk import Disk, MemoryDisk
-from fakekafka.replication.disk_file import FileDisk
-from fakekafka.replication.retention import delete_old_segments
+from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.memory import Disk, MemoryDisk
+from fakekafka.replication.log.compaction import compact
+from fakekafka.replication.log.retention import delete_old_segments
 
 DAY_MS = 86_400_000
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.config import LONG_MAX
-from fakekafka.replication.log import Log
+from fakekafka.replication.log.log import Log
 
 BIG = 1 << 30
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compacting import compacted, content, put
-from fakekafka.replication.checkpoints import RECOVERY_POINT_CHECKPOINT
-from fakekafka.replication.disk import MemoryDisk
+from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOINT
 
 
 def test_the_recovery_point_is_not_above_the_end(tools: Any) -> None:

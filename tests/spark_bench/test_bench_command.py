@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from fakekafka.cli import bench as bench_command
 from fakekafka.cli.main import main
-from fakekafka.spark_bench import suite as suite_module
-from fakekafka.spark_bench.failover import FailoverParameters
-from fakekafka.spark_bench.suite import SUITES
+from fakekafka.spark_bench import runs as suite_module
+from fakekafka.spark_bench.runs import SUITES
+from fakekafka.spark_bench.suites.failover import FailoverParameters
 from rich.console import Console
 
 SMALL = ["--engine", "serial", "--set", "session_timeout_ms=6000", "--set", "rate_per_s=20"]

@@ -12,10 +12,9 @@ import pyarrow.parquet as parquet
 import pytest
 from fakekafka import UsageError
 from fakekafka.spark_bench import engines
-from fakekafka.spark_bench import suite as suite_module
-from fakekafka.spark_bench.failover import FailoverParameters
+from fakekafka.spark_bench import runs as suite_module
 from fakekafka.spark_bench.report import percentile_rows
-from fakekafka.spark_bench.suite import (
+from fakekafka.spark_bench.runs import (
     SUITES,
     BatchEnded,
     BatchResult,
@@ -25,6 +24,7 @@ from fakekafka.spark_bench.suite import (
     run_one,
     run_suite,
 )
+from fakekafka.spark_bench.suites.failover import FailoverParameters
 
 
 def test_seeds_count_up_from_the_first() -> None:

@@ -8,7 +8,7 @@ from controller_cluster import ControllerCluster
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.statemachines.transitions import ReplicaState
+from fakekafka.statemachines.machines.transitions import ReplicaState
 
 ALL = KAFKA_VERSIONS
 TP = TopicPartition("t", 0)

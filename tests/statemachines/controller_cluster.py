@@ -23,12 +23,12 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.admin_manager import AdminManager
-from fakekafka.statemachines.broker_registration import BrokerRegistration
-from fakekafka.statemachines.controller import KafkaController
-from fakekafka.statemachines.dynamic_config import DynamicConfigManager
-from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
-from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.statemachines.admin.manager import AdminManager
+from fakekafka.statemachines.broker.dynamic_config import DynamicConfigManager
+from fakekafka.statemachines.broker.registration import BrokerRegistration
+from fakekafka.statemachines.controller.controller import KafkaController
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
+from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
 
 
 class Process:

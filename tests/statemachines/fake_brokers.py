@@ -22,8 +22,8 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, TopicPartition
-from fakekafka.replication.metadata_cache import MetadataCache
-from fakekafka.statemachines.metrics import Histogram
+from fakekafka.replication.partition.metadata_cache import MetadataCache
+from fakekafka.statemachines.controller.metrics import Histogram
 
 _STEPS_MAX = 1_000_000
 

@@ -16,9 +16,9 @@ from fakekafka.protocol.admin import PREFERRED, UNCLEAN
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import PartitionReplica, TopicPartition
-from fakekafka.statemachines.events import ElectionTrigger, ReplicaLeaderElection
-from fakekafka.statemachines.transitions import PartitionState, ReplicaState
-from fakekafka.zkfake.quorum_messages import Vote
+from fakekafka.statemachines.controller.events import ElectionTrigger, ReplicaLeaderElection
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
+from fakekafka.zkfake.server.quorum_messages import Vote
 
 # --- strategies and triggers
 

@@ -11,7 +11,7 @@ from controller_cluster import ControllerCluster
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import StopReplicaRequest, UpdateMetadataRequest
 from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
-from fakekafka.statemachines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 
 
 def change_unseen(cluster: ControllerCluster, isr: tuple[int, ...]) -> None:

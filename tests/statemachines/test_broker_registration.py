@@ -7,7 +7,7 @@ from controller_cluster import ControllerCluster
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.statemachines.broker_registration import resolve_broker_id, stored_broker_id
+from fakekafka.statemachines.broker.registration import resolve_broker_id, stored_broker_id
 
 
 def test_ids_are_drawn_counted_and_kept() -> None:

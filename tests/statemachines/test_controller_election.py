@@ -15,9 +15,9 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
-from fakekafka.statemachines.broker_registration import BrokerRegistration
-from fakekafka.statemachines.errors import IllegalState
-from fakekafka.statemachines.events import RegisterBrokerAndReelect, TopicChange
+from fakekafka.statemachines.broker.registration import BrokerRegistration
+from fakekafka.statemachines.controller.events import RegisterBrokerAndReelect, TopicChange
+from fakekafka.statemachines.zookeeper.errors import IllegalState
 from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
 
 TP = TopicPartition("t", 0)

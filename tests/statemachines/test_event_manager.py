@@ -10,9 +10,7 @@ from fakekafka.protocol.awaiting import Pending, Task, run_now
 from fakekafka.protocol.control import UpdateMetadataResponse
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.statemachines.errors import ControllerMoved
-from fakekafka.statemachines.event_manager import ControllerEventManager
-from fakekafka.statemachines.events import (
+from fakekafka.statemachines.controller.events import (
     ApiPartitionReassignment,
     BrokerChange,
     ControlledShutdown,
@@ -23,6 +21,8 @@ from fakekafka.statemachines.events import (
     TopicChange,
     UpdateMetadataResponseReceived,
 )
+from fakekafka.statemachines.controller.queue import ControllerEventManager
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 
 TP = TopicPartition("t", 0)
 

@@ -14,7 +14,7 @@ from fakekafka.protocol.values import (
     PartitionReplica,
     TopicPartition,
 )
-from fakekafka.statemachines.transitions import ReplicaState
+from fakekafka.statemachines.machines.transitions import ReplicaState
 
 TP = TopicPartition("t", 0)
 
@@ -108,7 +108,7 @@ def test_a_preempted_isr_change_is_never_answered() -> None:
     cluster.create_topic("t", (1, 2))
     answers: list[Any] = []
     from fakekafka.protocol.control import AlterIsrRequest
-    from fakekafka.statemachines.events import TopicChange
+    from fakekafka.statemachines.controller.events import TopicChange
 
     cluster.active.alter_isr(AlterIsrRequest(1, 1, ()), answers.append)
     cluster.active.event_manager.clear_and_put(TopicChange())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakekafka.statemachines.listings import SortedNames, sorted_changes
+from fakekafka.statemachines.zookeeper.sorted_names import SortedNames, sorted_changes
 from hypothesis import given
 from hypothesis import strategies as st
 

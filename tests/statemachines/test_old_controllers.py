@@ -12,7 +12,7 @@ from fakekafka.protocol.control import (
     UpdateMetadataRequest,
 )
 from fakekafka.protocol.values import LEADER_DURING_DELETE, TopicPartition
-from fakekafka.statemachines.transitions import PartitionState
+from fakekafka.statemachines.machines.transitions import PartitionState
 
 TP = TopicPartition("t", 0)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from controller_cluster import ControllerCluster
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import ReplicaAssignment
-from fakekafka.zkfake.local import LocalZooKeeperClient
+from fakekafka.zkfake.client.local import LocalZooKeeperClient
 from fakekafka.zkfake.messages import Request, ZkResponse
 
 

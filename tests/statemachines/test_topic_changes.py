@@ -15,8 +15,8 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.znodes import FeatureZnode
-from fakekafka.statemachines.errors import ControllerMoved
-from fakekafka.statemachines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 
 TP = TopicPartition("t", 0)
 

@@ -12,9 +12,9 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.controller_context import ControllerContext
-from fakekafka.statemachines.topic_deletion import TopicDeletionManager
-from fakekafka.statemachines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.controller.flows.topic_deletion import TopicDeletionManager
+from fakekafka.statemachines.machines.context import ControllerContext
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 
 BROKERS = (1, 2, 3)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster, __version__
-from fakekafka.testing.control_api import OPERATIONS, dispatch, openapi
-from fakekafka.testing.control_api_http import ControlServer
+from fakekafka.testing.control_api.operations import OPERATIONS, dispatch, openapi
+from fakekafka.testing.control_api.server import ControlServer
 
 GET, POST, DELETE = "GET", "POST", "DELETE"
 

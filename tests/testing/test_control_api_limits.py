@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.testing.control_api_http import ControlServer
+from fakekafka.testing.control_api.server import ControlServer
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
         for _ in range(3):
             clients.append(socket.create_connection(("127.0.0.1", urlsplit(server.url).port)))
             clients[-1].sendall(b"POST /topics HTTP/1.0\r\nContent-Length: 90000000\r\n\r\n{")
-        with mock.patch("fakekafka.testing.control_api_http.BODIES_BYTES_MAX", 100_000):
+        with mock.patch("fakekafka.testing.control_api.server.BODIES_BYTES_MAX", 100_000):
             body = b'{"name": "' + b"x" * 200_000 + b'"}'
             status, value = http("POST", server.url + "/topics", body)
         assert (status, value["error"][:30]) == (503, "the bodies of all requests tak")
@@ -53,6 +53,6 @@ def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
 
 def test_connections_beyond_the_number_of_threads_are_told_so(server: ControlServer) -> None:
     """Each open connection takes a thread; there is a limit to them."""
-    with mock.patch("fakekafka.testing.control_api_http.CONNECTIONS_MAX", 0):
+    with mock.patch("fakekafka.testing.control_api.server.CONNECTIONS_MAX", 0):
         assert http("GET", server.url + "/brokers")[0] == 503
     assert http("GET", server.url + "/brokers")[0] == 200

@@ -10,7 +10,7 @@ import pytest
 from fakekafka import Simulation, UsageError, WaitTimeout
 
 _CODE = (
-    "from fakekafka.testing.determinism import asymmetric_partition as run;"
+    "from fakekafka.testing.scenarios.determinism import asymmetric_partition as run;"
     "o = run({seed}); print(o.fingerprint, o.messages, o.acknowledged, o.problems)"
 )
 

@@ -12,9 +12,9 @@ import pytest
 from fakekafka.cli.main import main
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.statemachines import partition_state_machine
-from fakekafka.testing.question_probe import Finding
-from fakekafka.testing.questions import QUESTIONS, Answer, answer
+from fakekafka.statemachines.machines import partition_machine as partition_state_machine
+from fakekafka.testing.questions.catalogue import QUESTIONS, Answer, answer
+from fakekafka.testing.questions.probe import Finding
 
 ROOT = Path(__file__).resolve().parents[2]
 every_version = pytest.mark.parametrize("version", KAFKA_VERSIONS)

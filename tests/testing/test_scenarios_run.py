@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from fakekafka.cli.main import main
 from fakekafka.cli.run import _parameters
-from fakekafka.testing.scenario_file import load_scenario, parse_scenario
-from fakekafka.testing.scenarios import ScenarioRun, header_of, reproduce, run_from_header
+from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
+from fakekafka.testing.scenarios.run import ScenarioRun, header_of, reproduce, run_from_header
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.trace import TraceReader
 

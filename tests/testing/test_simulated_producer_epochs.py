@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.actors.producer_queue import EPOCH_MAX, Batch, PartitionQueue
+from fakekafka.actors.clients.producer_queue import EPOCH_MAX, Batch, PartitionQueue
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS

@@ -8,10 +8,10 @@ import pytest
 from fakekafka.protocol.errors import UsageError
 from fakekafka.testing import zookeeper_journal
 from fakekafka.testing.zookeeper_journal import FileJournal, UnreadableState, open_storage
-from fakekafka.zkfake.journal import Epochs
 from fakekafka.zkfake.messages import CreateRequest, CreateSession
-from fakekafka.zkfake.quorum_messages import Txn
-from fakekafka.zkfake.storage import ZooKeeperStorage
+from fakekafka.zkfake.server.journal import Epochs
+from fakekafka.zkfake.server.quorum_messages import Txn
+from fakekafka.zkfake.server.storage import ZooKeeperStorage
 
 SESSION = (1 << 56) + 1
 

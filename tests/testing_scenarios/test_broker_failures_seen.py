@@ -12,7 +12,7 @@ from fakekafka.protocol.control import (
 from fakekafka.protocol.data import MetadataRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
-from fakekafka.wire.registry import APIS
+from fakekafka.wire.kafka.registry import APIS
 from whole_clusters import CURRENT, ask, heard, in_sync, in_zookeeper, running, stored, topic_znode
 
 CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)

@@ -13,10 +13,10 @@ from fakekafka.protocol.control import ControlledShutdownRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.replication.checkpoints import RECOVERY_POINT_CHECKPOINT
-from fakekafka.replication.disk import Disk
-from fakekafka.replication.disk_file import FileDisk
-from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
+from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.memory import Disk
+from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOINT
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.zkfake.messages import ClientPacket, CreateRequest, MultiRequest
 from whole_clusters import CURRENT, has_znode, in_sync, in_zookeeper, running, stored
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from fakekafka import Simulation, UsageError
-from fakekafka.actors.costs import (
+from fakekafka.actors.network.costs import (
     PUBLISHED_2018,
     PUBLISHED_2018_LATENCY_MS,
     ControlPlaneCosts,

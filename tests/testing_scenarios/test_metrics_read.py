@@ -13,7 +13,7 @@ from fakekafka.actors.node import Delivery
 from fakekafka.protocol.admin import PREFERRED, ElectLeadersRequest
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from whole_clusters import CURRENT, in_sync, in_zookeeper, running, stored
 
 API_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "api.md"

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakekafka.testing.conditions import BrokerReference, Condition
-from fakekafka.testing.scenario_faults import ACTIONS
-from fakekafka.testing.scenario_file import (
+from fakekafka.testing.scenarios.conditions import BrokerReference, Condition
+from fakekafka.testing.scenarios.faults import ACTIONS
+from fakekafka.testing.scenarios.file import (
     expand_matrix,
     load_scenario,
     parse_scenario,
     with_parameters,
 )
-from fakekafka.testing.scenario_spec import LatencySpec, ScenarioSpec
-from fakekafka.testing.scenario_table import ScenarioError
+from fakekafka.testing.scenarios.spec import LatencySpec, ScenarioSpec
+from fakekafka.testing.scenarios.table import ScenarioError
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"
 BASE = """

@@ -7,12 +7,12 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from fakekafka.testing import scenario_spec as spec
-from fakekafka.testing.conditions import NAMES, QUESTIONS
-from fakekafka.testing.scenario_faults import ACTIONS
-from fakekafka.testing.scenario_file import parse_scenario
-from fakekafka.testing.scenario_verdict import METRICS
-from fakekafka.testing.scenarios import ScenarioRun
+from fakekafka.testing.scenarios import spec
+from fakekafka.testing.scenarios.conditions import NAMES, QUESTIONS
+from fakekafka.testing.scenarios.faults import ACTIONS
+from fakekafka.testing.scenarios.file import parse_scenario
+from fakekafka.testing.scenarios.run import ScenarioRun
+from fakekafka.testing.scenarios.verdict import METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "scenarios.md").read_text("utf-8")
 NOT_KEYS = {"workloads", "topics", "story", "text", "source", "parameters", "arguments"}

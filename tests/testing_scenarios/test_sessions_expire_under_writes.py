@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.replication.isr import ZooKeeperIsrManager
+from fakekafka.replication.partition.isr_updaters import ZooKeeperIsrManager
 from fakekafka.testing.checks import fully_replicated, replicas_identical
 
 

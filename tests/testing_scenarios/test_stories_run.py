@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from fakekafka.cli.main import main
-from fakekafka.testing.scenario_file import load_scenario, parse_scenario
-from fakekafka.testing.scenario_spec import ROUNDS
-from fakekafka.testing.scenario_verdict import ScenarioResult
-from fakekafka.testing.scenarios import ScenarioRun, header_of, run_from_header
+from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
+from fakekafka.testing.scenarios.run import ScenarioRun, header_of, run_from_header
+from fakekafka.testing.scenarios.spec import ROUNDS
+from fakekafka.testing.scenarios.verdict import ScenarioResult
 from fakekafka.tracing.recorder import Recorder
 
 FOLDER = Path(__file__).parents[2] / "examples" / "scenarios"

@@ -9,11 +9,11 @@ from fakekafka.protocol.data import FetchRequest, FetchResponse
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.testing.faults import MessageFilter, MessageGate, message_type
-from fakekafka.testing.scenario_file import parse_scenario
-from fakekafka.testing.scenario_logs import LogRecord, format_log, read_pattern, value_range
-from fakekafka.testing.scenario_spec import ScenarioSpec
-from fakekafka.testing.scenario_story import first_difference
-from fakekafka.testing.scenario_table import ScenarioError
+from fakekafka.testing.scenarios.file import parse_scenario
+from fakekafka.testing.scenarios.spec import ScenarioSpec
+from fakekafka.testing.scenarios.story.logs import LogRecord, format_log, read_pattern, value_range
+from fakekafka.testing.scenarios.story.play import first_difference
+from fakekafka.testing.scenarios.table import ScenarioError
 
 BASE = """
 [cluster]

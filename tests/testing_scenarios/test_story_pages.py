@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from fakekafka.cli.main import main
-from fakekafka.testing.scenario_file import load_scenario
+from fakekafka.testing.scenarios.file import load_scenario
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "stories"

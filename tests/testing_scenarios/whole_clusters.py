@@ -13,7 +13,7 @@ from typing import Any
 
 from fakekafka import Simulation
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 
 CURRENT = ("2.8", "3.9")
 """The versions the reference describes."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
 from fakekafka.protocol.errors import ErrorCode, UsageError
-from fakekafka.protocol.record_batch import Record, RecordBatch, build_batch
+from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch
 from fakekafka.tracing.events import KINDS, Truncated
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recorder import LockedRecorder, Recorder

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.data import RequestContext
-from fakekafka.wire.listener import BrokerListener
+from fakekafka.wire.kafka.listener import BrokerListener
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 

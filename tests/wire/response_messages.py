@@ -6,9 +6,9 @@ from typing import Any
 
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.record_batch import RecordBatch
+from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
-from fakekafka.wire.topic_names import uuid_text
+from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import strategies as st
 
 int16s = st.integers(-(2**15), 2**15 - 1)

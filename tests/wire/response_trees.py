@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any
 
 from fakekafka.protocol import admin, data
-from fakekafka.wire.topic_names import uuid_bytes
+from fakekafka.wire.kafka.topic_names import uuid_bytes
 
 NOT_ASKED = -(2**31)
 

@@ -12,8 +12,8 @@ import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
-from fakekafka.wire.listener import BrokerListener
-from fakekafka.wire.topic_names import uuid_text
+from fakekafka.wire.kafka.listener import BrokerListener
+from fakekafka.wire.kafka.topic_names import uuid_text
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

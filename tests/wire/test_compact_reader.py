@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from fakekafka.protocol.errors import ClientError
-from fakekafka.wire.primitives import CompactReader, unsigned_varint
+from fakekafka.wire.kafka.primitives import CompactReader, unsigned_varint
 
 
 def reader(data: bytes) -> CompactReader:

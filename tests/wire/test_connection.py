@@ -21,7 +21,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.wire.connection import Connection
+from fakekafka.wire.kafka.connection import Connection
 from kio.schema.produce.v9.request import PartitionProduceData, TopicProduceData
 
 METADATA = MetadataResponse((), "cluster", -1, ())
@@ -337,7 +337,7 @@ def test_an_idle_client_that_has_spoken_is_disconnected_silently(make_wire, capl
 def test_large_answers_are_sent_as_stored(wire, frames):
     """Stored batches reach the transport as the same objects, in few buffers."""
     from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
-    from fakekafka.protocol.record_batch import RecordBatch
+    from fakekafka.protocol.records.batch import RecordBatch
 
     batches = tuple(RecordBatch(bytes([65 + n]) * 100_000, n, n) for n in range(3))
     response = FetchResponse(

@@ -10,8 +10,8 @@ import struct
 import pytest
 from fakekafka.protocol.data import MetadataResponse
 from fakekafka.protocol.errors import ClientError
-from fakekafka.wire.codec import Codec
-from fakekafka.wire.registry import APIS
+from fakekafka.wire.kafka.codec import Codec
+from fakekafka.wire.kafka.registry import APIS
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 

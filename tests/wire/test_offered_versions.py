@@ -13,8 +13,8 @@ from fakekafka.protocol.api_versions import (
 )
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.wire.codec import Codec
-from fakekafka.wire.registry import APIS, implemented_ranges
+from fakekafka.wire.kafka.codec import Codec
+from fakekafka.wire.kafka.registry import APIS, implemented_ranges
 
 KAFKAJS_MINIMUMS_MAX = {0: 7, 1: 11, 3: 6, 10: 2, 8: 5, 9: 4, 19: 3, 20: 1, 32: 2, 33: 1}
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.legacy_records import OldMessages, build_message
+from fakekafka.protocol.records.legacy import OldMessages, build_message
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.wire.codec import Codec
+from fakekafka.wire.kafka.codec import Codec
 
 ORDERS_3 = TopicPartition("orders", 3)
 TOPIC = {"name": "orders", "num_partitions": 4, "replication_factor": 2}

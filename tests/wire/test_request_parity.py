@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.wire.api import Answer, Batch
-from fakekafka.wire.primitives import CompactReader, Reader
-from fakekafka.wire.registry import APIS
-from fakekafka.wire.topic_names import uuid_text
+from fakekafka.wire.kafka.api import Answer, Batch
+from fakekafka.wire.kafka.primitives import CompactReader, Reader
+from fakekafka.wire.kafka.registry import APIS
+from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.index import load_request_schema

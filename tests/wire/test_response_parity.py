@@ -13,10 +13,10 @@ import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.wire.api import Batch
-from fakekafka.wire.apis.api_60_describe_cluster import WrongEndpointType
-from fakekafka.wire.codec import Codec
-from fakekafka.wire.registry import APIS
+from fakekafka.wire.kafka.api import Batch
+from fakekafka.wire.kafka.apis.api_60_describe_cluster import WrongEndpointType
+from fakekafka.wire.kafka.codec import Codec
+from fakekafka.wire.kafka.registry import APIS
 from hypothesis import given, settings
 from kio.index import load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
@@ -116,7 +116,7 @@ def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
 
 def test_an_unresolved_topic_id_is_answered_with_itself_and_unknown_topic_id(response_trees):
     """Fetch 13 and later carry ids only (KIP-516); the backend knows the stand-in name not."""
-    from fakekafka.wire.topic_names import resolved_name
+    from fakekafka.wire.kafka.topic_names import resolved_name
 
     names = response_trees.TopicIds()
     topic_id = bytes(range(16))

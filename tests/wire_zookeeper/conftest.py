@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fakekafka.actors.live import LiveRuntime
-from fakekafka.actors.threaded import ThreadedRuntime
-from fakekafka.actors.zookeeper import zookeeper_name
-from fakekafka.testing.zookeeper_process import ZooKeeperProcess
-from fakekafka.testing.zookeeper_tcp import ZooKeeperTcp
+from fakekafka.actors.runtime.live import LiveRuntime
+from fakekafka.actors.runtime.threaded import ThreadedRuntime
+from fakekafka.actors.zookeeper.process import ZooKeeperProcess
+from fakekafka.actors.zookeeper.server import zookeeper_name
+from fakekafka.wire.zookeeper.gateway import ZooKeeperTcp
 from kazoo.client import KazooClient
 from kazoo.protocol import serialization as kz
 

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 from fakekafka.protocol.errors import ClientError
-from fakekafka.wire.jute import NOT_MODELLED, Call, Connect, session_password
-from fakekafka.wire.jute_answers import (
+from fakekafka.wire.zookeeper.jute import NOT_MODELLED, Call, Connect, session_password
+from fakekafka.wire.zookeeper.jute_answers import (
     encode_connected,
     encode_event,
     encode_reply,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.actors.live import LiveRuntime
-from fakekafka.actors.threaded import ThreadedRuntime
+from fakekafka.actors.runtime.live import LiveRuntime
+from fakekafka.actors.runtime.threaded import ThreadedRuntime
 from kazoo import exceptions as kx
 from kazoo.client import KazooState
 from kazoo.protocol.states import EventType

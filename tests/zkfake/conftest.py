@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
-from fakekafka.zkfake.client import ZooKeeperClient
-from fakekafka.zkfake.handlers import StateChangeHandler
+from fakekafka.zkfake.client.client import ZooKeeperClient
+from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import CreateRequest, ZkCode
-from fakekafka.zkfake.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
+from fakekafka.zkfake.server.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
 
 EPOCH_MS = 1_767_225_600_000
 

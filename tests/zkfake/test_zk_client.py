@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import UsageError
-from fakekafka.zkfake.client import ZooKeeperClient
+from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.messages import (
     ClientPacket,
     ConnectRequest,

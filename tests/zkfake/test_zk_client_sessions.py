@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Pending, Task
-from fakekafka.zkfake.client import ZooKeeperClient
-from fakekafka.zkfake.handlers import StateChangeHandler
+from fakekafka.zkfake.client.client import ZooKeeperClient
+from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import (
     CreateRequest,
     ExistsRequest,
@@ -15,7 +15,7 @@ from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,
 )
-from fakekafka.zkfake.server import ZooKeeperConfig
+from fakekafka.zkfake.server.server import ZooKeeperConfig
 
 
 def codes(responses: list[Any]) -> list[ZkCode]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.zkfake.fast_leader_election import FastLeaderElection
 from fakekafka.zkfake.messages import CreateRequest, CreateSession
-from fakekafka.zkfake.quorum_messages import Notification, ServerState, Txn, Vote
-from fakekafka.zkfake.storage import ZooKeeperStorage
+from fakekafka.zkfake.server.fast_leader_election import FastLeaderElection
+from fakekafka.zkfake.server.quorum_messages import Notification, ServerState, Txn, Vote
+from fakekafka.zkfake.server.storage import ZooKeeperStorage
 
 LOOKING, FOLLOWING = ServerState.LOOKING, ServerState.FOLLOWING
 LEADING, OBSERVING = ServerState.LEADING, ServerState.OBSERVING

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
-from fakekafka.zkfake.handlers import ZnodeChangeHandler
+from fakekafka.zkfake.client.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CreateRequest,
     DeleteRequest,
@@ -17,13 +17,7 @@ from fakekafka.zkfake.messages import (
     SyncRequest,
     ZkCode,
 )
-from fakekafka.zkfake.quorum_messages import (
-    Ack,
-    Commit,
-    Proposal,
-    SyncFollower,
-    SyncMode,
-)
+from fakekafka.zkfake.server.quorum_messages import Ack, Commit, Proposal, SyncFollower, SyncMode
 
 OK = ZkCode.OK
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
-from fakekafka.zkfake.following import CONNECT_ATTEMPTS_MAX
-from fakekafka.zkfake.handlers import ZnodeChangeHandler
+from fakekafka.zkfake.client.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CreateRequest,
     CreateSession,
@@ -15,7 +14,8 @@ from fakekafka.zkfake.messages import (
     SetDataRequest,
     ZkCode,
 )
-from fakekafka.zkfake.quorum_messages import (
+from fakekafka.zkfake.server.following import CONNECT_ATTEMPTS_MAX
+from fakekafka.zkfake.server.quorum_messages import (
     Ack,
     AckEpoch,
     Commit,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
-from fakekafka.zkfake.handlers import ZnodeChangeHandler
+from fakekafka.zkfake.client.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CloseSession,
     ConnectRequest,

@@ -11,14 +11,8 @@ from fakekafka.zkfake.messages import (
     SetDataRequest,
     ZkCode,
 )
-from fakekafka.zkfake.quorum_messages import (
-    Ack,
-    AckEpoch,
-    SyncFollower,
-    SyncMode,
-    Txn,
-)
-from fakekafka.zkfake.storage import COMMITTED_LOG_TXNS, ZooKeeperStorage
+from fakekafka.zkfake.server.quorum_messages import Ack, AckEpoch, SyncFollower, SyncMode, Txn
+from fakekafka.zkfake.server.storage import COMMITTED_LOG_TXNS, ZooKeeperStorage
 
 OK = ZkCode.OK
 

@@ -5,16 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.zkfake.journal import (
-    Entry,
-    Epochs,
-    Saved,
-    Truncation,
-    decode_entry,
-    decode_saved,
-    encode_entry,
-    encode_saved,
-)
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CloseSession,
@@ -26,8 +16,18 @@ from fakekafka.zkfake.messages import (
     SetDataRequest,
     ZkCode,
 )
-from fakekafka.zkfake.quorum_messages import Ack, Txn
-from fakekafka.zkfake.storage import ZooKeeperStorage
+from fakekafka.zkfake.server.journal import (
+    Entry,
+    Epochs,
+    Saved,
+    Truncation,
+    decode_entry,
+    decode_saved,
+    encode_entry,
+    encode_saved,
+)
+from fakekafka.zkfake.server.quorum_messages import Ack, Txn
+from fakekafka.zkfake.server.storage import ZooKeeperStorage
 from fakekafka.zkfake.tree import ZnodeTree
 
 REQUESTS = [

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Pending, run_now
-from fakekafka.zkfake.handlers import (
+from fakekafka.zkfake.client.handlers import (
     StateChangeHandler,
     ZnodeChangeHandler,
     ZnodeChildChangeHandler,
 )
-from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CreateRequest,

@@ -19,9 +19,9 @@ from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,
 )
-from fakekafka.zkfake.quorum_messages import Notification
-from fakekafka.zkfake.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
-from fakekafka.zkfake.sessions import SessionTracker
+from fakekafka.zkfake.server.quorum_messages import Notification
+from fakekafka.zkfake.server.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
+from fakekafka.zkfake.server.sessions import SessionTracker
 
 
 def test_a_crashed_clients_session_expires_between_timeout_and_a_tick_later(single: Any) -> None:

@@ -28,13 +28,13 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.controller_context import ControllerContext
-from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
-from fakekafka.statemachines.partition_state_machine import PartitionStateMachine
-from fakekafka.statemachines.replica_state_machine import ReplicaStateMachine
-from fakekafka.statemachines.request_batch import ControllerBrokerRequestBatch
-from fakekafka.statemachines.transitions import PartitionState, ReplicaState
-from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.statemachines.machines.context import ControllerContext
+from fakekafka.statemachines.machines.partition_machine import PartitionStateMachine
+from fakekafka.statemachines.machines.replica_machine import ReplicaStateMachine
+from fakekafka.statemachines.machines.request_batch import ControllerBrokerRequestBatch
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
+from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
 
 sys.path.insert(0, str(Path(__file__).parent))  # for zk_fixture
 

@@ -15,9 +15,9 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.controller_context import ControllerContext
-from fakekafka.statemachines.ordered_set import OrderedSet
-from fakekafka.statemachines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.machines.context import ControllerContext
+from fakekafka.statemachines.machines.ordered_set import OrderedSet
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,11 +6,9 @@ import pytest
 from fakekafka.protocol import znodes
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.kafka_zk_client import (
-    UNKNOWN_VERSION,
-)
-from fakekafka.statemachines.zk_base import parents_of
-from fakekafka.zkfake.handlers import ZnodeChangeHandler, ZnodeChildChangeHandler
+from fakekafka.statemachines.zookeeper.client import UNKNOWN_VERSION
+from fakekafka.statemachines.zookeeper.requests import parents_of
+from fakekafka.zkfake.client.handlers import ZnodeChangeHandler, ZnodeChildChangeHandler
 from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,

@@ -12,9 +12,7 @@ from fakekafka.protocol.values import (
     BrokerInfo,
     EndPoint,
 )
-from fakekafka.statemachines.kafka_zk_client import (
-    UNKNOWN_VERSION,
-)
+from fakekafka.statemachines.zookeeper.client import UNKNOWN_VERSION
 from fakekafka.zkfake.messages import (
     CreateRequest,
     SetDataRequest,

@@ -10,11 +10,8 @@ from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import (
     ReplicaAssignment,
 )
-from fakekafka.statemachines.errors import ControllerMoved
-from fakekafka.statemachines.kafka_zk_client import (
-    KafkaZkClient,
-    TopicIdReplicaAssignment,
-)
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient, TopicIdReplicaAssignment
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CreateRequest,

@@ -14,9 +14,7 @@ from fakekafka.protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from fakekafka.statemachines.kafka_zk_client import (
-    TopicIdReplicaAssignment,
-)
+from fakekafka.statemachines.zookeeper.client import TopicIdReplicaAssignment
 from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,

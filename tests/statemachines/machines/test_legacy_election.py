@@ -13,8 +13,8 @@ from fakekafka.election.strategies import (
 )
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
-from fakekafka.statemachines.errors import StateChangeFailed
-from fakekafka.statemachines.transitions import PartitionState
+from fakekafka.statemachines.machines.transitions import PartitionState
+from fakekafka.statemachines.zookeeper.errors import StateChangeFailed
 from fakekafka.zkfake.messages import (
     GetDataRequest,
     SetDataRequest,

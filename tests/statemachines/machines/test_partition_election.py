@@ -12,8 +12,8 @@ from fakekafka.election.strategies import (
     PreferredReplica,
 )
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
-from fakekafka.statemachines.errors import ControllerMoved, StateChangeFailed
-from fakekafka.statemachines.transitions import PartitionState
+from fakekafka.statemachines.machines.transitions import PartitionState
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
 from fakekafka.zkfake.messages import (
     GetDataRequest,
     MultiRequest,

@@ -10,7 +10,7 @@ from fakekafka.election.strategies import (
     OfflinePartition,
 )
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.statemachines.transitions import PARTITION_PREDECESSORS, PartitionState
+from fakekafka.statemachines.machines.transitions import PARTITION_PREDECESSORS, PartitionState
 from fakekafka.zkfake.messages import (
     CreateRequest,
     MultiRequest,

@@ -12,7 +12,7 @@ import pytest
 from fakekafka.election.strategies import OfflinePartition
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.statemachines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 
 TP = TopicPartition("t", 0)
 OTHER = TopicPartition("t", 1)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
-from fakekafka.statemachines.errors import ControllerMoved
-from fakekafka.statemachines.transitions import REPLICA_PREDECESSORS, ReplicaState
+from fakekafka.statemachines.machines.transitions import REPLICA_PREDECESSORS, ReplicaState
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.zkfake.messages import GetDataRequest, MultiRequest, ZkCode
 
 TP = TopicPartition("t", 0)

@@ -20,8 +20,8 @@ from fakekafka.protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from fakekafka.statemachines.errors import IllegalState
-from fakekafka.statemachines.ordered_set import OrderedSet
+from fakekafka.statemachines.machines.ordered_set import OrderedSet
+from fakekafka.statemachines.zookeeper.errors import IllegalState
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 U0 = TopicPartition("u", 0)

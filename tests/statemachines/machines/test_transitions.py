@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.transitions import (
+from fakekafka.statemachines.machines.transitions import (
     PARTITION_PREDECESSORS,
     REPLICA_PREDECESSORS,
     PartitionState,

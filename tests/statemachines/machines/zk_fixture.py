@@ -13,8 +13,8 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.kafka_zk_client import KafkaZkClient
-from fakekafka.zkfake.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
+from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
 from fakekafka.zkfake.messages import CreateRequest, MultiRequest
 
 TP = TopicPartition("t", 0)

@@ -1,0 +1,372 @@
+"""The broker actor: startup, shutdown, and the request handlers of Kafka's ``KafkaApis``.
+
+States, as Kafka names them: ``starting`` -> ``running`` -> ``pending_controlled_shutdown`` ->
+``shutting_down`` -> ``not_running``. Requests that arrive before ``running`` wait: the socket
+is bound and the controller may already send, but nothing is processed
+(docs/kafka/brokers.md#start-of-a-broker).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...coordinators.offsets.manager import OffsetManager
+from ...protocol.awaiting import Cancelled, Pending, RequestTimeout
+from ...protocol.control import ControlledShutdownRequest, ControlledShutdownResponse
+from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
+from ...protocol.values import BrokerInfo, EndPoint, TopicPartition
+from ...replication.follower.manager import FetcherManager
+from ...replication.partition.metadata_cache import MetadataCache
+from ...replication.replica_manager import ReplicaManager
+from ...statemachines.admin.manager import AdminManager
+from ...statemachines.broker.dynamic_config import DynamicConfigManager
+from ...statemachines.broker.registration import (
+    BrokerRegistration,
+    resolve_broker_id,
+    stored_broker_id,
+)
+from ...zkfake.messages import ZooKeeperError
+from .controller_channels import broker_name, sleep
+from .handlers.admin import AdminHandlers
+from .handlers.control import ControlHandlers
+from .handlers.data import DataHandlers
+from .handlers.groups import GroupHandlers
+from .isr_writers import make_isr_updater
+from .metadata_waiters import MetadataWaiters
+from .producer_ids import PrefetchedProducerIds, ProducerIds, ProducerIdSource
+from .replica_fetcher import ReplicaFetcherActor
+
+if TYPE_CHECKING:
+    from ...replication.follower.fetcher import ReplicaFetcher
+    from ..runtime.runtime import Process, Runtime
+    from .controller import ControllerActor
+    from .process import BrokerSpec
+
+
+class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
+    """One broker: its replica manager, metadata cache and request handlers."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        spec: BrokerSpec,
+        controller_node: ControllerActor,
+        endpoint: EndPoint,
+        exited: Callable[[], object],
+        halted: Callable[[str], object],
+    ) -> None:
+        super().__init__(runtime, name, process)
+        self.spec = spec
+        self.broker_id = spec.broker_id
+        self.config = spec.config
+        self.behaviour = spec.behaviour
+        self.state = "not_running"
+        self.running: Pending[None] = Pending()
+        self.controller_node = controller_node
+        self.controller = controller_node.controller
+        self.zk = controller_node.zk
+        self.info = BrokerInfo(self.broker_id, (endpoint,), spec.rack)
+        controller_node.broker_info = self.info
+        self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
+        self.waiters = MetadataWaiters(self)
+        self.producer_ids: ProducerIdSource = (
+            PrefetchedProducerIds(self.broker_id, self.zk, self.start_task, self.now_ms)
+            if self.behaviour.producer_ids_prefetched
+            else ProducerIds(self.broker_id, self.zk)
+        )
+        self._exited = exited
+        self._halted = halted
+        self._shutdown: Pending[bool] | None = None
+        self._build()
+
+    def _build(self) -> None:
+        """Make the parts, in the order in which they need each other."""
+        spec = self.spec
+        self.dynamic_config = DynamicConfigManager(
+            broker_id=self.broker_id,
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            zk=self.zk,
+            controller=self.controller,
+            on_topic_config=self._topic_config_changed,
+        )
+        self.fetcher_manager = FetcherManager(
+            broker_id=self.broker_id,
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            broker_epoch=lambda: self.controller.broker_epoch,
+            start_fetcher=self._start_fetcher,
+            stop_fetcher=self._stop_fetcher,
+        )
+        self.replica_manager = ReplicaManager(
+            broker_id=self.broker_id,
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            disk=spec.disk,
+            metadata_cache=self.metadata_cache,
+            isr_updater=make_isr_updater(self),
+            fetcher_manager=self.fetcher_manager,
+            topic_config=self.dynamic_config.topic_config,
+            broker_epoch=lambda: self.controller.broker_epoch,
+        )
+        self.offsets = OffsetManager(self, self.config, self.replica_manager)
+        self.replica_manager.on_leadership_change = self.offsets.leadership_changed
+        self.replica_manager.on_log_dir_failure = self._log_dir_failed
+        self.replica_manager.on_uncleanable = self._log_uncleanable
+        self.replica_manager.on_halt = self._halt_process
+        self.admin = AdminManager(
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            zk=self.zk,
+            controller=self.controller,
+            metadata_cache=self.metadata_cache,
+            wait=self.waiters.wait,
+        )
+        self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def on_start(self) -> None:
+        self.set_state("starting")
+        # Whatever comes before the broker runs waits in the backlog of this task.
+        start = self.start_task(self._start())
+        if not start.done:
+            self.hold_back(start)
+
+    def set_state(self, state: str) -> None:
+        self.state = state
+        self.runtime.note("note", self.name, f"state {state}")
+        for listener in self.spec.on_state:
+            listener(self.broker_id, state)
+
+    async def _start(self) -> None:
+        """Kafka's ``KafkaServer.startup`` in its order
+        (docs/kafka/brokers.md#start-of-a-broker)."""
+        try:
+            await self._connect_to_zookeeper()
+            await self.zk.create_top_level_paths()
+            self.metadata_cache.cluster_id = await self.zk.create_or_get_cluster_id(
+                self.spec.cluster_id
+            )
+            await self._check_disk_is_mine()
+            await self.dynamic_config.load()
+            self._start_disk()
+            await self._register()
+            self._mark_disk_as_mine()
+            await self.controller.startup()
+            await self.dynamic_config.startup()
+        except Cancelled:
+            raise
+        except FakeKafkaError as error:
+            self.runtime.note("note", self.name, f"start failed: {error}")
+            self.replica_manager.shutdown(checkpoint=False)
+            self.spec.disk.kill()
+            await self.controller_node.zk_client.close()
+            self.running.set_exception(error)
+            self.runtime.call_later(None, 0, self._exited)
+            return
+        self.set_state("running")
+        self.start_task(self._serve())
+        self.running.set_result(None)
+        self.hold_back(None)
+
+    async def _serve(self) -> None:
+        """Let clients in when the controller has told this broker of every topic there is.
+
+        Kafka lets them in a moment earlier. Who comes in that moment is told that its topics do
+        not exist, upon which librdkafka fails records and resends others under a new epoch.
+        """
+        topics = self.dynamic_config.topics
+        known = self.metadata_cache.contains_topic
+        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"]
+        await self.waiters.wait(lambda: all(map(known, topics)), patience_ms)
+        self.spec.listener.serve()
+
+    async def _connect_to_zookeeper(self) -> None:
+        """Raises ``RequestTimeout`` when no server takes the session in time."""
+        client = self.controller_node.zk_client
+        limit_ms = (
+            self.config["zookeeper.connection.timeout.ms"]
+            or self.config["zookeeper.session.timeout.ms"]
+        )
+        client.start()
+        patience = self.call_later_ms(limit_ms, client.close)
+        try:
+            await client.wait_until_connected()
+        except ZooKeeperError as error:
+            raise RequestTimeout(f"no ZooKeeper server answered within {limit_ms} ms") from error
+        patience.cancel()
+
+    async def _check_disk_is_mine(self) -> None:
+        """Raises ``KafkaError`` INVALID_CONFIG when it is another broker's or cluster's."""
+        disk = self.spec.disk
+        online = [path for path in disk.directories if path not in disk.offline_dirs]
+        stored = {path: disk.read_meta_properties(path) for path in online}
+        stored_id = stored_broker_id(stored, self.metadata_cache.cluster_id)
+        await resolve_broker_id(self.config, stored_id, self.zk)
+
+    def _mark_disk_as_mine(self) -> None:
+        """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when ``meta.properties`` cannot be written."""
+        cluster_id = self.metadata_cache.cluster_id
+        self.spec.disk.write_meta_properties(
+            {"version": "0", "broker.id": str(self.broker_id), "cluster.id": cluster_id}
+        )
+
+    def _start_disk(self) -> None:
+        """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when no log directory can be used."""
+        disk = self.spec.disk
+        disk.start()
+        if len(disk.offline_dirs) == len(disk.directories):
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"every log directory of {self.name} is offline: {', '.join(disk.directories)}",
+            )
+        self.replica_manager.startup()
+
+    async def _register(self) -> None:
+        """Register, again and again while the session of a killed predecessor lives.
+
+        In every release of Kafka the start fails then (``CheckedEphemeral``, NodeExists), and
+        whatever supervises the process starts it once more: that takes ``restart_delay_ms``. Asking
+        all the time would find the moment in which the znode is gone and no controller has looked.
+        """
+        registration = BrokerRegistration(self.controller)
+        delay_ms = self.spec.restart_delay_ms
+        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"] + delay_ms
+        deadline_ms = self.now_ms() + patience_ms
+        while True:
+            try:
+                await registration.register()
+                return
+            except KafkaError as error:
+                if (
+                    error.code != ErrorCode.DUPLICATE_BROKER_REGISTRATION
+                    or self.now_ms() > deadline_ms
+                ):
+                    raise
+            text = f"already registered: starting again in {delay_ms:g} ms"
+            self.runtime.note("note", self.name, text)
+            await sleep(self, delay_ms)
+
+    def begin_shutdown(self) -> Pending[bool]:
+        """Shut down in control; calling it again gives the same outcome."""
+        if self._shutdown is None:
+            self._shutdown = self.start_task(self._shut_down())
+        return self._shutdown
+
+    async def _shut_down(self) -> bool:
+        moved = True
+        # From here on no fetcher is started: a broker that leaves must not rejoin an ISR.
+        self.replica_manager.is_shutting_down = True
+        if self.config["controlled.shutdown.enable"] and self.state == "running":
+            self.set_state("pending_controlled_shutdown")
+            moved = await self._controlled_shutdown()
+        self.set_state("shutting_down")
+        self.replica_manager.shutdown(checkpoint=True)
+        await self.controller.shutdown()
+        await self.controller_node.zk_client.close()
+        # The task must end before the node is halted, or halting would cancel it.
+        self.runtime.call_later(None, 0, self._exited)
+        return moved
+
+    async def _controlled_shutdown(self) -> bool:
+        """Broker side of the controlled shutdown
+        (docs/kafka/brokers.md#controlled-shutdown): up to three attempts."""
+        backoff_ms = self.config["controlled.shutdown.retry.backoff.ms"]
+        controller_id = None
+        for _ in range(self.config["controlled.shutdown.max.retries"]):
+            try:
+                found = await self._find_controller()
+                controller_id = controller_id if found is None else found
+                if controller_id is not None:
+                    response: ControlledShutdownResponse = await self.ask(
+                        broker_name(controller_id),
+                        ControlledShutdownRequest(self.broker_id, self.controller.broker_epoch),
+                        self.config["controller.socket.timeout.ms"],
+                    )
+                    if response.error == ErrorCode.NONE and not response.remaining_partitions:
+                        return True
+            except Cancelled:
+                raise
+            except FakeKafkaError as error:
+                self.runtime.log(self.name, "info", f"controlled shutdown: {error}")
+            await sleep(self, backoff_ms)
+        self.runtime.log(self.name, "warn", "proceeding with an unclean shutdown")
+        return False
+
+    async def _find_controller(self) -> int | None:
+        """The controller to ask for a controlled shutdown; None while nobody is known to be it."""
+        if not self.behaviour.controlled_shutdown_asks_metadata:
+            return await self.zk.get_controller_id()
+        controller_id = self.metadata_cache.controller_id
+        if controller_id is None or not self.metadata_cache.is_alive(controller_id):
+            return None
+        return controller_id
+
+    def on_halt(self) -> None:
+        self.replica_manager.shutdown(checkpoint=False)
+        if not self.running.done:
+            self.running.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "killed"))
+
+    # -- disks ---------------------------------------------------------------------------------
+
+    def fail_log_dir(self, index: int) -> bool:
+        """Let a log directory fail; gives whether that ends the process.
+
+        ``UsageError`` when there is no directory of that number.
+        """
+        directories = self.spec.disk.directories
+        if not 0 <= index < len(directories):
+            raise UsageError(
+                f"{self.name} has no log directory {index}; there are {len(directories)}"
+            )
+        return self.replica_manager.handle_log_dir_failure(directories[index])
+
+    def _log_dir_failed(self, directory: str) -> None:
+        self.runtime.note("fault", self.name, f"log directory {directory} failed")
+        self.start_task(self._propagate_log_dir_event())
+
+    async def _propagate_log_dir_event(self) -> None:
+        try:
+            await self.zk.propagate_log_dir_event(self.broker_id)
+        except ZooKeeperError as error:
+            # The session expired meanwhile. Kafka's LogDirFailureHandler logs it; the controller
+            # hears of the offline replicas by the answers to its next LeaderAndIsr.
+            self.runtime.log(self.name, "error", f"log directory failure not told: {error}")
+
+    def _log_uncleanable(self, name: TopicPartition, error: Exception) -> None:
+        text = f"cleaning {name} failed, which is not cleaned any more: {error!r}"
+        self.runtime.log(self.name, "warn", text)
+
+    def _halt_process(self, reason: str) -> None:
+        # Not from within the handler that found out: its node is among those that end.
+        self.runtime.call_later(None, 0, lambda: None if self.stopped else self._halted(reason))
+
+    # -- fetchers ------------------------------------------------------------------------------
+
+    def _start_fetcher(self, fetcher: ReplicaFetcher) -> None:
+        name = f"fetcher-{self.broker_id}-from-{fetcher.leader_id}"
+        if fetcher.fetcher_id:
+            name += f"-{fetcher.fetcher_id}"
+        self._fetchers[fetcher] = self.runtime.spawn(
+            ReplicaFetcherActor,
+            name,
+            self.process,
+            fetcher,
+            self.config["replica.socket.timeout.ms"],
+        )
+
+    def _stop_fetcher(self, fetcher: ReplicaFetcher) -> None:
+        actor = self._fetchers.pop(fetcher, None)
+        if actor is not None:
+            actor.halt()
+
+    def _topic_config_changed(self, topic: str) -> None:
+        self.replica_manager.update_topic_config(topic)

@@ -1,0 +1,81 @@
+"""The controller actor: one ``KafkaController`` with its event queue and ZooKeeper session.
+
+Every broker process has one, active or not. Its node carries the process's only ZooKeeper
+session, so that each of the controller's reads and writes is a message of the lane
+``controller-N``; the broker beside it uses the same session, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...statemachines.controller.controller import KafkaController
+from ...statemachines.zookeeper.client import KafkaZkClient
+from ...zkfake.client.client import ZooKeeperClient
+from ..node import Delivery, Node
+from .controller_channels import ControllerChannels
+
+if TYPE_CHECKING:
+    from ...protocol.values import BrokerInfo
+    from ..runtime.runtime import Process, Runtime
+    from .process import BrokerSpec
+
+
+def controller_name(broker_id: int) -> str:
+    """Name of the controller node of a broker's process."""
+    return f"controller-{broker_id}"
+
+
+class ControllerActor(Node):
+    """Hosts the controller core and the ZooKeeper client of one broker process."""
+
+    def __init__(self, runtime: Runtime, name: str, process: Process, spec: BrokerSpec) -> None:
+        super().__init__(runtime, name, process)
+        self.broker_info: BrokerInfo | None = None
+        config = spec.config
+        self.zk_client = ZooKeeperClient(
+            self,
+            spec.zookeepers,
+            config["zookeeper.session.timeout.ms"],
+            config["zookeeper.max.in.flight.requests"],
+        )
+        self.zk = KafkaZkClient(self.zk_client, spec.behaviour)
+        self.zk.work = self._work
+        self.channels = ControllerChannels(self, config["request.timeout.ms"])
+        self.controller = KafkaController(
+            broker_id=spec.broker_id,
+            host=self,
+            config=config,
+            behaviour=spec.behaviour,
+            zk=self.zk,
+            zk_client=self.zk_client,
+            channels=self.channels,
+            broker_info=self._own_info,
+            log=self._log,
+            work=self._work,
+        )
+
+    def _own_info(self) -> BrokerInfo:
+        if self.broker_info is None:
+            raise RuntimeError(f"{self.name} registers before its listener is bound")
+        return self.broker_info
+
+    def _log(self, level: str, text: str) -> None:
+        self.runtime.log(self.name, level, text)
+
+    def _work(self, kind: str, amount: int) -> None:
+        self.runtime.network.work(self.machine, kind, amount)
+
+    def handle(self, delivery: Delivery) -> None:
+        if not self.zk_client.on_message(delivery.sender.name, delivery.message):
+            super().handle(delivery)
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        super().peer_lost(machine, names)
+        for name in sorted(names):
+            self.zk_client.on_disconnect(name)
+
+    def on_halt(self) -> None:
+        self.controller.crash()
+        self.channels.shutdown()
+        self.zk_client.abandon()

@@ -1,0 +1,48 @@
+"""Waiting for a condition on a broker's metadata: re-examined whenever metadata arrives.
+
+Kafka's ``DelayedCreatePartitions``, ``DelayedDeleteTopics`` and ``DelayedElectLeader`` wait for
+the same thing; here it is one list of predicates (docs/kafka/purgatory.md#purgatory).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...protocol.awaiting import Pending
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+class MetadataWaiters:
+    """Coroutines parked until a predicate over the metadata cache holds."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._waiting: dict[Pending[bool], Callable[[], object]] = {}
+
+    async def wait(self, predicate: Callable[[], object], timeout_ms: float) -> bool:
+        """True once the predicate holds; False when ``timeout_ms`` passed first."""
+        if predicate():
+            return True
+        if timeout_ms <= 0:
+            return False
+        pending: Pending[bool] = Pending()
+        self._waiting[pending] = predicate
+        timer = self._node.call_later_ms(timeout_ms, lambda: self._give_up(pending))
+        try:
+            return await pending
+        finally:
+            timer.cancel()
+
+    def _give_up(self, pending: Pending[bool]) -> None:
+        self._waiting.pop(pending, None)
+        pending.set_result(False)
+
+    def examine(self) -> None:
+        """Metadata changed: wake those whose predicate holds now."""
+        for pending, predicate in list(self._waiting.items()):
+            if predicate():
+                self._waiting.pop(pending, None)
+                pending.set_result(True)

@@ -1,0 +1,108 @@
+"""Producer ids: blocks of 1000 taken from ZooKeeper.
+
+Kafka: ``ZkProducerIdManager``, and since 3.0 ``RPCProducerIdManager``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...protocol.awaiting import Cancelled, Pending
+from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+
+if TYPE_CHECKING:
+    from ...statemachines.zookeeper.client import KafkaZkClient
+
+_PREFETCH_AT = 900
+"""Of a block's 1000 ids, the one whose use asks for the next block."""
+_RETRY_BACKOFF_MS = 50
+
+
+class ProducerIdSource(Protocol):
+    """Hands out producer ids."""
+
+    async def next_id(self) -> int:
+        """A producer id no other broker hands out; raises ``KafkaError``."""
+        ...
+
+
+class ProducerIds:
+    """Hands out ids of the current block; parks callers while a new block is fetched."""
+
+    def __init__(self, broker_id: int, zk: KafkaZkClient) -> None:
+        self._broker_id = broker_id
+        self._zk = zk
+        self._next = 0
+        self._end = -1  # last id of the block, inclusive; below _next: exhausted
+        self._fetching: Pending[None] | None = None
+
+    async def next_id(self) -> int:
+        while self._next > self._end:
+            if self._fetching is not None:
+                await self._fetching
+                continue
+            self._fetching = Pending()
+            try:
+                self._next, self._end = await self._zk.allocate_producer_id_block(self._broker_id)
+            finally:
+                fetched, self._fetching = self._fetching, None
+                fetched.set_result(None)
+        producer_id = self._next
+        self._next += 1
+        return producer_id
+
+
+class PrefetchedProducerIds:
+    """Lets nobody wait: who finds no id is to come back, a block is on its way (KAFKA-14694)."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        zk: KafkaZkClient,
+        start_task: Callable[[Coroutine[Any, Any, None]], object],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._broker_id = broker_id
+        self._zk = zk
+        self._start_task = start_task
+        self._now_ms = now_ms
+        self._next = 0
+        self._end = -1  # last id of the block, inclusive; below _next: exhausted
+        self._prefetch_at = -1
+        self._next_block: tuple[int, int] | None = None
+        self._is_fetching = False
+        self._retry_at_ms = 0
+
+    async def next_id(self) -> int:
+        """Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS when no block is there."""
+        if self._next > self._end:
+            if self._next_block is None:
+                self._fetch()
+                raise KafkaError(
+                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                    "Producer ID block is full. Waiting for next block",
+                )
+            (self._next, self._end), self._next_block = self._next_block, None
+            self._prefetch_at = self._next + _PREFETCH_AT
+        producer_id = self._next
+        self._next += 1
+        if producer_id == self._prefetch_at:
+            self._fetch()
+        return producer_id
+
+    def _fetch(self) -> None:
+        if self._is_fetching or self._next_block or self._now_ms() < self._retry_at_ms:
+            return
+        self._is_fetching = True
+        self._start_task(self._fetch_block())
+
+    async def _fetch_block(self) -> None:
+        try:
+            self._next_block = await self._zk.allocate_producer_id_block(self._broker_id)
+        except Cancelled:
+            raise
+        except FakeKafkaError:
+            self._retry_at_ms = self._now_ms() + _RETRY_BACKOFF_MS
+        finally:
+            self._is_fetching = False

@@ -1,0 +1,80 @@
+"""The replica fetcher actor: asks one leader for data on behalf of one broker, for ever.
+
+The state machine is ``replication.follower.fetcher.ReplicaFetcher``; this actor only carries its
+requests
+(docs/kafka/replica-fetchers.md#threads) and keeps at most one in flight, as Kafka's fetcher thread
+does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..node import Node
+from .controller_channels import broker_name
+
+if TYPE_CHECKING:
+    from ...replication.follower.fetcher import FetcherRequest, ReplicaFetcher
+    from ..runtime.runtime import Process, Runtime, RuntimeTimer
+
+
+class ReplicaFetcherActor(Node):
+    """Carries one ``ReplicaFetcher``'s requests to its leader."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        fetcher: ReplicaFetcher,
+        socket_timeout_ms: int,
+    ) -> None:
+        super().__init__(runtime, name, process)
+        self._fetcher = fetcher
+        self._leader = broker_name(fetcher.leader_id)
+        self._socket_timeout_ms = socket_timeout_ms
+        self._take_answer = self._answered  # bound once, not for every request
+        self._in_flight: FetcherRequest | None = None
+        self._timer: RuntimeTimer | None = None
+        self._timer_at_ms = 0
+
+    def on_start(self) -> None:
+        self._fetcher.on_wake = self.wake
+        self.wake()
+
+    def wake(self) -> None:
+        """Partitions were added or a back-off may be over: look for something to send."""
+        if self._in_flight is not None or self.stopped:
+            return
+        fetcher = self._fetcher
+        request = fetcher.next_request()
+        if request is None:
+            delay_ms = fetcher.delay_ms()
+            if delay_ms is not None:
+                self._wake_in(delay_ms)
+            return
+        self._in_flight = request
+        self.peer.ask_then(self._leader, request, self._socket_timeout_ms, self._take_answer)
+
+    def _answered(self, outcome: Any) -> None:
+        request, self._in_flight = self._in_flight, None
+        if self.stopped or request is None:
+            return
+        if isinstance(outcome, BaseException):
+            self._fetcher.on_failure(request)
+        else:
+            self._fetcher.on_response(request, outcome)
+        self.wake()
+
+    def _wake_in(self, delay_ms: int) -> None:
+        at_ms = self.now_ms() + max(delay_ms, 1)
+        if self._timer is not None:
+            if self._timer_at_ms <= at_ms:
+                return
+            self._timer.cancel()
+        self._timer_at_ms = at_ms
+        self._timer = self.call_later_ms(max(delay_ms, 1), self._timer_fired)
+
+    def _timer_fired(self) -> None:
+        self._timer = None
+        self.wake()

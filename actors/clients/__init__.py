@@ -1,0 +1,1 @@
+"""Modelled clients: producers and consumers as Kafka's own behave."""

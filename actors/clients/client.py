@@ -1,0 +1,125 @@
+"""Base of the modelled clients: who leads what, found out as Kafka's clients find out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ...protocol.awaiting import Pending
+from ...protocol.data import MetadataRequest, MetadataResponse
+from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.values import TopicPartition
+from ..broker.controller_channels import broker_name
+from ..node import Node
+
+if TYPE_CHECKING:
+    from ..runtime.runtime import Process, Runtime
+
+RETRY_BACKOFF_MS = 100
+"""Kafka's ``retry.backoff.ms``: also the pause between two metadata requests."""
+METADATA_MAX_AGE_MS = 300000
+
+
+def check_numbers(settings: object, least: Mapping[str, int]) -> None:
+    """Refuse settings that are no numbers or below the least that makes sense; times may be
+    fractions."""
+    for name, low in least.items():
+        value = getattr(settings, name)
+        kinds = (int, float) if name.endswith("_ms") else (int,)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value < math.inf:
+            what = "finite number" if name.endswith("_ms") else "whole number"
+            refuse_setting(settings, name, f"a {what} >= {low}")
+
+
+def refuse_setting(settings: object, name: str, right: str) -> NoReturn:
+    """Raise ``UsageError`` with the setting, its value and what would be right."""
+    value = getattr(settings, name)
+    raise UsageError(f"{type(settings).__name__}: {name} must be {right}, not {value!r}")
+
+
+class SimulatedClient(Node):
+    """Keeps metadata of the topics it uses; asks one broker after the other for it."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        request_timeout_ms: int,
+    ) -> None:
+        super().__init__(runtime, name, process)
+        self.request_timeout_ms = request_timeout_ms
+        self.leaders: dict[TopicPartition, tuple[int, int]] = {}  # (broker id, leader epoch)
+        self.partitions: dict[str, int] = {}  # topic -> partition count
+        self._known = list(bootstrap)
+        self._next_broker = 0
+        self._refreshing = False
+        self._refresh_wanted = False
+        self._refreshed_at_ms = -METADATA_MAX_AGE_MS
+        self._topics: dict[str, None] = {}
+
+    def use_topic(self, topic: str) -> None:
+        """Keep this topic's metadata; the first request goes out at once."""
+        if topic not in self._topics:
+            self._topics[topic] = None
+            self.refresh_metadata(at_once=True)
+
+    def refresh_metadata(self, *, at_once: bool = False) -> None:
+        """Ask for metadata now, or as soon as the back-off allows."""
+        if self._refreshing:
+            self._refresh_wanted = True
+            return
+        wait_ms = self._refreshed_at_ms + RETRY_BACKOFF_MS - self.now_ms()
+        self._refreshing = True
+        if wait_ms > 0 and not at_once:
+            self.call_later_ms(wait_ms, self._ask_metadata)
+        else:
+            self._ask_metadata()
+
+    def _ask_metadata(self) -> None:
+        self._refreshed_at_ms = self.now_ms()
+        broker_id = self._known[self._next_broker % len(self._known)]
+        request = MetadataRequest(tuple(self._topics))
+        pending = self.ask(broker_name(broker_id), request, self.request_timeout_ms)
+        pending.add_done_callback(self._metadata_answered)
+
+    def _metadata_answered(self, pending: Pending[Any]) -> None:
+        if self.stopped:
+            return
+        self._refreshing = False
+        if pending.exception is not None:
+            self._next_broker += 1
+            self.refresh_metadata()
+            return
+        again = self._learn(pending.result()) or self._refresh_wanted
+        self._refresh_wanted = False
+        if again:
+            self.refresh_metadata()
+        self.on_metadata()
+
+    def _learn(self, response: MetadataResponse) -> bool:
+        """Take over what a broker knows; True when something is still missing."""
+        if response.brokers:
+            self._known = [broker.id for broker in response.brokers]
+        incomplete = False
+        for topic in response.topics:
+            if topic.error != ErrorCode.NONE or topic.name is None:
+                incomplete = True
+                continue
+            self.partitions[topic.name] = len(topic.partitions)
+            for partition in topic.partitions:
+                key = TopicPartition(topic.name, partition.partition)
+                if partition.leader < 0:
+                    self.leaders.pop(key, None)
+                    incomplete = True
+                    continue
+                known = self.leaders.get(key)
+                # An older epoch is stale news from a broker that has not heard yet (KIP-320).
+                if known is None or partition.leader_epoch >= known[1]:
+                    self.leaders[key] = (partition.leader, partition.leader_epoch)
+        return incomplete
+
+    def on_metadata(self) -> None:
+        """New metadata is there."""

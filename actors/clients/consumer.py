@@ -1,0 +1,230 @@
+"""A modelled consumer: fetches its assigned partitions from their leaders, for ever."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.awaiting import Pending
+from ...protocol.data import (
+    CONSUMER_REPLICA_ID,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    READ_UNCOMMITTED,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+from ..broker.controller_channels import broker_name
+from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
+
+if TYPE_CHECKING:
+    from ...protocol.records.batch import RecordBatch
+    from ..runtime.runtime import Process, Runtime
+
+_LEAST = {
+    "fetch_max_wait_ms": 0,
+    "fetch_min_bytes": 0,
+    "fetch_max_bytes": 0,
+    "max_partition_fetch_bytes": 0,
+    "request_timeout_ms": 0,
+}
+"""The least value of each setting."""
+
+
+@dataclass(frozen=True)
+class ConsumerSettings:
+    """Kafka's consumer settings, with the defaults of the 3.x clients
+    (docs/reference/configuration.md)."""
+
+    fetch_max_wait_ms: int = 500
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 52428800
+    max_partition_fetch_bytes: int = 1048576
+    isolation_level: int = READ_UNCOMMITTED
+    auto_offset_reset: str = "earliest"
+    request_timeout_ms: int = 30000
+    sends_leader_epoch: bool = True
+    """Fetch requests carry an epoch for fencing since KIP-320; False with older brokers."""
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for values no consumer can work with."""
+        if self.auto_offset_reset not in ("earliest", "latest"):
+            refuse_setting(self, "auto_offset_reset", "'earliest' or 'latest'")
+        if self.isolation_level not in (0, 1):
+            refuse_setting(self, "isolation_level", "0 (read uncommitted) or 1 (read committed)")
+        check_numbers(self, _LEAST)
+
+
+class SimulatedConsumer(SimulatedClient):
+    """Reads its partitions; ``on_batch`` sees every batch once per position passed."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        settings: ConsumerSettings,
+    ) -> None:
+        super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
+        self.settings = settings
+        self.positions: dict[TopicPartition, int] = {}
+        self.on_batch: Callable[[TopicPartition, RecordBatch, int], object] | None = None
+        """Called with (partition, batch, position before it)."""
+        self.records_read = 0
+        # By leader: its partitions and their epochs; None unless all have leader and position.
+        # While it is known, every leader in it is asked or left alone.
+        self._plan: dict[int, list[tuple[TopicPartition, int]]] | None = None
+        self._resetting: dict[TopicPartition, None] = {}
+        self._fetching: dict[int, None] = {}  # leaders with a fetch in flight
+        self._not_before_ms: dict[int, int] = {}  # leaders left alone until then
+
+    def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions from where ``auto_offset_reset`` says."""
+        for topic_partition in topic_partitions:
+            self.positions.setdefault(topic_partition, -1)
+            self.use_topic(topic_partition.topic)
+        self.on_metadata()
+
+    def on_metadata(self) -> None:
+        self._poll()
+
+    def _poll(self) -> None:
+        """Send one fetch to every leader that has none in flight."""
+        plan: dict[int, list[tuple[TopicPartition, int]]] = {}
+        is_whole = True
+        for topic_partition, position in self.positions.items():
+            leader = self.leaders.get(topic_partition)
+            if leader is None:
+                self.refresh_metadata()
+                is_whole = False
+            elif position < 0:
+                self._reset(topic_partition, leader[0])
+                is_whole = False
+            else:
+                epoch = leader[1] if self.settings.sends_leader_epoch else -1
+                plan.setdefault(leader[0], []).append((topic_partition, epoch))
+        self._plan = plan if is_whole else None
+        for leader_id, partitions in plan.items():
+            if leader_id not in self._fetching and leader_id not in self._not_before_ms:
+                self._fetch(leader_id, partitions)
+
+    def _poll_again(self, leader_id: int) -> None:
+        """``_poll`` after an answer of this leader: if all is well, nobody else is to be asked."""
+        if self._plan is None:
+            self._poll()
+        else:
+            partitions = self._plan.get(leader_id)
+            if partitions is not None and leader_id not in self._not_before_ms:
+                self._fetch(leader_id, partitions)
+
+    def _fetch(self, leader_id: int, wanted: list[tuple[TopicPartition, int]]) -> None:
+        self._fetching[leader_id] = None
+        settings = self.settings
+        positions = self.positions
+        max_bytes = settings.max_partition_fetch_bytes
+        partitions = []
+        for topic_partition, epoch in wanted:
+            position = positions[topic_partition]
+            partitions.append(FetchPartition(topic_partition, position, -1, max_bytes, epoch))
+        request = FetchRequest(
+            CONSUMER_REPLICA_ID,
+            settings.fetch_max_wait_ms,
+            settings.fetch_min_bytes,
+            settings.fetch_max_bytes,
+            tuple(partitions),
+            settings.isolation_level,
+        )
+        self.peer.ask_then(
+            broker_name(leader_id),
+            request,
+            settings.request_timeout_ms,
+            functools.partial(self._fetched, leader_id),
+        )
+
+    def _fetched(self, leader_id: int, outcome: FetchResponse | BaseException) -> None:
+        if self.stopped:
+            return
+        self._fetching.pop(leader_id, None)
+        if isinstance(outcome, BaseException):
+            self._back_off(leader_id)
+            return
+        trouble = False
+        for partition in outcome.partitions:
+            trouble |= self._take(partition)
+        if trouble:
+            self._back_off(leader_id)
+        else:
+            self._poll_again(leader_id)
+
+    def _take(self, partition: FetchPartitionResponse) -> bool:
+        """Advance over what was read; True when the leader has to be looked up again."""
+        topic_partition = partition.topic_partition
+        if partition.error:
+            if partition.error != ErrorCode.OFFSET_OUT_OF_RANGE:
+                return True
+            self.positions[topic_partition] = -1
+            self._plan = None
+            return False
+        position = self.positions.get(topic_partition, -1)
+        for batch in partition.records:
+            next_offset = batch.last_offset + 1
+            if next_offset <= position:
+                continue
+            if self.on_batch is not None:
+                self.on_batch(topic_partition, batch, position)
+            self.records_read += min(batch.record_count, next_offset - position)
+            position = next_offset
+        if position >= 0:
+            self.positions[topic_partition] = position
+        return False
+
+    def _back_off(self, leader_id: int) -> None:
+        """Ask nothing of a broker that failed for a while; the others are fetched from on."""
+        self.refresh_metadata()
+        self._not_before_ms[leader_id] = self.now_ms() + RETRY_BACKOFF_MS
+
+        def over() -> None:
+            if self._not_before_ms.get(leader_id, 0) <= self.now_ms():
+                self._not_before_ms.pop(leader_id, None)
+                self._poll()
+
+        self.call_later_ms(RETRY_BACKOFF_MS, over)
+
+    def _reset(self, topic_partition: TopicPartition, leader_id: int) -> None:
+        if topic_partition in self._resetting or leader_id in self._not_before_ms:
+            return
+        self._resetting[topic_partition] = None
+        earliest = self.settings.auto_offset_reset == "earliest"
+        timestamp = EARLIEST_TIMESTAMP if earliest else LATEST_TIMESTAMP
+        request = ListOffsetsRequest(
+            CONSUMER_REPLICA_ID, (ListOffsetsPartition(topic_partition, timestamp),)
+        )
+        pending = self.ask(broker_name(leader_id), request, self.settings.request_timeout_ms)
+        pending.add_done_callback(
+            lambda done: self._reset_answered(topic_partition, leader_id, done)
+        )
+
+    def _reset_answered(
+        self, topic_partition: TopicPartition, leader_id: int, pending: Pending[Any]
+    ) -> None:
+        if self.stopped:
+            return
+        self._resetting.pop(topic_partition, None)
+        if pending.exception is not None:
+            self._back_off(leader_id)
+            return
+        answer = pending.result().partitions[0]
+        if answer.error != ErrorCode.NONE:
+            self._back_off(leader_id)
+            return
+        self.positions[topic_partition] = answer.offset
+        self._poll()

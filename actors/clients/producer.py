@@ -1,0 +1,352 @@
+"""A modelled producer: batching, acks, retries and idempotence as Kafka's client has them.
+
+One batch per request. A batch that failed with a retriable error goes back to the head of its
+partition's queue with its sequence number, after ``retry.backoff.ms``; with idempotence the broker
+refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in order. How batches are
+numbered once one was given up: see ``producer_queue``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.awaiting import Disconnected, Pending
+from ...protocol.data import (
+    ACKS_ALL,
+    InitProducerIdRequest,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+)
+from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.records.batch import Record, build_batch
+from ...protocol.records.small_batch import build_batch_of_one, build_batch_of_small
+from ...protocol.values import TopicPartition
+from ..broker.controller_channels import broker_name
+from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
+from .producer_queue import EPOCH_MAX, NOBODY, Batch, Callback, Identity, PartitionQueue
+
+if TYPE_CHECKING:
+    from ..runtime.runtime import Process, Runtime
+
+_NONE = ErrorCode.NONE
+
+_LEAST = {
+    "linger_ms": 0,
+    "batch_records": 1,
+    "max_in_flight": 1,
+    "retry_backoff_ms": 0,
+    "request_timeout_ms": 0,
+    "delivery_timeout_ms": 0,
+}
+"""The least value of each setting."""
+
+
+@dataclass(frozen=True)
+class ProducerSettings:
+    """Kafka's producer settings, with the defaults of the 3.x clients
+    (docs/reference/configuration.md)."""
+
+    acks: int = ACKS_ALL
+    enable_idempotence: bool = True
+    linger_ms: float = 0
+    batch_records: int = 1000
+    """Records a batch holds at most."""
+    max_in_flight: int = 5
+    retry_backoff_ms: int = RETRY_BACKOFF_MS
+    request_timeout_ms: int = 30000
+    delivery_timeout_ms: int = 120000
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for values no producer can work with."""
+        if isinstance(self.acks, bool) or self.acks not in (ACKS_ALL, 0, 1):
+            refuse_setting(self, "acks", "-1 (all), 0 or 1")
+        if not isinstance(self.enable_idempotence, bool):
+            refuse_setting(self, "enable_idempotence", "True or False")
+        check_numbers(self, _LEAST)
+
+
+def _check_record(value: object, key: object) -> None:
+    """Raises ``UsageError`` unless a record can be made of them."""
+    for part in (value, key):
+        if part is not None and not isinstance(part, bytes):
+            raise UsageError(f"value and key must be bytes or None, not {value!r} and {key!r}")
+
+
+class SimulatedProducer(SimulatedClient):
+    """Produces records to the partitions it is told to."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        settings: ProducerSettings,
+    ) -> None:
+        super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
+        self.settings = settings
+        self._queues: dict[tuple[str, int], PartitionQueue] = {}
+        self._identity: Identity = NOBODY
+        self._asking_id = False
+        self.acknowledged = 0
+        self.failed = 0
+        self.retries = 0
+        self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
+        """Called with (partition, records, microseconds from send to answer)."""
+
+    def produce(
+        self,
+        topic_partition: tuple[str, int],
+        value: bytes | None,
+        key: bytes | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        """Queue a record for (topic, partition); it is sent as soon as batching and the in-flight
+        limit allow.
+
+        Raises ``UsageError`` for a partition, a value or a key of another type.
+        """
+        queue = self._queues.get(topic_partition)
+        if queue is None:
+            queue = self._new_queue(topic_partition)
+        where = queue.topic_partition
+        if type(value) is not bytes or key is not None:
+            _check_record(value, key)
+        settings = self.settings
+        now_ms = self.now_ms
+        now = now_ms()
+        if (
+            not queue.batches
+            and not settings.linger_ms
+            and queue.in_flight < settings.max_in_flight
+            and queue.not_before_ms <= now
+            and settings.delivery_timeout_ms > 0
+            and (leader := self.leaders.get(where)) is not None
+            and queue.ready_for is self._identity
+        ):  # nothing to wait for: without the queue
+            alone = Batch(now)
+            alone.records.append((key, value, now, callback))
+            self._send(where, queue, alone, leader[0])
+            return
+        batch = queue.open_batch
+        if batch is None:
+            batch = queue.open_batch = Batch(now)
+            queue.batches.append(batch)
+            if settings.linger_ms:
+                self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
+        records = batch.records
+        records.append((key, value, now, callback))
+        if len(records) >= settings.batch_records:
+            queue.open_batch = None
+            self._drain(where, queue)
+        elif not settings.linger_ms:
+            self._drain(where, queue)
+
+    def _new_queue(self, topic_partition: tuple[str, int]) -> PartitionQueue:
+        match topic_partition:
+            case (str(topic), int(number)) if number >= 0:
+                where = TopicPartition(topic, number)
+            case _:
+                raise UsageError(f"write a partition as ('orders', 0), not {topic_partition!r}")
+        queue = self._queues[where] = PartitionQueue(where, self.settings.enable_idempotence)
+        self.use_topic(topic)
+        return queue
+
+    @property
+    def unfinished(self) -> int:
+        """Batches queued or in flight."""
+        return sum(len(queue.batches) + queue.in_flight for queue in self._queues.values())
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def on_metadata(self) -> None:
+        for queue in self._queues.values():
+            self._drain(queue.topic_partition, queue)
+
+    def _drain(self, topic_partition: TopicPartition, queue: PartitionQueue) -> None:
+        batches = queue.batches
+        settings = self.settings
+        now_ms = self.now_ms
+        while batches and queue.in_flight < settings.max_in_flight:
+            now = now_ms()
+            batch = batches[0]
+            if now - batch.created_at_ms >= settings.delivery_timeout_ms:
+                batches.popleft()
+                if queue.open_batch is batch:
+                    queue.open_batch = None
+                queue.expired(batch)
+                self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
+                continue
+            if queue.not_before_ms > now:
+                if not queue.is_waking:
+                    queue.is_waking = True
+                    self.call_later_ms(
+                        queue.not_before_ms - now, lambda: self._wake(topic_partition, queue)
+                    )
+                return
+            leader = self.leaders.get(topic_partition)
+            if leader is None:
+                self.refresh_metadata()
+                return
+            if queue.ready_for is not self._identity and not self._may_send(queue):
+                return
+            batches.popleft()
+            if queue.open_batch is batch:
+                queue.open_batch = None
+            self._send(topic_partition, queue, batch, leader[0])
+
+    def _may_send(self, queue: PartitionQueue) -> bool:
+        """Whether the first batch can be sent with the number it has, or be given one."""
+        if self._identity is NOBODY:
+            self._ask_producer_id()
+            return False
+        if queue.has_numbered and not queue.wants_new_epoch():
+            return True
+        if queue.in_flight:
+            return False  # its answer comes here again
+        if queue.wants_new_epoch() and queue.identity is self._identity:
+            producer_id, epoch = self._identity
+            if epoch == EPOCH_MAX:
+                self._identity = NOBODY
+                self._ask_producer_id()
+                return False
+            self._identity = (producer_id, epoch + 1)
+        queue.go_on_as(self._identity)
+        return True
+
+    def _wake(self, topic_partition: TopicPartition, queue: PartitionQueue) -> None:
+        queue.is_waking = False
+        self._drain(topic_partition, queue)
+
+    def _ask_producer_id(self) -> None:
+        if self._asking_id:
+            return
+        self._asking_id = True
+        broker_id = self._known[self._next_broker % len(self._known)]
+        pending = self.ask(
+            broker_name(broker_id),
+            InitProducerIdRequest(None, 60000),
+            self.settings.request_timeout_ms,
+        )
+        pending.add_done_callback(self._producer_id_answered)
+
+    def _producer_id_answered(self, pending: Pending[Any]) -> None:
+        if self.stopped:
+            return
+        self._asking_id = False
+        if pending.exception is not None or pending.result().error != ErrorCode.NONE:
+            self._next_broker += 1
+            self.call_later_ms(self.settings.retry_backoff_ms, self.on_metadata)
+            return
+        answer = pending.result()
+        self._identity = (answer.producer_id, answer.producer_epoch)
+        self.on_metadata()
+
+    def _send(
+        self, topic_partition: TopicPartition, queue: PartitionQueue, batch: Batch, leader: int
+    ) -> None:
+        records = batch.records
+        if batch.base_sequence < 0:
+            batch.base_sequence = queue.next_sequence
+            queue.next_sequence += len(records)
+        settings = self.settings
+        request = ProduceRequest(
+            settings.acks,
+            settings.request_timeout_ms,
+            (ProducePartition(topic_partition, _encode(batch, queue.identity)),),
+        )
+        now_us = self._now_us
+        batch.sent_at_us = now_us()
+        if settings.acks == 0:
+            self.send(broker_name(leader), request)
+            self._finish(batch, ErrorCode.NONE, -1)
+            return
+        queue.in_flight += 1
+        self.peer.ask_then(
+            broker_name(leader),
+            request,
+            settings.request_timeout_ms,
+            functools.partial(self._answered, topic_partition, queue, batch),
+        )
+
+    def _answered(
+        self,
+        topic_partition: TopicPartition,
+        queue: PartitionQueue,
+        batch: Batch,
+        outcome: ProduceResponse | BaseException,
+    ) -> None:
+        if self.stopped:
+            return
+        queue.in_flight -= 1
+        if isinstance(outcome, BaseException):
+            error, offset = ErrorCode.NETWORK_EXCEPTION, -1
+            if not isinstance(outcome, Disconnected):
+                error = ErrorCode.REQUEST_TIMED_OUT
+        else:
+            answer = outcome.partitions[0]
+            error, offset = answer.error, answer.base_offset
+        if error is _NONE or error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            if self.on_service_time is not None:
+                elapsed_us = self._now_us() - batch.sent_at_us
+                self.on_service_time(topic_partition, len(batch.records), elapsed_us)
+            queue.acknowledged(batch)
+            self._finish(batch, _NONE, offset)
+        elif self._should_retry(error, queue, batch):
+            self.retries += 1
+            queue.not_before_ms = self.now_ms() + self.settings.retry_backoff_ms
+            queue.put_back(batch)
+            self.refresh_metadata()
+        else:
+            queue.failed(batch)
+            self._finish(batch, error, -1)
+        if queue.batches:
+            self._drain(topic_partition, queue)
+
+    def _should_retry(self, error: ErrorCode, queue: PartitionQueue, batch: Batch) -> bool:
+        if self.now_ms() - batch.created_at_ms >= self.settings.delivery_timeout_ms:
+            return False
+        if self.settings.enable_idempotence:
+            if error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                queue.out_of_order(batch)
+                return True
+            if error is ErrorCode.UNKNOWN_PRODUCER_ID:  # it goes on in an epoch not seen yet
+                queue.failed(batch)
+                return True
+        return error.is_retriable
+
+    def _finish(self, batch: Batch, error: ErrorCode, base_offset: int) -> None:
+        records = batch.records
+        if error:
+            self.failed += len(records)
+        else:
+            self.acknowledged += len(records)
+        offset = base_offset
+        for _, _, _, callback in records:
+            if callback is not None:
+                callback(error, offset)
+            if offset >= 0:
+                offset += 1
+
+
+def _encode(batch: Batch, identity: Identity) -> bytes:
+    records = batch.records
+    producer_id, producer_epoch = identity
+    base_sequence = batch.base_sequence if producer_id >= 0 else -1
+    if len(records) == 1:
+        key, value, timestamp, _ = records[0]
+        if key is None and value is not None:
+            return build_batch_of_one(value, timestamp, producer_id, producer_epoch, base_sequence)
+    else:
+        small = build_batch_of_small(records, producer_id, producer_epoch, base_sequence)
+        if small is not None:
+            return small
+    encoded = [
+        Record(index, timestamp, key, value, ())
+        for index, (key, value, timestamp, _) in enumerate(records)
+    ]
+    return build_batch(encoded, 0, -1, producer_id, producer_epoch, base_sequence)

@@ -1,0 +1,1 @@
+"""The network: links, their rules, latency and costs."""

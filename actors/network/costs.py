@@ -1,0 +1,172 @@
+"""A cost model for the control plane: what ZooKeeper and the controller need time for.
+
+Without it a simulated process spends no time on anything, and virtual time passes on links only.
+With it each process has one processor: what it does for one message keeps what it sends next.
+A ZooKeeper server takes requests one after another; a write is answered once a quorum has it on
+disk, which many writes may wait for side by side. How many requests are under way at a time is up
+to the client, hence to the emulated version and to ``zookeeper.max.in.flight.requests``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.control import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from ...protocol.errors import UsageError
+from ...statemachines.controller.timed_work import LOGGED_PARTITIONS, ZOOKEEPER_ANSWERS
+from ...zkfake.messages import (
+    ClientPacket,
+    CloseSession,
+    CreateRequest,
+    DeleteRequest,
+    MultiRequest,
+    SetDataRequest,
+)
+from .network import Network
+
+if TYPE_CHECKING:
+    from ..node import Delivery
+    from ..runtime.runtime import Runtime
+
+_CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
+_WRITES = (CreateRequest, SetDataRequest, MultiRequest, DeleteRequest, CloseSession)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ControlPlaneCosts:
+    """Times in milliseconds; 0 is free. Links have their own latency beside these."""
+
+    zookeeper_request_ms: float = 0.0
+    """A server's processor, per request; requests of all clients share it."""
+    zookeeper_commit_ms: float = 0.0
+    """From a write's turn at the server to its quorum; writes wait for it side by side."""
+    controller_answer_ms: float = 0.0
+    """The controller's processor, per answer of ZooKeeper, once all of a batch have come."""
+    controller_request_ms: float = 0.0
+    """The same, per request it sends to a broker."""
+    controller_partition_ms: float = 0.0
+    """The same, per partition in such a request."""
+    logged_partition_ms: float = 0.0
+    """The same, per partition in a log line. Until 1.0 each election logged every partition
+    (KAFKA-6116): 0 is Kafka with that line gone."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not value >= 0 or math.isinf(value):
+                raise UsageError(f"{field.name} must be milliseconds >= 0, not {value!r}")
+
+
+PUBLISHED_2018 = ControlPlaneCosts(
+    zookeeper_request_ms=0.014,
+    zookeeper_commit_ms=1.45,
+    controller_answer_ms=0.05,
+    controller_request_ms=0.182,
+    controller_partition_ms=0.006,
+    logged_partition_ms=0.00288,
+)
+"""Calibrated from what was published of KAFKA-5642: five brokers, five ZooKeeper servers, 2018.
+
+docs/guides/benchmarks.md tells where each constant comes from.
+"""
+PUBLISHED_2018_LATENCY_MS = 0.062
+"""One-way delay of a link that goes with it."""
+
+
+class _Sender:
+    """A process that sends: busy until then, messages not yet on their way."""
+
+    __slots__ = ("busy_until_us", "waiting")
+
+    def __init__(self) -> None:
+        self.busy_until_us = 0.0
+        self.waiting = 0
+
+
+class CostedNetwork(Network):
+    """A network whose messages wait for the processes that send and take them."""
+
+    def __init__(self, runtime: Runtime, costs: ControlPlaneCosts) -> None:
+        super().__init__(runtime)
+        self.costs = costs
+        self._senders: dict[str, _Sender] = {}
+        self._free_us: dict[str, float] = {}
+        """When a ZooKeeper server's processor is free."""
+        self._link_free_us: dict[tuple[str, str], float] = {}
+        """Until when what a client sends to a server waits for a write before it."""
+
+    def work(self, machine: str, kind: str, amount: int) -> None:
+        costs = self.costs
+        if kind == ZOOKEEPER_ANSWERS:
+            self._spend(machine, amount * costs.controller_answer_ms)
+        elif kind == LOGGED_PARTITIONS:
+            self._spend(machine, amount * costs.logged_partition_ms)
+
+    def _spend(self, machine: str, duration_ms: float) -> None:
+        if duration_ms:
+            sender = self._senders.setdefault(machine, _Sender())
+            now = self._runtime.now_us()
+            sender.busy_until_us = max(now, sender.busy_until_us) + duration_ms * 1000
+
+    # -- leaving -------------------------------------------------------------------------------
+
+    def transmit(self, delivery: Delivery) -> None:
+        machine, message = delivery.sender.machine, delivery.message
+        if isinstance(message, _CONTROL_REQUESTS):
+            partitions = len(message.partition_states)
+            costs = self.costs
+            self._spend(
+                machine, costs.controller_request_ms + partitions * costs.controller_partition_ms
+            )
+        sender = self._senders.get(machine)
+        if sender is None:
+            super().transmit(delivery)
+            return
+        wait_us = math.ceil(sender.busy_until_us - self._runtime.now_us())
+        if wait_us <= 0 and not sender.waiting:
+            super().transmit(delivery)
+            return
+
+        def leave() -> None:
+            sender.waiting -= 1
+            self._numbered += 1
+            Network.transmit(self, delivery._replace(message_id=self._numbered))
+
+        self._numbered -= 1  # counted and numbered when it leaves
+        # Behind all that waits already, also behind what leaves at this very moment.
+        sender.waiting += 1
+        self._runtime.call_later(None, max(1, wait_us), leave)
+
+    # -- arriving ------------------------------------------------------------------------------
+
+    def arrive(self, delivery: Delivery) -> None:
+        link = (delivery.sender.machine, delivery.target.machine)
+        message = delivery.message
+        is_request = type(message) is ClientPacket
+        if not is_request and link not in self._link_free_us:
+            super().arrive(delivery)
+            return
+        now = self._runtime.now_us()
+        done_us = float(now)
+        if is_request:
+            done_us = self._serve(link[1], message)
+            self._link_free_us[link] = max(done_us, self._link_free_us.get(link, 0.0))
+        # A session's requests are answered in order, so a read waits for the writes before it.
+        done_us = max(done_us, self._link_free_us[link])
+        if done_us <= now:
+            super().arrive(delivery)
+        else:
+            self._runtime.call_later(
+                None, math.ceil(done_us - now), lambda: Network.arrive(self, delivery)
+            )
+
+    def _serve(self, server: str, packet: Any) -> float:
+        """When a server has dealt with a request that arrives now."""
+        costs = self.costs
+        start_us = max(self._runtime.now_us(), self._free_us.get(server, 0.0))
+        done_us = self._free_us[server] = start_us + costs.zookeeper_request_ms * 1000
+        if isinstance(packet.request, _WRITES):
+            return done_us + costs.zookeeper_commit_ms * 1000
+        return done_us

@@ -1,0 +1,72 @@
+"""Latency models of links: constant, uniform, lognormal. Delays are drawn in microseconds."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+from ...protocol.errors import UsageError
+
+if TYPE_CHECKING:
+    import random
+
+
+class LatencyModel(Protocol):
+    """Draws the one-way delay of a message."""
+
+    constant_us: int | None
+    """The delay if it is always the same, else None."""
+    uniform_us: tuple[int, int] | None
+    """Least delay and number of values from it on if all are equally likely, else None."""
+
+    def draw_us(self, rng: random.Random) -> int: ...
+
+
+def _microseconds(name: str, value_ms: float) -> int:
+    if not value_ms >= 0 or math.isinf(value_ms):
+        raise UsageError(f"{name} must be a number of milliseconds >= 0, not {value_ms!r}")
+    return round(value_ms * 1000)
+
+
+class Constant:
+    """Every message takes ``delay_ms``."""
+
+    def __init__(self, delay_ms: float) -> None:
+        self.constant_us: int | None = _microseconds("delay_ms", delay_ms)
+        self.uniform_us: tuple[int, int] | None = None
+
+    def draw_us(self, rng: random.Random) -> int:
+        assert self.constant_us is not None
+        return self.constant_us
+
+
+class Uniform:
+    """Delays evenly spread over ``low_ms`` to ``high_ms``."""
+
+    constant_us: int | None = None
+
+    def __init__(self, low_ms: float, high_ms: float) -> None:
+        self._low = _microseconds("low_ms", low_ms)
+        self._values = _microseconds("high_ms", high_ms) - self._low + 1
+        if self._values < 1:
+            raise UsageError(f"high_ms {high_ms} is below low_ms {low_ms}")
+        self.uniform_us: tuple[int, int] | None = (self._low, self._values)
+
+    def draw_us(self, rng: random.Random) -> int:
+        return self._low + int(rng.random() * self._values)
+
+
+class Lognormal:
+    """Delays with a long tail: ``median_ms``, and ``sigma`` of the logarithm."""
+
+    constant_us: int | None = None
+    uniform_us: tuple[int, int] | None = None
+
+    def __init__(self, median_ms: float, sigma: float = 0.5) -> None:
+        self._mu = math.log(max(_microseconds("median_ms", median_ms), 1))
+        if sigma < 0:
+            raise UsageError(f"sigma must be >= 0, not {sigma!r}")
+        self._sigma = sigma
+
+    def draw_us(self, rng: random.Random) -> int:
+        return round(rng.lognormvariate(self._mu, self._sigma))

@@ -1,0 +1,342 @@
+"""The network: the only way from one node to another, and the one point where messages pass.
+
+Delay, loss, partitions, holding back, injected answers, observing and tracing all happen here.
+Links keep their order, as TCP connections do. Between nodes of the same process there is no
+network: no delay, no loss. With no rule in force a message costs one look at ``_plain``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.awaiting import Disconnected
+from ..node import Delivery
+from ..peer import Peer
+from .rules import Filter, LinkRules
+
+if TYPE_CHECKING:
+    from ..node import Link, Node
+    from ..runtime.runtime import Runtime
+
+
+class Network(LinkRules):
+    """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
+
+    peer_class: type[Peer] = Peer
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(runtime)
+        self.nodes: dict[str, Node] = {}
+        self.peers: dict[str, Peer] = {}
+        """Of those ``nodes`` that are nodes; a TCP connection has none."""
+        # What was sent over links now cut: TCP keeps it and sends it again.
+        self._stalled: dict[tuple[str, str], list[Delivery]] = {}
+        self._held: list[tuple[Delivery, int, Filter]] = []
+        self._numbered = 0  # messages that have a number, the last one's
+
+    @property
+    def messages_sent(self) -> int:
+        return self._numbered
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def add(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        peer = getattr(node, "peer", None)
+        if peer is not None:
+            self.peers[node.name] = peer
+
+    def remove(self, node: Node) -> None:
+        if self.nodes.get(node.name) is node:
+            del self.nodes[node.name]
+            self.peers.pop(node.name, None)
+
+    def clear(self) -> None:
+        self.nodes.clear()
+        self.peers.clear()
+        self._held.clear()
+        self._stalled.clear()
+        self._interceptors.clear()
+        self._observers.clear()
+
+    def process_died(self, machine: str, names: frozenset[str]) -> None:
+        """A process was killed: its peers' connections break, after the usual delay."""
+        for node in list(self.nodes.values()):
+            if node.machine != machine and (node.machine, machine) not in self._cut:
+                lost = functools.partial(node.peer_lost, machine, names)
+                self._runtime.call_later(node, self.latency_us, lost)
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def send(
+        self, sender: Any, destination: str, message: Any, correlation: int = 0, context: Any = None
+    ) -> None:
+        target = self.nodes.get(destination)
+        if target is None:
+            self.refuse(sender, destination, message, correlation)
+        else:
+            self.transmit(self._deliver_to(target, sender, message, correlation, False, context))
+
+    def reply(self, sender: Any, request: Delivery, response: Any) -> None:
+        self.transmit(self._deliver_to(request.sender, sender, response, request.correlation, True))
+
+    def _deliver_to(
+        self,
+        target: Any,
+        sender: Any,
+        message: Any,
+        correlation: int,
+        is_reply: bool,
+        context: Any = None,
+    ) -> Delivery:
+        self._numbered += 1
+        return Delivery(sender, target, message, correlation, is_reply, context, self._numbered)
+
+    def links_from(self, machine: str) -> dict[str, Link]:
+        """Links that messages may take without a look at any rule, by machine: here none."""
+        return {}
+
+    def transmit(self, delivery: Delivery) -> None:
+        """Put a delivery on its link."""
+        runtime = self._runtime
+        if runtime.recorder is not None:
+            self._trace(delivery, "send")
+        source, target = delivery.sender.machine, delivery.target.machine
+        if source == target:
+            runtime.enqueue(delivery, 0)
+        elif self._plain:
+            runtime.enqueue(delivery, self.latency_us)
+        elif not self._ruled:
+            # One latency model for all links, no other rule.
+            link = self._link(source, target)
+            link.free_at_us = runtime.enqueue_not_before(
+                delivery, self._draw_us(runtime.rng), link.free_at_us
+            )
+        else:
+            self._transmit_by_rules(delivery)
+
+    def _transmit_by_rules(self, delivery: Delivery) -> None:
+        source, target = delivery.sender.machine, delivery.target.machine
+        runtime = self._runtime
+        link = (source, target)
+        if self._cut and link in self._cut:
+            self._trace(delivery, "hold", "partitioned")
+            self._stalled.setdefault(link, []).append(delivery)
+            return
+        if self._loss or self._link_loss:
+            loss = self._link_loss.get(link, self._loss)
+            if loss and runtime.rng.random() < loss:
+                self._drop(delivery, "lost")
+                return
+        model = self._model
+        if self._link_models:
+            model = self._link_models.get(link, model)
+        now = runtime.now_us()
+        arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
+        used = self._link(source, target)
+        arrival = used.free_at_us = max(arrival, used.free_at_us)
+        holder = self._holder(delivery) if self._hold_filters else None
+        if holder is not None:
+            self._trace(delivery, "hold")
+            self._held.append((delivery, arrival - now, holder))
+            return
+        runtime.enqueue(delivery, arrival - now)
+
+    def work(self, machine: str, kind: str, amount: int) -> None:
+        """Something a process does beside sending; only a cost model takes time for it."""
+
+    def refuse(self, sender: Any, destination: str, message: Any, correlation: int) -> None:
+        """Nobody listens there: a connection attempt is refused after the usual delay."""
+        runtime = self._runtime
+        if runtime.recorder is not None:
+            runtime.recorder.event(
+                runtime.now_us(),
+                "drop",
+                sender.name,
+                destination,
+                message,
+                None,
+                runtime.cause,
+                "not running",
+            )
+        if correlation:
+            error = Disconnected(f"{destination} is not running")
+            runtime.enqueue(Delivery(sender, sender, error, correlation, True), self.latency_us)
+
+    def _drop(self, delivery: Delivery, why: str) -> None:
+        self._trace(delivery, "drop", why)
+
+    def _trace(self, delivery: Delivery, kind: str, why: str | None = None) -> None:
+        runtime = self._runtime
+        if runtime.recorder is not None:
+            runtime.recorder.event(
+                runtime.now_us(),
+                kind,
+                delivery.sender.name,
+                delivery.target.name,
+                delivery.message,
+                delivery.message_id,
+                runtime.cause,
+                why,
+            )
+
+    # -- arriving ------------------------------------------------------------------------------
+
+    def arrive(self, delivery: Delivery) -> None:
+        """Hand a delivery to its target; called by the runtime inside the target."""
+        target = delivery.target
+        runtime = self._runtime
+        if target.blocked:
+            if not target.stopped:
+                target.process.held.append(lambda: self.arrive(delivery))
+                return
+            self._trace(delivery, "drop", "stopped")
+            if delivery.correlation and not delivery.is_reply and not delivery.sender.stopped:
+                error = Disconnected(f"{target.name} closed the connection")
+                runtime.enqueue(
+                    Delivery(target, delivery.sender, error, delivery.correlation, True),
+                    self.latency_us,
+                )
+            return
+        if runtime.recorder is not None:
+            runtime.cause = runtime.recorder.event(
+                runtime.now_us(),
+                "deliver",
+                target.name,
+                delivery.sender.name,
+                delivery.message,
+                delivery.message_id,
+                None,
+            )
+        if self._observers:
+            self._show(delivery)
+        if self._interceptors and not delivery.is_reply:
+            for interceptor in list(self._interceptors):
+                if interceptor(delivery):
+                    runtime.cause = None
+                    return
+        try:
+            target.receive(delivery)
+        except Exception as error:
+            runtime.report_failure(target, error)
+        runtime.cause = None
+
+    # -- functions of whoever uses the cluster -------------------------------------------------
+
+    def _show(self, delivery: Delivery) -> None:
+        for observer in tuple(self._observers):
+            try:
+                observer(delivery)
+            except Exception as error:
+                if self.stop_observing(observer):  # in one thread of those it raised in
+                    self._runtime.outsider_failed("observer", observer, error)
+
+    def _holder(self, delivery: Delivery) -> Filter | None:
+        """The rule that keeps this back."""
+        for wants in tuple(self._hold_filters):
+            try:
+                if wants(delivery):
+                    return wants
+            except Exception as error:
+                if self.stop_holding(wants):
+                    self._runtime.outsider_failed("filter of hold", wants, error)
+        return None
+
+    # -- rules ---------------------------------------------------------------------------------
+
+    def mend(self, source: str, target: str) -> None:
+        self._cut.pop((source, target), None)
+        self._send_again()
+        self._update_plain()
+
+    def heal(self) -> None:
+        """Remove every cut and every loss."""
+        self._cut.clear()
+        self._loss = 0.0
+        self._link_loss.clear()
+        self._send_again()
+        self._update_plain()
+
+    def _send_again(self) -> None:
+        """Put what stalled on the links that are whole again, in order."""
+        for link in [link for link in self._stalled if link not in self._cut]:
+            for delivery in self._stalled.pop(link):
+                asker = delivery.target if delivery.is_reply else delivery.sender
+                if delivery.correlation and not asker.is_waiting_for(delivery.correlation):
+                    self._drop(delivery, "given up")
+                else:
+                    self._trace(delivery, "release")
+                    self._transmit_by_rules(delivery)
+
+    def power_lost(self, machine: str) -> None:
+        """A machine went dark: what it had not got rid of is lost."""
+        for link in [link for link in self._stalled if link[0] == machine]:
+            for delivery in self._stalled.pop(link):
+                self._drop(delivery, "lost")
+
+    def hold(self, wants: Filter) -> None:
+        """Keep matching messages back until ``release``."""
+        self._hold_filters.append(wants)
+        self._update_plain()
+
+    def release(self, wants: Filter | None = None) -> int:
+        """Deliver what was held, in order, and stop holding; gives how many there were.
+
+        With ``wants`` only the messages it holds for are delivered, and all rules stay.
+        """
+        if wants is None:
+            self._hold_filters.clear()
+        freed = self._take_held(wants)
+        self._let_go(freed)
+        return len(freed)
+
+    def held_by(self, wants: Filter) -> list[Delivery]:
+        """What a rule of ``hold`` keeps back, the oldest first."""
+        return [delivery for delivery, _, holder in self._held if holder is wants]
+
+    def release_held_by(self, wants: Filter, count: int | None = None) -> int:
+        """Deliver the oldest that a rule keeps back, all without ``count``; the rule stays."""
+        freed: list[tuple[Delivery, int, Filter]] = []
+        kept: list[tuple[Delivery, int, Filter]] = []
+        for entry in self._held:
+            is_due = entry[2] is wants and (count is None or len(freed) < count)
+            (freed if is_due else kept).append(entry)
+        self._held = kept
+        self._let_go(freed)
+        return len(freed)
+
+    def _let_go(self, freed: list[tuple[Delivery, int, Filter]]) -> None:
+        """Deliver what was held; what goes over one link keeps its order."""
+        now = self._runtime.now_us()
+        for delivery, delay_us, _ in freed:
+            self._trace(delivery, "release")
+            link = self._link(delivery.sender.machine, delivery.target.machine)
+            link.free_at_us = max(now + delay_us, link.free_at_us)
+            self._runtime.enqueue(delivery, link.free_at_us - now)
+        self._update_plain()
+
+    def lose_held(self, wants: Filter) -> int:
+        """Drop the held messages that ``wants`` holds for; gives how many there were."""
+        freed = self._take_held(wants)
+        for delivery, _, _ in freed:
+            self._drop(delivery, "lost")
+        return len(freed)
+
+    def stop_holding(self, wants: Filter) -> bool:
+        """End one rule of ``hold``; what it held stays held. False if it had ended before."""
+        try:
+            self._hold_filters.remove(wants)
+        except ValueError:
+            return False
+        self._update_plain()
+        return True
+
+    def _take_held(self, wants: Filter | None) -> list[tuple[Delivery, int, Filter]]:
+        taken = [entry for entry in self._held if wants is None or wants(entry[0])]
+        self._held = [entry for entry in self._held if wants is not None and not wants(entry[0])]
+        return taken
+
+    @property
+    def held_count(self) -> int:
+        return len(self._held)

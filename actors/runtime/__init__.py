@@ -1,0 +1,1 @@
+"""The three runtimes: virtual, live and threaded."""

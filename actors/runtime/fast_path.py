@@ -1,0 +1,154 @@
+"""The network of the virtual runtime: messages that no rule is about take a short way.
+
+Most links of a simulation have the one latency model and nothing else. What is sent over such a
+link goes straight into a heap of the runtime: no look at rules, no ``Delivery`` before it arrives.
+"""
+
+from __future__ import annotations
+
+from heapq import heappush
+from typing import TYPE_CHECKING, Any
+
+from ..network.network import Network
+from ..node import Delivery, Link
+from ..peer import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .virtual import VirtualRuntime
+
+
+class VirtualPeer(Peer):
+    """``Peer`` in fewer steps, where a clock is read by looking at it."""
+
+    __slots__ = ()
+
+    network: VirtualNetwork
+
+    def ask_then(
+        self,
+        destination: str,
+        message: Any,
+        timeout_ms: float,
+        answered: Callable[[Any], object],
+    ) -> None:
+        network = self.network
+        self.correlation = correlation = self.correlation + 1
+        self.requests[correlation] = (answered, destination, network.clock.now, timeout_ms)
+        if timeout_ms < self.next_expiry_patience_ms:
+            self.expire_within(timeout_ms)
+        target = network.peers.get(destination)
+        if target is None:
+            network.send(self.node, destination, message, correlation)
+        else:
+            network.post(self, target, message, correlation, False)
+
+    def answer(self, request: Delivery, response: Any) -> None:
+        correlation = request.correlation
+        if not correlation or self.is_stopped:
+            return
+        if request.message_id:
+            self.network.reply(self.node, request, response)
+        else:  # it came by the short way, from a node
+            self.network.post(self, request.sender.peer, response, correlation, True)
+
+    def _put(self, destination: str, message: Any, correlation: int) -> None:
+        network = self.network
+        target = network.peers.get(destination)
+        if target is None:
+            network.send(self.node, destination, message, correlation)
+        else:
+            network.post(self, target, message, correlation, False)
+
+
+class VirtualNetwork(Network):
+    """``Peer.links`` are the links of the short way; closed whenever a rule or watcher changes."""
+
+    _runtime: VirtualRuntime
+    peer_class = VirtualPeer
+
+    def __init__(self, runtime: VirtualRuntime) -> None:
+        super().__init__(runtime)
+        self.clock = runtime
+        self._messages = runtime.messages
+        self._random = runtime.rng.random
+        self._open_links: dict[str, dict[str, Link]] = {}  # source -> target -> link
+        # The delay of a message: at least this, plus what is drawn from so many values.
+        self._low_us = 0
+        self._values_us = 0  # 0: nothing is drawn
+
+    @property
+    def messages_sent(self) -> int:
+        """Those with a number, and those that went the short way into the heap."""
+        runtime = self._runtime
+        return self._numbered + runtime.sequence - runtime.entries_made
+
+    def links_from(self, machine: str) -> dict[str, Link]:
+        return self._open_links.setdefault(machine, {})
+
+    def post(
+        self, sender: Peer, target: Peer, message: Any, correlation: int, is_reply: bool
+    ) -> None:
+        """Send from node to node."""
+        link = sender.links.get(target.machine)
+        if link is None:
+            self.transmit(
+                self._deliver_to(target.node, sender.node, message, correlation, is_reply)
+            )
+            self._open(sender, target)
+            return
+        runtime = self.clock
+        arrival_us = runtime.now + self._low_us
+        # Drawn as ``latency.Uniform`` draws: the call would cost more than the drawing.
+        if self._values_us:
+            random = self._random
+            arrival_us += int(random() * self._values_us)
+        if arrival_us < link.free_at_us:
+            arrival_us = link.free_at_us
+        else:
+            link.free_at_us = arrival_us
+        runtime.sequence = sequence = runtime.sequence + 1
+        heappush(
+            self._messages,
+            (arrival_us, sequence, target, sender, message, correlation, is_reply),
+        )
+
+    def _open(self, sender: Peer, target: Peer) -> None:
+        """Let the next message take the short way if no rule is about it."""
+        source, destination = sender.machine, target.machine
+        pair = (source, destination)
+        if not (
+            source == destination
+            or self.is_watched
+            or not self._low_us
+            or self._loss
+            or self._hold_filters
+            or pair in self._cut
+            or pair in self._link_loss
+            or pair in self._link_models
+        ):
+            sender.links[destination] = self._link(source, destination)
+
+    def _rules_changed(self) -> None:
+        for links in self._open_links.values():
+            links.clear()
+        model = self._model
+        if model is None:
+            self._low_us = 0
+        elif model.constant_us is not None:
+            self._low_us, self._values_us = model.constant_us, 0
+        else:
+            # Without a least delay no link is opened: nothing may arrive at the very time at
+            # which it is sent, before what waits for that time already.
+            self._low_us, self._values_us = model.uniform_us or (0, 0)
+
+    def watchers_changed(self) -> None:
+        self._rules_changed()
+        # What is on its way gets the form in which it can be watched.
+        messages, self._messages[:] = self._messages[:], ()
+        for time, sequence, target, sender, message, number, is_reply in messages:
+            delivery = Delivery(
+                sender.node, target.node, message, number, is_reply, None, -sequence
+            )
+            self._runtime.put_back(time, sequence, delivery)

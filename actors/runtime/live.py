@@ -1,0 +1,239 @@
+"""The live runtime: one event-loop thread on the wall clock runs all nodes and all sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from ...protocol.errors import UsageError
+from .runtime import LoopRuntime, Process
+
+if TYPE_CHECKING:
+    from ..node import Delivery, Node
+
+T = TypeVar("T")
+
+_BEAT_S = 0.05
+"""How often the loop shows that it runs."""
+_STALL_NS = 250_000_000
+"""How far the clock goes on without such a sign."""
+_DRAIN_LIMIT = 512
+"""Deliveries handled before the loop looks at its sockets again."""
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's loop where it is installed, else asyncio's."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+class LoopThread:
+    """An event loop in a daemon thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = new_event_loop()
+        self._process_id = os.getpid()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        # Here, because the thread that stops it may run a loop of its own.
+        with contextlib.suppress(Exception):
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    @property
+    def is_current(self) -> bool:
+        return threading.current_thread() is self._thread
+
+    @property
+    def is_forked_away(self) -> bool:
+        """Whether this is a forked child: threads are not forked, nobody runs the loop here."""
+        return os.getpid() != self._process_id
+
+    def require_own_process(self) -> None:
+        """Raise ``UsageError`` in a forked child."""
+        if self.is_forked_away:
+            raise UsageError(
+                "this process was forked from the one that runs the cluster: use the cluster "
+                "there, and here only clients of its bootstrap_servers"
+            )
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run a function on the loop's thread and give its result.
+
+        Raises ``UsageError`` in a forked child.
+        """
+        if self.is_current:
+            return function()
+        self.require_own_process()
+        done: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def run() -> None:
+            try:
+                done.set_result(function())
+            except BaseException as error:
+                done.set_exception(error)
+
+        self.loop.call_soon_threadsafe(run)
+        return done.result()
+
+    def stop(self) -> None:
+        """Stop the loop and free its descriptors; idempotent, and nothing in a forked child."""
+        if self.loop.is_closed() or self.is_forked_away:
+            return
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+
+
+class LiveTimer:
+    """A scheduled call on the loop; one that is held back can still be cancelled."""
+
+    __slots__ = ("callback", "handle", "node", "stalled_ns")
+
+    def __init__(self, node: Node | None, callback: Callable[[], object], stalled_ns: int) -> None:
+        self.stalled_ns = stalled_ns
+        """What the clock had left out when it was set."""
+        self.node = node
+        self.callback: Callable[[], object] | None = callback
+        self.handle: asyncio.Handle | None = None
+
+    def cancel(self) -> None:
+        self.callback = None
+        if self.handle is not None:
+            self.handle.cancel()
+
+
+class LiveRuntime(LoopRuntime):
+    """Wall clock, one thread: a handler never waits for a lock or a thread switch.
+
+    The clock leaves out what the loop did not run, because one request took long or the process was
+    stopped: else whatever the cluster's own members had no chance to say in time, heartbeats of
+    their sessions above all, would count as missing.
+    """
+
+    name = "live"
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._started_ns = time.monotonic_ns()
+        self._stalled_ns = 0
+        """What the clock left out so far."""
+        self._latest_ns = _STALL_NS
+        """Up to here it goes before the next beat."""
+        self._epoch_ns = time.time_ns()
+        self.thread = LoopThread("fakekafka")
+        self.loop = self.thread.loop
+        self._ready: deque[Delivery] = deque()
+        self._draining = False
+        self._stopped = False
+        super().__init__(seed)
+        self.loop.call_soon_threadsafe(self._beat)
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether this runs on the thread of the nodes, which must not wait for them."""
+        return self.thread.is_current
+
+    def _beat(self) -> None:
+        """Let the clock go on; what it missed since the last beat never was."""
+        now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
+        if now_ns > self._latest_ns:
+            self._stalled_ns += now_ns - self._latest_ns
+            now_ns = self._latest_ns
+        self._latest_ns = now_ns + _STALL_NS
+        self.loop.call_later(_BEAT_S, self._beat)
+
+    def _now_ns(self) -> int:
+        now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
+        return now_ns if now_ns < self._latest_ns else self._latest_ns
+
+    def now_us(self) -> int:
+        return self._now_ns() // 1000
+
+    def now_ms(self) -> int:
+        return (self._epoch_ns + self._now_ns()) // 1_000_000
+
+    def call_later(
+        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+    ) -> LiveTimer:
+        timer = LiveTimer(node, callback, self._stalled_ns)
+        if delay_us <= 0:
+            timer.handle = self.loop.call_soon(self._fire, timer)
+        else:
+            timer.handle = self.loop.call_later(delay_us / 1e6, self._fire, timer)
+        return timer
+
+    def _fire(self, timer: LiveTimer) -> None:
+        node, callback = timer.node, timer.callback
+        if callback is None:
+            return
+        missing_ns = self._stalled_ns - timer.stalled_ns
+        if missing_ns:
+            timer.stalled_ns = self._stalled_ns
+            timer.handle = self.loop.call_later(missing_ns / 1e9, self._fire, timer)
+            return
+        if node is not None and node.blocked:
+            if not node.stopped:
+                node.process.held.append(lambda: self._fire(timer))
+            return
+        timer.callback = None
+        if self.recorder is not None and node is not None:
+            name = getattr(callback, "__qualname__", "timer")
+            self.cause = self.recorder.event(
+                self.now_us(), "timer_fire", node.name, None, name, None, None
+            )
+        try:
+            callback()
+        except Exception as error:
+            self.report_failure(node, error)
+        self.cause = None
+
+    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
+        if delay_us > 0:
+            self.loop.call_later(delay_us / 1e6, self.network.arrive, delivery)
+            return
+        self._ready.append(delivery)
+        if not self._draining:
+            self._draining = True
+            self.loop.call_soon(self._drain)
+
+    def _drain(self) -> None:
+        ready = self._ready
+        arrive = self.network.arrive
+        try:
+            for _ in range(_DRAIN_LIMIT):
+                if not ready:
+                    self._draining = False
+                    return
+                arrive(ready.popleft())
+        except Exception as error:  # one message must not keep back all others for ever
+            self.report_failure(None, error)
+        self.loop.call_soon(self._drain)
+
+    def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
+        return self.thread.call(function)
+
+    def stop(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+
+        def halt() -> None:
+            self.halt_all()
+            self.network.clear()
+            self._ready.clear()
+
+        self.thread.call(halt)
+        self.thread.stop()

@@ -1,0 +1,297 @@
+"""What a runtime gives its nodes: time, timers, randomness, inboxes, and the network.
+
+Three runtimes run the same nodes: ``VirtualRuntime`` (virtual.py), ``LiveRuntime`` (live.py) and
+``ThreadedRuntime`` (threaded.py).
+"""
+
+from __future__ import annotations
+
+import abc
+import itertools
+import logging
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pykka
+
+from ..network.network import Network
+
+if TYPE_CHECKING:
+    from ..node import Delivery, Node
+
+T = TypeVar("T")
+logger = logging.getLogger("fakekafka.actors")
+# Else Python prints warnings to the terminal of whoever has not configured logging.
+logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+
+VIRTUAL_EPOCH_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z: virtual clocks start here. Far from 0, because a replica that was never
+caught up carries time 0 and must not look recent
+(docs/kafka/partitions.md#high-watermark-of-a-leader)."""
+
+
+_LEVELS = {
+    "trace": 5,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+_TRACED_LEVELS = ("warn", "error")
+
+
+class RuntimeTimer(Protocol):
+    """A scheduled call of a node."""
+
+    def cancel(self) -> None: ...
+
+
+class TraceSink(Protocol):
+    """Where events go when a run is traced (``fakekafka.tracing``)."""
+
+    def event(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        message: object | None,
+        message_id: int | None,
+        cause: int | None,
+        why: str | None = None,
+    ) -> int: ...
+
+
+class Process:
+    """Nodes that live and die together and share memory: one broker, one ZooKeeper server."""
+
+    def __init__(self, name: str, lock: Any = None) -> None:
+        self.name = name
+        self.lock = lock
+        self.nodes: dict[str, Node] = {}
+        self.paused = False
+        self.held: list[Callable[[], object]] = []
+
+
+class Runtime(abc.ABC):
+    """Base of the runtimes; ``seed`` fixes every random draw."""
+
+    name: str
+    _ids = itertools.count(1)
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.id = next(Runtime._ids)
+        self.rng = random.Random(seed)
+        self.cause: int | None = None  # seq of the event being handled
+        self.failures: list[tuple[str, BaseException]] = []
+        self.processes: dict[str, Process] = {}
+        self._correlation = 0
+        self._incarnation = 0
+        self.network = self._create_network()
+        self.recorder: TraceSink | None = None
+
+    def _create_network(self) -> Network:
+        return Network(self)
+
+    # -- time ----------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def now_us(self) -> int:
+        """Microseconds since the runtime started."""
+
+    @abc.abstractmethod
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch, by the runtime's clock."""
+
+    @abc.abstractmethod
+    def call_later(
+        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+    ) -> RuntimeTimer:
+        """Call back after a delay, inside ``node`` unless that is None."""
+
+    # -- messages ------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
+        """Bring a delivery to ``network.arrive`` inside its target after a delay."""
+
+    def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
+        """``enqueue`` after a delay, but not before a time; gives when it will arrive."""
+        now_us = self.now_us()
+        arrival_us = max(now_us + delay_us, earliest_us)
+        self.enqueue(delivery, arrival_us - now_us)
+        return arrival_us
+
+    def next_correlation(self) -> int:
+        self._correlation += 1
+        return self._correlation
+
+    def next_incarnation(self) -> int:
+        self._incarnation += 1
+        return self._incarnation
+
+    # -- actors --------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def create_inbox(self, node: Node) -> Any: ...
+
+    @abc.abstractmethod
+    def create_future(self) -> Any: ...
+
+    @abc.abstractmethod
+    def start_actor_loop(self, node: Node) -> None: ...
+
+    def create_lock(self) -> Any:
+        """Lock of a process; None where handlers cannot run side by side."""
+        return None
+
+    def process(self, name: str) -> Process:
+        """The process of that name, created when missing."""
+        process = self.processes.get(name)
+        if process is None:
+            process = self.processes[name] = Process(name, self.create_lock())
+        return process
+
+    def spawn(self, node_class: type[Any], name: str, process: Process, *args: Any) -> Any:
+        """Create and start a node; returns the node itself.
+
+        Pykka's ``start`` would enter the node into the process-global registry and hand out a
+        blocking reference; nodes of many clusters live here, so the runtime keeps its own.
+        """
+        node: Node = node_class(self, name, process, *args)
+        process.nodes[name] = node
+        if process.paused:
+            node.block(True)
+        self.network.add(node)
+        if self.recorder is not None:
+            self.recorder.event(self.now_us(), "spawn", name, process.name, None, None, self.cause)
+        node._start_actor_loop()
+        return node
+
+    def discard(self, node: Node) -> None:
+        """Forget a halted node."""
+        self.network.remove(node)
+        if node.process.nodes.get(node.name) is node:
+            del node.process.nodes[node.name]
+        if self.recorder is not None:
+            self.recorder.event(
+                self.now_us(), "stop", node.name, node.machine, None, None, self.cause
+            )
+
+    def kill_process(self, process: Process, *, silently: bool = False) -> None:
+        """Halt all nodes of a process; peers see their connections break unless ``silently``."""
+        names = frozenset(process.nodes)
+        process.paused = False
+        process.held.clear()
+        for node in list(process.nodes.values()):
+            node.halt()
+        if silently:
+            self.network.power_lost(process.name)
+        else:
+            self.network.process_died(process.name, names)
+
+    def pause(self, process: Process) -> None:
+        """Freeze a process (a long garbage collection): nothing is handled, nothing is lost."""
+        process.paused = True
+        for node in process.nodes.values():
+            node.block(True)
+
+    def resume(self, process: Process) -> None:
+        process.paused = False
+        for node in process.nodes.values():
+            node.block(node.stopped)
+        held, process.held = process.held, []
+        for item in held:
+            self.call_later(None, 0, item)
+
+    def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
+        """Run a function where it may touch the memory of a process, and give its result."""
+        return function()
+
+    # -- failures ------------------------------------------------------------------------------
+
+    def report_failure(self, node: Node | None, error: BaseException) -> None:
+        """A handler raised what no handler may: remember it and say so."""
+        name = node.name if node is not None else "runtime"
+        self.failures.append((name, error))
+        self.note("note", name, f"error: failed: {error!r}")
+        logger.error("%s failed: %r", name, error, exc_info=error)
+
+    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+        """An observer or filter raised; it is asked no more, and the cluster goes on."""
+        name = f"{what} {getattr(function, '__qualname__', function)!s}"
+        self.failures.append((name, error))
+        self.note("note", "network", f"error: the {name} raised {error!r} and is ended")
+        logger.error("the %s raised %r and is ended", name, error, exc_info=error)
+
+    def log(self, name: str, level: str, text: str) -> None:
+        """Hand a core's log line to Python's logging, under the node's name.
+
+        Warnings and errors stand in the trace, too.
+        """
+        if level in _TRACED_LEVELS:
+            self.note("note", name, f"{level}: {text}")
+        logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)
+
+    def note(self, kind: str, actor: str, text: str) -> None:
+        """Write a fault or a note into the trace."""
+        if self.recorder is not None:
+            self.recorder.event(self.now_us(), kind, actor, None, None, None, self.cause, text)
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Halt everything; idempotent."""
+
+    def halt_all(self) -> None:
+        for process in list(self.processes.values()):
+            for node in list(process.nodes.values()):
+                node.halt()
+        self.processes.clear()
+
+
+class _Inbox:
+    """Inbox of the runtimes that have one loop for all nodes: putting schedules handling."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def put(self, envelope: Any, /) -> None:
+        node = self._node
+        node.runtime.call_later(node, 0, lambda: self._process(envelope))
+
+    def _process(self, envelope: Any) -> None:
+        try:
+            result = self._node._handle_receive(envelope.message)
+        except Exception as error:
+            if envelope.reply_to is None:
+                self._node.runtime.report_failure(self._node, error)
+            else:
+                envelope.reply_to.set_exception()
+        else:
+            if envelope.reply_to is not None:
+                envelope.reply_to.set(result)
+
+    def get(self) -> Any:
+        raise NotImplementedError("one loop runs all nodes; there is no inbox to read from")
+
+    def empty(self) -> bool:
+        return True
+
+
+class LoopRuntime(Runtime):
+    """Shared by the runtimes in which one loop runs every node: virtual and live."""
+
+    def create_inbox(self, node: Node) -> Any:
+        return _Inbox(node)
+
+    def create_future(self) -> Any:
+        return pykka.ThreadingFuture()
+
+    def start_actor_loop(self, node: Node) -> None:
+        node.on_start()

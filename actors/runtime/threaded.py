@@ -1,0 +1,228 @@
+"""The threaded runtime: a stock Pykka thread per actor, for hunting real races."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pykka
+
+from .live import LoopThread
+from .runtime import Process, Runtime
+
+if TYPE_CHECKING:
+    from ..node import Delivery, Node
+
+T = TypeVar("T")
+
+
+class ThreadedTimer:
+    """A scheduled call, told to the inbox of its node when due."""
+
+    __slots__ = ("_callback", "_node", "_runtime")
+
+    def __init__(
+        self, runtime: ThreadedRuntime, node: Node | None, callback: Callable[[], object]
+    ) -> None:
+        self._runtime = runtime
+        self._node = node
+        self._callback: Callable[[], object] | None = callback
+
+    def cancel(self) -> None:
+        self._callback = None
+
+    def due(self) -> None:
+        """Called by the timer thread: hand over to the node's own thread."""
+        node = self._node
+        if self._callback is None:
+            return
+        if node is None:
+            self._runtime.loop.call_soon_threadsafe(self.fire)
+        elif not node.stopped:
+            with contextlib.suppress(pykka.ActorDeadError):
+                node.actor_ref.tell(self)
+
+    def fire(self) -> None:
+        """Runs in the node's thread, under its process's lock."""
+        callback, node = self._callback, self._node
+        if callback is None:
+            return
+        if node is not None and node.blocked:
+            if not node.stopped:
+                node.process.held.append(self.due)
+            return
+        self._callback = None
+        try:
+            callback()
+        except Exception as error:
+            self._runtime.report_failure(node, error)
+
+
+class _TimerThread(threading.Thread):
+    """Sleeps until the earliest deadline; real time, so not for simulations."""
+
+    def __init__(self) -> None:
+        super().__init__(name="fakekafka-timers", daemon=True)
+        self._condition = threading.Condition()
+        self._heap: list[tuple[float, int, Callable[[], object]]] = []
+        self._sequence = itertools.count()
+        self._stopping = False
+
+    def add(self, delay_s: float, due: Callable[[], object]) -> None:
+        with self._condition:
+            entry = (time.monotonic() + delay_s, next(self._sequence), due)
+            heapq.heappush(self._heap, entry)
+            if self._heap[0] is entry:
+                self._condition.notify()
+
+    def run(self) -> None:
+        while True:
+            with self._condition:
+                while not self._stopping:
+                    if not self._heap:
+                        self._condition.wait()
+                        continue
+                    wait_s = self._heap[0][0] - time.monotonic()
+                    if wait_s <= 0:
+                        break
+                    self._condition.wait(wait_s)
+                if self._stopping:
+                    return
+                due = heapq.heappop(self._heap)[2]
+            due()
+
+    def stop(self) -> None:
+        with self._condition:
+            self._stopping = True
+            self._heap.clear()
+            self._condition.notify()
+        self.join()
+
+
+class ThreadedRuntime(Runtime):
+    """Every node in a thread of its own; sockets in one event-loop thread beside them."""
+
+    name = "threaded"
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._started_ns = time.monotonic_ns()
+        self._epoch_ns = time.time_ns()
+        self.thread = LoopThread("fakekafka-sockets")
+        self.loop = self.thread.loop
+        self._timers = _TimerThread()
+        self._timers.start()
+        self._threads: dict[str, threading.Thread] = {}
+        self._ended: list[threading.Thread] = []
+        self._stopped = False
+        super().__init__(seed)
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether this runs on a thread of a node, of the timers or of the sockets."""
+        here = threading.current_thread()
+        return self.thread.is_current or here is self._timers or here in [*self._threads.values()]
+
+    def now_us(self) -> int:
+        return (time.monotonic_ns() - self._started_ns) // 1000
+
+    def now_ms(self) -> int:
+        return (self._epoch_ns + time.monotonic_ns() - self._started_ns) // 1_000_000
+
+    def create_lock(self) -> Any:
+        return threading.RLock()
+
+    def call_later(
+        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+    ) -> ThreadedTimer:
+        timer = ThreadedTimer(self, node, callback)
+        if delay_us <= 0:
+            timer.due()
+        else:
+            self._timers.add(delay_us / 1e6, timer.due)
+        return timer
+
+    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
+        if delay_us > 0:
+            self._timers.add(delay_us / 1e6, lambda: self._post(delivery))
+        else:
+            self._post(delivery)
+
+    def _post(self, delivery: Delivery) -> None:
+        target = delivery.target
+        if target.stopped:
+            self.network.arrive(delivery)
+        elif isinstance(target, pykka.Actor):
+            try:
+                target.actor_ref.tell(delivery)
+            except pykka.ActorDeadError:  # it stopped this very moment
+                self.network.arrive(delivery)
+        elif not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.network.arrive, delivery)
+
+    # -- actors: exactly what pykka.ThreadingActor does -----------------------------------------
+
+    def create_inbox(self, node: Node) -> Any:
+        return pykka.ThreadingActor._create_actor_inbox()
+
+    def create_future(self) -> Any:
+        return pykka.ThreadingActor._create_future()
+
+    def start_actor_loop(self, node: Node) -> None:
+        def loop() -> None:
+            lock = node.process.lock
+            with lock:
+                node.on_start()
+            node._actor_loop_running()
+
+        thread = threading.Thread(target=loop, name=node.name, daemon=True)
+        self._threads[node.actor_urn] = thread
+        thread.start()
+
+    def discard(self, node: Node) -> None:
+        super().discard(node)
+        node.actor_stopped.set()
+        node.actor_inbox.put(_Wake())  # type: ignore[arg-type]
+        thread = self._threads.pop(node.actor_urn, None)
+        if thread is not None:
+            self._ended = [*(t for t in self._ended if t.is_alive()), thread]
+
+    def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
+        if process is None or process.lock is None:
+            return function()
+        with process.lock:
+            return function()
+
+    def stop(self) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+        self._timers.stop()
+        for process in list(self.processes.values()):
+            with process.lock:
+                for node in list(process.nodes.values()):
+                    node.halt()
+        self.processes.clear()
+        self.network.clear()
+        for thread in self._ended:
+            thread.join(5)
+        self._ended.clear()
+        self.thread.stop()
+
+
+class _Nothing:
+    """A message that only makes a stopping actor look at its stop flag."""
+
+    def fire(self) -> None:
+        """Nothing to do."""
+
+
+class _Wake:
+    """The envelope around it, in the shape Pykka's loop reads."""
+
+    message = _Nothing()
+    reply_to = None

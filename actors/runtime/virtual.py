@@ -1,0 +1,347 @@
+"""The virtual runtime: events in the order of (time, sequence), no wall clock, one seed.
+
+Order. An event due now that was scheduled earlier comes first; events scheduled *for now* while
+now is running wait in ``_ready`` and have larger sequence numbers by construction. So the order
+is (time, sequence) without a heap operation for messages without delay.
+
+Two heaps. Few messages are under way at a time, but dozens of timers wait for long: among them
+every message would be compared with many.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections import deque
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import UsageError
+from ..node import Delivery
+from ..peer import Peer
+from .fast_path import VirtualNetwork
+from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime, TraceSink
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_GC_THRESHOLD = 50_000
+"""Allocations between two collections while events run."""
+
+_NEVER_US = 1 << 62
+_MOST_AT_ONCE = 2_000_000
+"""Events of one instant, far beyond what the largest cluster has; more would go on for ever."""
+
+_deliver = functools.partial(tuple.__new__, Delivery)
+"""Makes a ``Delivery`` of a tuple of its fields; its own constructor is Python and slow."""
+
+Message = tuple[int, int, Peer, Peer, Any, int, bool]
+"""On its way: time, sequence, target, sender, message, correlation, is_reply."""
+
+
+class _OutsiderFailed(BaseException):
+    """Ends a run; no handler may catch it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class VirtualTimer:
+    """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
+
+    __slots__ = ("callback", "node")
+
+    def __init__(self, node: Node | None, callback: Callable[[], object]) -> None:
+        self.node = node
+        self.callback: Callable[[], object] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+        self.node = None
+
+
+Entry = tuple[int, int, "VirtualTimer | Delivery | None"]
+"""Time, sequence, what is due then; None where the loop ends."""
+
+
+class VirtualRuntime(LoopRuntime):
+    """Deterministic: same seed, same code, same events."""
+
+    name = "virtual"
+
+    def __init__(self, seed: int = 0) -> None:
+        self.now = 0  # microseconds
+        self.sequence = 0  # of the last entry of the heap
+        self.messages: list[Message] = []  # a heap: those that took the short way
+        self.entries_made = 0  # of the heap of everything else
+        self._entries: list[Entry] = []
+        self._due_us = _NEVER_US  # time of its first
+        self._ready: deque[VirtualTimer | Delivery] = deque()
+        self.is_running = False
+        self.events_run = 0
+        self.condition_held = False  # of the last run
+        super().__init__(seed)
+
+    def _create_network(self) -> VirtualNetwork:
+        return VirtualNetwork(self)
+
+    def _record(self, recorder: TraceSink | None) -> None:
+        self._recorder = recorder
+        self.network.watchers_changed()
+
+    recorder = property(attrgetter("_recorder"), _record)
+
+    def now_us(self) -> int:
+        return self.now
+
+    def now_ms(self) -> int:
+        return VIRTUAL_EPOCH_MS + self.now // 1000
+
+    def call_later(
+        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+    ) -> VirtualTimer:
+        timer = VirtualTimer(node, callback)
+        if delay_us <= 0:
+            self._ready.append(timer)
+        else:
+            self.add_entry(timer, delay_us)
+        return timer
+
+    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
+        if delay_us <= 0:
+            self._ready.append(delivery)
+        else:
+            self.add_entry(delivery, delay_us)
+
+    def add_entry(self, item: VirtualTimer | Delivery, delay_us: int) -> None:
+        """Something is due after a delay, which is not 0."""
+        self.entries_made += 1
+        self.sequence = sequence = self.sequence + 1
+        time = self.now + delay_us
+        heappush(self._entries, (time, sequence, item))
+        if time < self._due_us:
+            self._due_us = time
+
+    def put_back(self, time: int, sequence: int, delivery: Delivery) -> None:
+        """A message that took the short way goes on as an entry, in its old place."""
+        heappush(self._entries, (time, sequence, delivery))
+        self._due_us = self._entries[0][0]
+
+    def next_time_us(self) -> int | None:
+        """Time of the next event, None when nothing is left to happen."""
+        if self._ready:
+            return self.now
+        entries = self._entries
+        while entries:
+            item = entries[0][2]
+            if type(item) is not VirtualTimer or item.callback is not None:
+                break
+            self._pop_entry()
+        if self.messages:
+            return min(self.messages[0][0], self._due_us)
+        return self._due_us if entries else None
+
+    def step(self) -> bool:
+        """Run one event; False when nothing is left."""
+        next_us = self.next_time_us()
+        if next_us is None:
+            return False
+        self.events_run += 1
+        if self._ready and not self._is_due(self.now):
+            try:
+                self._take(self._ready.popleft())
+            except _OutsiderFailed as failed:
+                raise failed.error from None
+            return True
+        self.now = next_us
+        if self._is_message_first():
+            _, _, target, sender, message, correlation, is_reply = heappop(self.messages)
+            self.network.arrive(Delivery(sender.node, target.node, message, correlation, is_reply))
+        else:
+            item = self._pop_entry()
+            assert item is not None
+            self._take(item)
+        return True
+
+    def _is_due(self, now: int) -> bool:
+        """Whether a heap has something for this time."""
+        messages = self.messages
+        return self._due_us <= now or (bool(messages) and messages[0][0] <= now)
+
+    def _is_message_first(self) -> bool:
+        messages, entries = self.messages, self._entries
+        return bool(messages) and (not entries or messages[0][:2] < entries[0][:2])
+
+    def _pop_entry(self) -> VirtualTimer | Delivery | None:
+        entries = self._entries
+        item = heappop(entries)[2]
+        self._due_us = entries[0][0] if entries else _NEVER_US
+        return item
+
+    def _take(self, item: VirtualTimer | Delivery) -> None:
+        if type(item) is VirtualTimer:
+            self._fire(item)
+        else:
+            self.network.arrive(item)  # type: ignore[arg-type]
+
+    def run(self, limit_us: int | None, until: Callable[[], object] | None = None) -> int:
+        """Run events up to a time (inclusive), or until a condition holds after one.
+
+        Gives the number of events run. Without events left before ``limit_us`` the clock moves
+        to the limit. ``condition_held`` tells whether the condition ended it. Raises
+        ``RuntimeError`` when called from within an event.
+        """
+        if self.is_running:
+            raise RuntimeError("an event cannot run events; it has to end first")
+        # The limit is an entry of the heap: after all that is due by then, before the rest.
+        end: Entry = (_NEVER_US if limit_us is None else limit_us + 1, 0, None)
+        heappush(self._entries, end)
+        self._due_us = self._entries[0][0]
+        # A large cluster is millions of small objects that live long: with Python's default
+        # thresholds the collector walks them again and again.
+        thresholds = gc.get_threshold()
+        gc.set_threshold(max(thresholds[0], _GC_THRESHOLD), *thresholds[1:])
+        self.is_running = True
+        self.condition_held = False
+        events_before = self.events_run
+        has_reached_end = False
+        try:
+            has_reached_end = self._run(until)
+        except _OutsiderFailed as failed:
+            raise failed.error from None
+        finally:
+            self.is_running = False
+            gc.set_threshold(*thresholds)
+            if not has_reached_end and end in self._entries:
+                self._entries.remove(end)
+                heapify(self._entries)
+                self._due_us = self._entries[0][0] if self._entries else _NEVER_US
+        if has_reached_end and limit_us is not None and self.now < limit_us:
+            self.now = limit_us
+        return self.events_run - events_before
+
+    def _run(self, until: Callable[[], object] | None) -> bool:
+        """Take entry after entry; True at the limit, False when the condition holds before."""
+        messages, ready = self.messages, self._ready
+        count = at_once = 0
+        instant_us = -1
+        try:
+            while True:
+                if ready and not self._is_due(self.now):
+                    if self.now != instant_us:
+                        instant_us, at_once = self.now, 0
+                    at_once += 1
+                    if at_once > _MOST_AT_ONCE:
+                        raise self._clock_stands(ready[0])
+                    due = ready.popleft()
+                    if type(due) is VirtualTimer and due.callback is None:
+                        continue
+                    self._take(due)
+                elif (
+                    messages
+                    and (time := messages[0][0]) <= self._due_us
+                    and (time < self._due_us or self._is_message_first())
+                ):
+                    self.now, _, target, sender, message, correlation, is_reply = heappop(messages)
+                    # What ``arrive`` does when nobody looks, without its steps.
+                    try:
+                        if is_reply and not target.is_blocked:
+                            waiting = target.requests.pop(correlation, None)
+                            if waiting is not None:
+                                waiting[0](message)
+                        elif target.takes_requests and not is_reply:
+                            node = target.node
+                            delivery = _deliver(
+                                (sender.node, node, message, correlation, False, None, 0)
+                            )
+                            try:
+                                response = target.handlers[type(message)](node, message, delivery)
+                            except Exception as error:
+                                node.handler_failed(error, delivery)
+                            else:
+                                if response is not None:
+                                    target.answer(delivery, response)
+                        else:
+                            self.network.arrive(
+                                Delivery(sender.node, target.node, message, correlation, is_reply)
+                            )
+                    except Exception as error:
+                        self.report_failure(target.node, error)
+                else:
+                    now = self._due_us
+                    item = self._pop_entry()
+                    if item is None:
+                        return True
+                    if type(item) is VirtualTimer and item.callback is None:
+                        continue
+                    self.now = now
+                    self._take(item)
+                count += 1
+                if until is not None and until():
+                    self.condition_held = True
+                    return False
+        finally:
+            self.events_run += count
+
+    def _clock_stands(self, item: VirtualTimer | Delivery) -> UsageError:
+        if type(item) is VirtualTimer:
+            node, what = item.node, f"a call of {getattr(item.callback, '__qualname__', '?')}"
+        else:
+            node, what = item.target, type(item.message).__name__  # type: ignore[union-attr]
+        where = f" at {node.name}" if node is not None else ""
+        return UsageError(
+            f"the clock has stood at {self.now / 1000:g} ms for {_MOST_AT_ONCE:,} events; next is "
+            f"{what}{where}. Something goes round without any time passing: give the network a "
+            "latency, or what repeats itself a pause"
+        )
+
+    def _fire(self, timer: VirtualTimer) -> None:
+        callback, node = timer.callback, timer.node
+        if callback is None:
+            return  # cancelled while its process was paused
+        if node is not None and node.blocked:
+            if not node.stopped:
+                self._hold(timer, node)
+            return
+        timer.callback = None
+        if self._recorder is None:
+            try:
+                callback()
+            except Exception as error:
+                self.report_failure(node, error)
+            return
+        if node is not None:
+            name = getattr(callback, "__qualname__", "timer").rpartition(".<locals>")[0]
+            name = name or getattr(callback, "__qualname__", "timer")
+            self.cause = self._recorder.event(
+                self.now, "timer_fire", node.name, None, name, None, None
+            )
+        try:
+            callback()
+        except Exception as error:
+            self.report_failure(node, error)
+        self.cause = None
+
+    def _hold(self, timer: VirtualTimer, node: Node) -> None:
+        node.process.held.append(lambda: self._fire(timer))
+
+    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+        """The run ends with the error, once this event is over."""
+
+        def end() -> None:
+            raise _OutsiderFailed(error)
+
+        self._ready.appendleft(VirtualTimer(None, end))
+
+    def stop(self) -> None:
+        self.halt_all()
+        self.messages.clear()
+        self._entries.clear()
+        self._ready.clear()
+        self._due_us = _NEVER_US
+        if self.is_running:
+            heappush(self._entries, (0, 0, None))
+            self._due_us = 0
+        self.network.clear()

@@ -1,0 +1,60 @@
+"""A ZooKeeper server as a process: it can be killed and started again with its storage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import UsageError
+from ...zkfake.server.server import ZooKeeperServer, ZooKeeperStorage
+from .server import ZooKeeperActor, zookeeper_name
+
+if TYPE_CHECKING:
+    from ..runtime.runtime import Runtime
+
+
+class ZooKeeperProcess:
+    """One server's life; the storage survives it."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        server_id: int,
+        peers: dict[int, str],
+        storage: ZooKeeperStorage | None = None,
+    ) -> None:
+        self.runtime = runtime
+        self.server_id = server_id
+        self.name = zookeeper_name(server_id)
+        self.storage = ZooKeeperStorage() if storage is None else storage
+        self.is_restored = self.storage.last_logged_zxid > 0
+        """Whether the storage comes from a former process."""
+        self._peers = peers
+        self.node: ZooKeeperActor | None = None
+        self.process = runtime.process(self.name)
+
+    @property
+    def is_alive(self) -> bool:
+        return self.node is not None
+
+    @property
+    def server(self) -> ZooKeeperServer:
+        """The running server core; ``UsageError`` when it is down."""
+        if self.node is None:
+            raise UsageError(f"{self.name} is not running; start it first")
+        return self.node.server
+
+    def start(self) -> None:
+        if self.node is not None:
+            raise UsageError(f"{self.name} is already running")
+        self.process = self.runtime.process(self.name)
+        self.node = self.runtime.spawn(
+            ZooKeeperActor, self.name, self.process, self.server_id, self._peers, self.storage
+        )
+
+    def kill(self) -> None:
+        """End the process; logged transactions stay in its storage."""
+        if self.node is None:
+            raise UsageError(f"{self.name} is not running")
+        self.runtime.note("crash", self.name, f"{self.name} is killed")
+        self.node = None
+        self.runtime.kill_process(self.process)

@@ -1,0 +1,47 @@
+"""The ZooKeeper server actor: one ``zkfake`` server core on the network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...zkfake.server.server import ZooKeeperServer
+from ..node import Delivery, Node
+
+if TYPE_CHECKING:
+    from ...zkfake.server.server import ZooKeeperStorage
+    from ..runtime.runtime import Process, Runtime
+
+
+def zookeeper_name(server_id: int) -> str:
+    """Name of a ZooKeeper server's node and machine."""
+    return f"zk-{server_id}"
+
+
+class ZooKeeperActor(Node):
+    """Feeds a server core; the storage outlives the actor as a disk does."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        process: Process,
+        server_id: int,
+        peers: dict[int, str],
+        storage: ZooKeeperStorage,
+    ) -> None:
+        super().__init__(runtime, name, process)
+        self.server = ZooKeeperServer(self, server_id, peers, storage)
+
+    def on_start(self) -> None:
+        self.server.start()
+
+    def handle(self, delivery: Delivery) -> None:
+        self.server.on_message(delivery.sender.name, delivery.message)
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        super().peer_lost(machine, names)
+        for name in sorted(names):
+            self.server.on_disconnect(name)
+
+    def on_halt(self) -> None:
+        self.server.crash()

@@ -1,0 +1,1 @@
+"""Record batches: their formats, codecs and views."""

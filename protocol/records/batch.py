@@ -1,0 +1,358 @@
+"""Record batches of message format v2: read, build, and the view of one stored batch.
+
+A log hands out views of its bytes: followers store the very same bytes. The records inside stay
+opaque until somebody asks for them (docs/kafka/log.md#batches, Kafka's ``DefaultRecordBatch``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from crc32c import crc32c
+
+from . import compression as codecs
+from .format import (
+    ABORT,
+    BODY_HEADER,
+    COMMIT,
+    CONTROL_KEY,
+    CONTROL_VALUE,
+    CRC,
+    DELETE_HORIZON_BIT,
+    EPOCH,
+    INT,
+    LENGTH,
+    LONG,
+    NO_SEQUENCE,
+    OFFSETS,
+    SHORT,
+    decode_records,
+    write_record,
+)
+from .format import CODEC_MASK as CODEC_MASK
+from .format import CONTROL_BIT as CONTROL_BIT
+from .format import CRC_START as CRC_START
+from .format import CREATE_TIME as CREATE_TIME
+from .format import HEADER as HEADER
+from .format import HEADER_SIZE as HEADER_SIZE
+from .format import LENGTH_OVERHEAD as LENGTH_OVERHEAD
+from .format import LOG_APPEND_TIME as LOG_APPEND_TIME
+from .format import MAGIC as MAGIC
+from .format import MINIMUM_LENGTH as MINIMUM_LENGTH
+from .format import NO_TIMESTAMP as NO_TIMESTAMP
+from .format import PREFIX as PREFIX
+from .format import SEQUENCE_MAX as SEQUENCE_MAX
+from .format import TIMESTAMP_TYPE_BIT as TIMESTAMP_TYPE_BIT
+from .format import TRANSACTIONAL_BIT as TRANSACTIONAL_BIT
+from .format import ControlMarker as ControlMarker
+from .format import CorruptBatch as CorruptBatch
+from .format import MalformedRecords as MalformedRecords
+from .format import Readable as Readable
+from .format import Record as Record
+from .format import add_sequence as add_sequence
+
+
+class RecordBatch:
+    """View of one stored batch; every replica that holds it shares the bytes. Never changed."""
+
+    __slots__ = ("base_offset", "data", "last_offset", "summary")
+
+    def __init__(
+        self,
+        data: bytes,
+        base_offset: int,
+        last_offset: int,
+        summary: tuple[int, int, int, int, Any] | None = None,
+    ) -> None:
+        self.data = data
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        """Kept by compaction even when the last records vanish."""
+        self.summary = summary
+        """What a log that copies the batch needs of the header, as the leader read it, so that
+        it need not be read again: leader epoch, maximum timestamp, producer id, producer epoch
+        and what the producer state remembers. None unless it came plainly from a client just
+        now; control and transactional batches have none."""
+
+    @classmethod
+    def of(cls, data: bytes) -> RecordBatch:
+        """The view of exactly one whole batch; its header is trusted."""
+        base_offset, last_delta = OFFSETS.unpack_from(data)
+        return cls(data, base_offset, base_offset + last_delta)
+
+    @property
+    def size_in_bytes(self) -> int:
+        return len(self.data)
+
+    @property
+    def partition_leader_epoch(self) -> int:
+        return EPOCH.unpack_from(self.data, 12)[0]  # type: ignore[no-any-return]
+
+    @property
+    def magic(self) -> int:
+        return self.data[16]
+
+    @property
+    def crc(self) -> int:
+        return CRC.unpack_from(self.data, 17)[0]  # type: ignore[no-any-return]
+
+    @property
+    def attributes(self) -> int:
+        return SHORT.unpack_from(self.data, 21)[0]  # type: ignore[no-any-return]
+
+    @property
+    def base_timestamp(self) -> int:
+        return LONG.unpack_from(self.data, 27)[0]  # type: ignore[no-any-return]
+
+    @property
+    def max_timestamp(self) -> int:
+        return LONG.unpack_from(self.data, 35)[0]  # type: ignore[no-any-return]
+
+    @property
+    def producer_id(self) -> int:
+        return LONG.unpack_from(self.data, 43)[0]  # type: ignore[no-any-return]
+
+    @property
+    def producer_epoch(self) -> int:
+        return SHORT.unpack_from(self.data, 51)[0]  # type: ignore[no-any-return]
+
+    @property
+    def base_sequence(self) -> int:
+        return INT.unpack_from(self.data, 53)[0]  # type: ignore[no-any-return]
+
+    @property
+    def last_sequence(self) -> int:
+        """Wraps from 2147483647 to 0; -1 without a sequence."""
+        first = self.base_sequence
+        if first == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return add_sequence(first, self.last_offset - self.base_offset)
+
+    @property
+    def record_count(self) -> int:
+        return INT.unpack_from(self.data, 57)[0]  # type: ignore[no-any-return]
+
+    @property
+    def compression(self) -> int:
+        """Codec id: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+        return self.data[22] & CODEC_MASK
+
+    @property
+    def timestamp_type(self) -> int:
+        return LOG_APPEND_TIME if self.data[22] & TIMESTAMP_TYPE_BIT else CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.data[22] & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.data[22] & CONTROL_BIT)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When compaction may drop the tombstones or the marker inside; None if not set yet."""
+        return self.base_timestamp if self.data[22] & DELETE_HORIZON_BIT else None
+
+    def is_intact(self) -> bool:
+        """Whether size and checksum of the bytes are right."""
+        data = self.data
+        return (
+            len(data) >= HEADER_SIZE
+            and INT.unpack_from(data, 8)[0] == len(data) - LENGTH_OVERHEAD
+            and crc32c(memoryview(data)[CRC_START:]) == self.crc
+        )
+
+    def records(self) -> list[Record]:
+        """Decode the records, decompressing where needed; none if the batch counts none.
+
+        Raises ``MalformedRecords`` when the bytes under the checksum are not records.
+        """
+        data = self.data
+        if not (count := self.record_count):
+            return []
+        if codec := data[22] & CODEC_MASK:
+            try:
+                body = codecs.decompress(codec, memoryview(data)[HEADER_SIZE:])
+            except codecs.CorruptPayload as error:
+                raise MalformedRecords(str(error)) from None
+            position = 0
+        else:
+            body, position = data, HEADER_SIZE
+        append_time = self.max_timestamp if data[22] & TIMESTAMP_TYPE_BIT else None
+        return decode_records(
+            body, position, count, self.base_offset, self.base_timestamp, append_time
+        )
+
+    def control_marker(self) -> ControlMarker | None:
+        """The transaction marker of a control batch; None if it is of another kind."""
+        records = self.records()
+        if not records or records[0].key is None or len(records[0].key) < 4:
+            return None
+        kind = CONTROL_KEY.unpack_from(records[0].key)[1]
+        if kind not in (ABORT, COMMIT):
+            return None
+        value = records[0].value or b""
+        epoch = CONTROL_VALUE.unpack_from(value)[1] if len(value) >= 6 else -1
+        return ControlMarker(kind == COMMIT, epoch)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordBatch) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (RecordBatch, (self.data, self.base_offset, self.last_offset))
+
+    def __repr__(self) -> str:
+        return (
+            f"RecordBatch({self.base_offset}..{self.last_offset}, "
+            f"epoch {self.partition_leader_epoch}, {len(self.data)} bytes)"
+        )
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def parse_batches(records: Readable | None, verify: bool = False) -> list[RecordBatch]:
+    """Views of the whole v2 batches in ``records``; a partial batch at the end is ignored.
+
+    ``verify`` also checks every checksum. Raises ``CorruptBatch``.
+    """
+    if not records:
+        return []
+    total = len(records)
+    found = []
+    position = 0
+    while total - position >= LENGTH_OVERHEAD:
+        _, length = LENGTH.unpack_from(records, position)
+        if length < MINIMUM_LENGTH:
+            raise CorruptBatch(f"batch length {length} is below the minimum of {MINIMUM_LENGTH}")
+        end = position + LENGTH_OVERHEAD + length
+        if end > total:
+            break
+        if records[position + 16] != MAGIC:
+            raise CorruptBatch(f"magic {records[position + 16]} is not that of a v2 batch")
+        if position == 0 and end == total and isinstance(records, bytes):
+            batch = RecordBatch.of(records)
+        else:
+            batch = RecordBatch.of(bytes(records[position:end]))
+        if verify and not batch.is_intact():
+            raise CorruptBatch(f"the checksum of the batch at byte {position} is wrong")
+        found.append(batch)
+        position = end
+    return found
+
+
+# -- building ---------------------------------------------------------------------------------
+
+
+def build_batch(
+    records: Sequence[Record],
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+    compression: int | str = codecs.NONE,
+    timestamp_type: int = CREATE_TIME,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    max_timestamp: int | None = None,
+    last_offset: int | None = None,
+    delete_horizon_ms: int | None = None,
+) -> bytes:
+    """Encode one batch; the records' offsets are absolute, at or after ``base_offset``.
+
+    ``max_timestamp`` overrides what the records say (with LOG_APPEND_TIME it is the time of all);
+    ``last_offset`` keeps an offset whose record compaction removed; ``delete_horizon_ms`` takes
+    the place of the base timestamp and sets its bit (KIP-534). No records, no codec.
+    """
+    codec = codecs.CODEC_IDS[compression] if isinstance(compression, str) else compression
+    if delete_horizon_ms is not None:
+        base_timestamp = delete_horizon_ms
+    else:
+        base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
+    body = bytearray()
+    largest = NO_TIMESTAMP
+    for record in records:
+        timestamp = record.timestamp
+        if timestamp > largest:
+            largest = timestamp
+        write_record(body, record, record.offset - base_offset, timestamp - base_timestamp)
+    if last_offset is None:
+        last_offset = records[-1].offset if records else base_offset
+    attributes = codec if records else codecs.NONE
+    if timestamp_type:
+        attributes |= TIMESTAMP_TYPE_BIT
+    if is_transactional:
+        attributes |= TRANSACTIONAL_BIT
+    if is_control:
+        attributes |= CONTROL_BIT
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON_BIT
+    covered = BODY_HEADER.pack(
+        attributes,
+        last_offset - base_offset,
+        base_timestamp,
+        largest if max_timestamp is None else max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    ) + (codecs.compress(codec, body) if codec and records else bytes(body))
+    return (
+        PREFIX.pack(base_offset, len(covered) + 9, leader_epoch)
+        + b"\x02"
+        + CRC.pack(crc32c(covered))
+        + covered
+    )
+
+
+def build_control_marker(
+    producer_id: int,
+    producer_epoch: int,
+    is_commit: bool,
+    coordinator_epoch: int,
+    timestamp: int,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+) -> bytes:
+    """The batch that ends a transaction on one partition."""
+    record = Record(
+        base_offset,
+        timestamp,
+        CONTROL_KEY.pack(0, COMMIT if is_commit else ABORT),
+        CONTROL_VALUE.pack(0, coordinator_epoch),
+    )
+    return build_batch(
+        [record],
+        base_offset,
+        leader_epoch,
+        producer_id,
+        producer_epoch,
+        is_transactional=True,
+        is_control=True,
+    )
+
+
+def with_base_offset(data: Readable, base_offset: int, leader_epoch: int) -> bytes:
+    """The same batch at another offset and epoch, in one copy; the checksum stays valid."""
+    return (
+        PREFIX.pack(base_offset, len(data) - LENGTH_OVERHEAD, leader_epoch)
+        + (memoryview(data)[16:])
+    )
+
+
+def with_timestamps(data: Readable, timestamp_type: int, max_timestamp: int) -> bytes:
+    """The same batch with timestamp type and maximum set and the checksum computed anew."""
+    patched = bytearray(data)
+    if timestamp_type == LOG_APPEND_TIME:
+        patched[22] |= TIMESTAMP_TYPE_BIT
+    else:
+        patched[22] &= ~TIMESTAMP_TYPE_BIT
+    LONG.pack_into(patched, 35, max_timestamp)
+    CRC.pack_into(patched, 17, crc32c(memoryview(patched)[CRC_START:]))
+    return bytes(patched)

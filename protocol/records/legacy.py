@@ -1,0 +1,206 @@
+"""Message sets of the formats v0 and v1: read for up-conversion, written for old consumers.
+
+A set is a row of entries (offset, size, message); a compressed message wraps a set of its own
+(docs/kafka/log.md#batches). Nothing of this is stored: logs hold batches of format v2.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from . import compression as codecs
+from .batch import (
+    CODEC_MASK,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    CorruptBatch,
+    MalformedRecords,
+    Readable,
+    Record,
+    RecordBatch,
+)
+
+MINIMUM_MESSAGE_SIZE = 14
+_ENTRY = struct.Struct(">qi")
+_START = struct.Struct(">Ibb")
+_LONG = struct.Struct(">q")
+_INT = struct.Struct(">i")
+
+
+class LegacyMessage(NamedTuple):
+    """One message, or one wrapper around compressed messages."""
+
+    offset: int
+    magic: int
+    attributes: int
+    timestamp: int
+    """-1 in format v0."""
+    key: bytes | None
+    value: bytes | None
+    size: int
+    """Bytes of the entry, offset and size fields included."""
+
+    @property
+    def compression(self) -> int:
+        return self.attributes & CODEC_MASK
+
+
+def parse_message(records: Readable, position: int, verify: bool = True) -> LegacyMessage | None:
+    """The entry at a position; None if it is cut off. Raises ``CorruptBatch``."""
+    if len(records) - position < _ENTRY.size:
+        return None
+    offset, size = _ENTRY.unpack_from(records, position)
+    if size < MINIMUM_MESSAGE_SIZE:
+        raise CorruptBatch(f"message size {size} is below the minimum of {MINIMUM_MESSAGE_SIZE}")
+    start = position + _ENTRY.size
+    end = start + size
+    if end > len(records):
+        return None
+    checksum, magic, attributes = _START.unpack_from(records, start)
+    if magic not in (0, 1):
+        raise CorruptBatch(f"magic {magic} is not that of a v0 or v1 message")
+    if verify and zlib.crc32(records[start + 4 : end]) != checksum:
+        raise CorruptBatch(f"the checksum of the message at offset {offset} is wrong")
+    at = start + _START.size
+    timestamp = NO_TIMESTAMP
+    try:
+        if magic == 1:
+            (timestamp,) = _LONG.unpack_from(records, at)
+            at += 8
+        key, at = _read_bytes(records, at, end)
+        value, at = _read_bytes(records, at, end)
+    except struct.error:
+        raise CorruptBatch("a message exceeds its size") from None
+    return LegacyMessage(offset, magic, attributes, timestamp, key, value, size + _ENTRY.size)
+
+
+def _read_bytes(records: Readable, position: int, end: int) -> tuple[bytes | None, int]:
+    (size,) = _INT.unpack_from(records, position)
+    position += 4
+    if size < 0:
+        return None, position
+    if position + size > end:
+        raise CorruptBatch("a message exceeds its size")
+    return bytes(records[position : position + size]), position + size
+
+
+def unwrap(
+    message: LegacyMessage, decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX
+) -> list[LegacyMessage]:
+    """The messages inside a compressed one, with absolute offsets; ``[message]`` if it is none.
+
+    Raises ``PayloadTooLarge`` when the payload would have more than ``decompressed_bytes_max``
+    bytes, ``MalformedRecords`` when it cannot be read or wraps wrappers.
+    """
+    codec = message.compression
+    if not codec:
+        return [message]
+    try:
+        payload = codecs.decompress(
+            codec, message.value or b"", message.magic, decompressed_bytes_max
+        )
+    except codecs.PayloadTooLarge:
+        raise
+    except codecs.CorruptPayload as error:
+        raise MalformedRecords(str(error)) from None
+    inner = []
+    position = 0
+    while position < len(payload):
+        try:
+            found = parse_message(payload, position)
+        except CorruptBatch as error:
+            raise MalformedRecords(str(error)) from None
+        if found is None:
+            raise MalformedRecords("a compressed message set is cut off")
+        inner.append(found)
+        position += found.size
+    if message.magic == 0 or not inner:
+        return inner
+    shift = message.offset - inner[-1].offset
+    append_time = message.timestamp if message.attributes & TIMESTAMP_TYPE_BIT else None
+    return [
+        one._replace(
+            offset=one.offset + shift,
+            timestamp=one.timestamp if append_time is None else append_time,
+        )
+        for one in inner
+    ]
+
+
+def build_message(
+    offset: int,
+    magic: int,
+    key: bytes | None,
+    value: bytes | None,
+    timestamp: int = NO_TIMESTAMP,
+    attributes: int = 0,
+) -> bytes:
+    """Encode one entry of a message set."""
+    body = bytearray((magic, attributes))
+    if magic == 1:
+        body += _LONG.pack(timestamp)
+    for part in (key, value):
+        body += _INT.pack(-1) if part is None else _INT.pack(len(part)) + part
+    return _ENTRY.pack(offset, len(body) + 4) + zlib.crc32(body).to_bytes(4, "big") + body
+
+
+class OldMessages(RecordBatch):
+    """A message set of an old format in the place of a batch, in answers to old consumers.
+
+    Only its bytes and offsets have a meaning; ``last_offset`` is that of the batches converted.
+    """
+
+    __slots__ = ()
+
+    @property
+    def partition_leader_epoch(self) -> int:
+        return -1  # these formats have none
+
+    def records(self) -> list[Record]:
+        """Decode the whole messages; one cut off at the end is left out."""
+        found = []
+        position = 0
+        while (message := parse_message(self.data, position)) is not None:
+            found += [Record(m.offset, m.timestamp, m.key, m.value) for m in unwrap(message)]
+            position += message.size
+        return found
+
+
+def down_convert(batches: Iterable[RecordBatch], magic: int, from_offset: int = 0) -> bytes:
+    """The batches as a message set of an old format (Kafka: ``RecordsUtil.downConvert``).
+
+    Uncompressed sets begin exactly at ``from_offset``, compressed ones with the batch that holds
+    it. Control batches and headers do not exist in these formats and are left out. Raises
+    ``ValueError`` for zstd, which no consumer of them can read.
+    """
+    out = bytearray()
+    for batch in batches:
+        if batch.is_control:
+            continue
+        codec = batch.compression
+        if codec == codecs.ZSTD:
+            raise ValueError("zstd cannot be down-converted")
+        kind = TIMESTAMP_TYPE_BIT if magic == 1 and batch.timestamp_type else 0
+        records = batch.records()
+        if not codec:
+            for r in records:
+                if r.offset >= from_offset:
+                    out += build_message(r.offset, magic, r.key, r.value, r.timestamp, kind)
+        elif records:
+            base = 0 if magic == 0 else records[0].offset
+            inner = b"".join(
+                build_message(r.offset - base, magic, r.key, r.value, r.timestamp, kind)
+                for r in records
+            )
+            out += build_message(
+                records[-1].offset,
+                magic,
+                None,
+                codecs.compress(codec, inner),
+                batch.max_timestamp,
+                kind | codec,
+            )
+    return bytes(out)

@@ -1,0 +1,105 @@
+"""Batches of one small record: most of what a simulation sends, so made in few steps."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from crc32c import crc32c
+
+from .batch import build_batch
+from .format import BODY_HEADER, LARGEST_SMALL_VALUE, MAGIC, NO_SEQUENCE, Record
+
+_START = struct.Struct(">qiiBI")
+"""baseOffset, length, leaderEpoch, magic, crc: all before what the checksum covers."""
+_ONE_RECORD = struct.Struct(">hiqqqhii6B")
+"""What the checksum covers of a batch of one small record without key, up to its value."""
+_DELTA_END = 8192
+"""Differences of time and offset below it take one byte or two."""
+_pack_6 = struct.Struct("6B").pack
+_pack_7 = struct.Struct("7B").pack
+_pack_8 = struct.Struct("8B").pack
+_pack_one_record = _ONE_RECORD.pack
+_pack_start = _START.pack
+
+
+def build_batch_of_one(
+    value: bytes,
+    timestamp: int,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+) -> bytes:
+    """``build_batch`` of one uncompressed record without key and headers, in fewer steps.
+
+    ``producer_id``, ``producer_epoch`` and ``base_sequence`` are -1 without idempotence.
+    """
+    size = len(value)
+    if size > LARGEST_SMALL_VALUE or timestamp < 0:
+        record = Record(0, timestamp, None, value, ())
+        return build_batch([record], 0, -1, producer_id, producer_epoch, base_sequence)
+    covered = (
+        _pack_one_record(
+            0, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1,
+            size + 6 << 1, 0, 0, 0, 1, size << 1,
+        )
+        + value
+        + b"\x00"
+    )  # fmt: skip
+    return _pack_start(0, len(covered) + 9, -1, MAGIC, crc32c(covered)) + covered
+
+
+def build_batch_of_small(
+    records: Sequence[tuple[bytes | None, bytes | None, int, Any]],
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+) -> bytes | None:
+    """``build_batch`` of uncompressed small records without headers; None if they are not that.
+
+    ``records`` are (key, value, timestamp, anything); small ones have no key and a short value,
+    and their times ascend and lie within seconds of the first.
+    """
+    base_timestamp = records[0][2]
+    timestamp = previous = base_timestamp
+    if base_timestamp < 0 or len(records) > _DELTA_END:
+        return None
+    parts = []
+    offset = 0  # here and below: what is encoded, twice the number
+    for key, value, timestamp, _ in records:
+        if key is not None or value is None or timestamp < previous:
+            return None
+        size = len(value)
+        delta = timestamp - base_timestamp
+        if size > LARGEST_SMALL_VALUE or delta >= _DELTA_END:
+            return None
+        previous = timestamp
+        time = delta << 1
+        if offset < 128:
+            if time < 128:
+                head = _pack_6(size + 6 << 1, 0, time, offset, 1, size << 1)
+            else:
+                head = _pack_7(size + 7 << 1, 0, time & 127 | 128, time >> 7, offset, 1, size << 1)
+        elif time < 128:
+            head = _pack_7(size + 7 << 1, 0, time, offset & 127 | 128, offset >> 7, 1, size << 1)
+        else:
+            head = _pack_8(
+                size + 8 << 1, 0, time & 127 | 128, time >> 7, offset & 127 | 128, offset >> 7,
+                1, size << 1,
+            )  # fmt: skip
+        parts.append(head + value)
+        offset += 2
+    count = len(parts)
+    parts.append(b"")  # a zero byte after the last one too: it has no headers
+    covered = BODY_HEADER.pack(
+        0,
+        count - 1,
+        base_timestamp,
+        timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    ) + b"\x00".join(parts)
+    return _pack_start(0, len(covered) + 9, -1, MAGIC, crc32c(covered)) + covered

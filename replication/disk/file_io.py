@@ -1,0 +1,67 @@
+"""Files of the real disk: appended to through a bounded set of handles, or replaced as a whole."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+
+from ...protocol.records.batch import Readable
+
+
+class FileHandles:
+    """Files open for appending; the least recently used is closed beyond ``limit``."""
+
+    def __init__(self, limit: int = 256) -> None:
+        self._limit = limit
+        self._descriptors: OrderedDict[str, int] = OrderedDict()
+
+    def append(self, path: str, data: Readable) -> None:
+        descriptor = self._get(path)
+        written = os.write(descriptor, data)
+        while written < len(data):  # a signal or a nearly full disk
+            written += os.write(descriptor, memoryview(data)[written:])
+
+    def sync(self, path: str) -> None:
+        os.fsync(self._get(path))
+
+    def _get(self, path: str) -> int:
+        descriptor = self._descriptors.get(path)
+        if descriptor is None:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._descriptors[path] = descriptor
+            if len(self._descriptors) > self._limit:
+                os.close(self._descriptors.popitem(last=False)[1])
+        else:
+            self._descriptors.move_to_end(path)
+        return descriptor
+
+    def close(self, path: str) -> None:
+        descriptor = self._descriptors.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close_all(self) -> None:
+        while self._descriptors:
+            os.close(self._descriptors.popitem()[1])
+
+
+def write_atomically(path: str, data: bytes, sync: bool = True) -> None:
+    """Replace a file: write beside it, sync, rename."""
+    temporary = path + ".tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        os.write(descriptor, data)
+        if sync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)
+
+
+def read_file(path: str) -> bytes | None:
+    """The content of a file; None if there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None

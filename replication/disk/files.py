@@ -1,0 +1,176 @@
+"""A broker's disk as a data directory on the real disk, in Kafka's on-disk format.
+
+Kafka's own dump tool reads the segments; a data directory outlives the Python process, which may
+be killed at any moment (docs/kafka/log.md).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from os import PathLike
+
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.values import TopicPartition
+from ..log.checkpoint_formats import (
+    CLEAN_SHUTDOWN_MARKER,
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT,
+    CorruptCheckpoint,
+    format_offsets,
+    format_properties,
+    parse_offsets,
+    parse_properties,
+)
+from ..log.log import Log
+from ..log.settings import LogSettings
+from ..log.storage import LogDirectory, LogStorage
+from .file_io import FileHandles, read_file, write_atomically
+from .file_storage import FileStorage
+from .memory import Disk
+
+_PARTITION_DIRECTORY = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
+_DELETED_DIRECTORY = "-delete"
+_CHECKPOINTS = (
+    HIGH_WATERMARK_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    CLEANER_CHECKPOINT,
+)
+
+
+class FileDisk(Disk):
+    """Log directories on the real disk.
+
+    ``data_dir`` is the one log directory, or ``directories`` names several. ``sync=False`` leaves
+    out every fsync: faster, safe against the end of the process but not of the machine.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | PathLike[str] | None = None,
+        directories: Sequence[str | PathLike[str]] = (),
+        sync: bool = True,
+    ) -> None:
+        paths = [os.fspath(path) for path in directories]
+        if data_dir is not None:
+            paths.insert(0, os.fspath(data_dir))
+        super().__init__(paths)
+        self._sync = sync
+        self._handles = FileHandles()
+        for directory in self._directories.values():
+            try:
+                os.makedirs(directory.path, exist_ok=True)
+                self._find_partitions(directory)
+            except OSError:
+                directory.is_offline = True
+
+    def _find_partitions(self, directory: LogDirectory) -> None:
+        for name in sorted(os.listdir(directory.path)):
+            path = os.path.join(directory.path, name)
+            if not os.path.isdir(path):
+                continue
+            if name.endswith(_DELETED_DIRECTORY):
+                shutil.rmtree(path, ignore_errors=True)
+                continue
+            match = _PARTITION_DIRECTORY.match(name)
+            if match is not None:
+                found = TopicPartition(match["topic"], int(match["partition"]))
+                self._storages[found] = self._create(found, directory)
+
+    def _create(self, topic_partition: TopicPartition, directory: LogDirectory) -> LogStorage:
+        path = os.path.join(directory.path, str(topic_partition))
+        return FileStorage(directory, path, self._handles, self._sync)
+
+    # -- life of a process --------------------------------------------------------------------
+
+    def _start_directory(self, directory: LogDirectory) -> None:
+        marker = os.path.join(directory.path, CLEAN_SHUTDOWN_MARKER)
+        directory.was_clean = os.path.exists(marker)
+        with suppress(FileNotFoundError):
+            os.remove(marker)
+        meta = read_file(os.path.join(directory.path, META_PROPERTIES))
+        self._meta[directory.path] = parse_properties((meta or b"").decode(errors="replace"))
+        for name in _CHECKPOINTS:
+            data = read_file(os.path.join(directory.path, name)) or b""
+            try:
+                directory.checkpoints[name] = parse_offsets(data.decode(errors="replace"))
+            except CorruptCheckpoint:
+                directory.checkpoints[name] = {}
+                if name == HIGH_WATERMARK_CHECKPOINT:
+                    # Recovery points and log starts can be found again, high watermarks cannot.
+                    directory.is_offline = True
+
+    def _mark_clean(self, directory: LogDirectory) -> None:
+        super()._mark_clean(directory)
+        write_atomically(os.path.join(directory.path, CLEAN_SHUTDOWN_MARKER), b"", self._sync)
+
+    def _close_log(self, log: Log) -> None:
+        storage = log.storage
+        if isinstance(storage, FileStorage):
+            storage.finish_active()
+
+    def _forget_process(self) -> None:
+        super()._forget_process()
+        self._handles.close_all()
+        for storage in self._storages.values():
+            if isinstance(storage, FileStorage):
+                storage.unload()
+
+    def _load_all(self) -> None:
+        self.start()
+        for name, storage in self._storages.items():
+            if isinstance(storage, FileStorage) and not storage.directory.is_offline:
+                points = storage.directory.checkpoints.get(RECOVERY_POINT_CHECKPOINT, {})
+                with suppress(KafkaError):
+                    storage.load(4096, 60000, points.get(name, 0))
+
+    # -- logs -----------------------------------------------------------------------------------
+
+    def _load(
+        self, topic_partition: TopicPartition, storage: LogStorage, settings: LogSettings
+    ) -> None:
+        if isinstance(storage, FileStorage):
+            points = storage.directory.checkpoints.get(RECOVERY_POINT_CHECKPOINT, {})
+            storage.load(
+                settings.index_interval_bytes,
+                settings.file_delete_delay_ms,
+                points.get(topic_partition, 0),
+            )
+
+    def _delete(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
+        if not isinstance(storage, FileStorage):
+            return
+        self._handles.close_all()
+        try:
+            if os.path.isdir(storage.path):
+                os.replace(storage.path, storage.path + _DELETED_DIRECTORY)
+                shutil.rmtree(storage.path + _DELETED_DIRECTORY, ignore_errors=True)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+
+    # -- files of a directory ---------------------------------------------------------------------
+
+    def _write_checkpoint(
+        self, directory: LogDirectory, name: str, offsets: dict[TopicPartition, int]
+    ) -> None:
+        super()._write_checkpoint(directory, name, offsets)
+        path = os.path.join(directory.path, name)
+        try:
+            write_atomically(path, format_offsets(offsets).encode(), self._sync)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, directory.path) from error
+
+    def _write_meta(self, directory: LogDirectory) -> None:
+        data = format_properties(self._meta[directory.path]).encode()
+        path = os.path.join(directory.path, META_PROPERTIES)
+        try:
+            write_atomically(path, data, self._sync)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error

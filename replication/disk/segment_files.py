@@ -1,0 +1,130 @@
+"""Kafka's on-disk formats of a segment: batches, offset, time and transaction index.
+
+Pure functions on bytes; ``disk_file`` does the reading and writing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from crc32c import crc32c
+
+from ...protocol.records.batch import (
+    CRC_START,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    MINIMUM_LENGTH,
+    NO_TIMESTAMP,
+    Readable,
+    RecordBatch,
+)
+from ..log.segment import RELATIVE_OFFSET_MAX, AbortedEntry, Segment
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+
+_BATCH_START = struct.Struct(">qiibI")
+_LAST_DELTA_AT = 23
+_INDEX_ENTRY = struct.Struct(">ii")
+_TIME_INDEX_ENTRY = struct.Struct(">qi")
+_ABORTED_ENTRY = struct.Struct(">hqqqq")
+_INT = struct.Struct(">i")
+
+
+def file_stem(offset: int) -> str:
+    """Twenty digits: files sort by offset."""
+    return f"{offset:020d}"
+
+
+def index_entry(segment: Segment, batch: RecordBatch) -> bytes:
+    """The offset index entry of the batch just appended to ``segment``."""
+    return _INDEX_ENTRY.pack(
+        batch.last_offset - segment.base_offset, segment.size - len(batch.data)
+    )
+
+
+def time_index_entry(segment: Segment) -> bytes:
+    """The time index entry for the largest timestamp so far."""
+    (batch,) = segment.views(segment.max_timestamp_batch, segment.max_timestamp_batch + 1)
+    return _TIME_INDEX_ENTRY.pack(segment.max_timestamp, batch.last_offset - segment.base_offset)
+
+
+def build_indexes(segment: Segment, interval_bytes: int, is_active: bool) -> tuple[bytes, bytes]:
+    """Offset and time index of a whole segment, as appending its batches would write them.
+
+    A segment that is no longer active ends its time index with its largest timestamp.
+    """
+    index, times = bytearray(), bytearray()
+    position = unindexed = 0
+    largest = last_noted = NO_TIMESTAMP
+    offset_of_largest = 0
+    for batch in segment.walk():
+        timestamp = batch.max_timestamp
+        if timestamp > largest:
+            largest, offset_of_largest = timestamp, batch.last_offset - segment.base_offset
+        if unindexed > interval_bytes:
+            index += _INDEX_ENTRY.pack(batch.last_offset - segment.base_offset, position)
+            if largest > last_noted:
+                times += _TIME_INDEX_ENTRY.pack(largest, offset_of_largest)
+                last_noted = largest
+            unindexed = 0
+        unindexed += len(batch.data)
+        position += len(batch.data)
+    if not is_active and largest > last_noted:
+        times += _TIME_INDEX_ENTRY.pack(largest, offset_of_largest)
+    return bytes(index), bytes(times)
+
+
+def format_aborted(entries: Iterable[AbortedEntry]) -> bytes:
+    """The content of a ``.txnindex`` file."""
+    return b"".join(_ABORTED_ENTRY.pack(0, *entry) for entry in entries)
+
+
+def parse_aborted(data: bytes) -> list[AbortedEntry] | None:
+    """The entries of a ``.txnindex`` file; None if it is damaged beyond a torn last entry."""
+    found: list[AbortedEntry] = []
+    whole = len(data) - len(data) % _ABORTED_ENTRY.size
+    for version, *fields in _ABORTED_ENTRY.iter_unpack(data[:whole]):
+        entry = AbortedEntry(*fields)
+        if version != 0 or entry.first_offset > entry.last_offset:
+            return None
+        if found and entry.last_offset <= found[-1].last_offset:
+            return None
+        found.append(entry)
+    return found
+
+
+def scan_batches(data: Readable, base_offset: int, verify: bool) -> tuple[list[RecordBatch], int]:
+    """The valid batches at the beginning of a segment file, and the bytes they take.
+
+    The first batch that is torn, of another magic, out of order or (with ``verify``) of a wrong
+    checksum ends the segment (docs/kafka/log.md#restart).
+    """
+    batches: list[RecordBatch] = []
+    view = memoryview(data)
+    total = len(view)
+    position = 0
+    next_offset = base_offset
+    while total - position >= HEADER_SIZE:
+        offset, length, _, magic, checksum = _BATCH_START.unpack_from(view, position)
+        end = position + LENGTH_OVERHEAD + length
+        if length < MINIMUM_LENGTH or end > total or magic != MAGIC or offset < next_offset:
+            break
+        if offset - base_offset > RELATIVE_OFFSET_MAX:
+            break  # no index could point to it
+        (last_delta,) = _INT.unpack_from(view, position + _LAST_DELTA_AT)
+        if last_delta < 0 or (verify and crc32c(view[position + CRC_START : end]) != checksum):
+            break
+        last_offset = offset + last_delta
+        batches.append(RecordBatch(bytes(view[position:end]), offset, last_offset))
+        next_offset = last_offset + 1
+        position = end
+    return batches, position

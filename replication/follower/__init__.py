@@ -1,0 +1,1 @@
+"""What a follower does: fetchers, their sessions with leaders, and who copies what."""

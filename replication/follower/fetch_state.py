@@ -1,0 +1,87 @@
+"""How far a follower has copied one partition, and whom its fetchers tell
+(docs/kafka/replica-fetchers.md#threads)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from ...protocol.values import TopicPartition
+
+if TYPE_CHECKING:
+    from ..partition.partition import Partition
+
+
+class FetchStage(IntEnum):
+    FETCHING = 0
+    TRUNCATING = 1
+    ASKING_LATEST = 2
+    ASKING_EARLIEST = 3
+
+
+class PartitionFetchState:
+    """How far one partition has been copied."""
+
+    __slots__ = (
+        "delayed_until_ms",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "leader_epoch",
+        "leader_high_watermark",
+        "partition",
+        "sent_log_start_offset",
+        "sent_offset",
+        "stage",
+    )
+
+    def __init__(
+        self, partition: Partition, fetch_offset: int, leader_epoch: int, stage: FetchStage
+    ) -> None:
+        self.partition = partition
+        self.fetch_offset = fetch_offset
+        """Equals the log's end while fetching; the truncation point to fall back to before."""
+        self.leader_epoch = leader_epoch
+        """Epoch of the LeaderAndIsr that started this; answers to another one are ignored."""
+        self.stage = stage
+        self.last_fetched_epoch = -1
+        self.delayed_until_ms = 0
+        self.leader_high_watermark = 0
+        """As of the last answer with data or marks."""
+        self.sent_offset = -1
+        """``fetch_offset`` as the leader was last asked with it; -1 if never. An answer counts
+        only while the two are equal."""
+        self.sent_log_start_offset = -1
+
+    @property
+    def lag(self) -> int:
+        """Records below the leader's high watermark that are not copied yet."""
+        return max(0, self.leader_high_watermark - self.fetch_offset)
+
+
+class FetcherCallbacks:
+    """What fetchers tell their surroundings; shared by the fetchers of a broker."""
+
+    __slots__ = (
+        "is_unclean_election_allowed",
+        "on_appended",
+        "on_failed",
+        "on_halt",
+        "on_storage_failure",
+        "verify_checksums",
+    )
+
+    def __init__(self) -> None:
+        self.on_failed: Callable[[TopicPartition, str], object] = lambda name, why: None
+        """A partition was given up until the next LeaderAndIsr."""
+        self.on_halt: Callable[[TopicPartition, str], object] = lambda name, why: None
+        """0.10: the broker process exits rather than lose what it holds."""
+        self.on_storage_failure: Callable[[TopicPartition, Exception], object] = (
+            lambda name, error: None
+        )
+        self.on_appended: Callable[[TopicPartition], object] = lambda name: None
+        """The high watermark of a followed partition went up."""
+        self.is_unclean_election_allowed: Callable[[str], bool] = lambda topic: False
+        self.verify_checksums = False
+        """Check what is fetched. Off by default: batches are shared objects, so only a test that
+        damages them on the way needs it."""

@@ -1,0 +1,167 @@
+"""The fetchers of one broker: which of them copies which partition
+(docs/kafka/replica-fetchers.md#threads)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...protocol.config import BrokerConfig
+from ...protocol.host import Host
+from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
+from .fetcher import FetcherCallbacks, ReplicaFetcher
+
+if TYPE_CHECKING:
+    from ..partition.partition import Partition
+
+_INT_MIN = -(2**31)
+
+
+def java_string_hash(text: str) -> int:
+    """Java's ``String.hashCode``: a signed 32-bit number over UTF-16 code units."""
+    value = 0
+    units = text.encode("utf-16-be")
+    for index in range(0, len(units), 2):
+        value = (31 * value + (units[index] << 8 | units[index + 1])) & 0xFFFFFFFF
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+def bucket_of(hash_value: int, count: int) -> int:
+    """Kafka's ``Utils.abs(hash) % count``: Java's smallest integer has no positive twin."""
+    return 0 if hash_value == _INT_MIN else abs(hash_value) % count
+
+
+def fetcher_id_for(topic_partition: TopicPartition, fetchers: int) -> int:
+    """The fetcher, of ``fetchers`` per leader, that copies a partition."""
+    value = (31 * java_string_hash(topic_partition.topic) + topic_partition.partition) & 0xFFFFFFFF
+    if value & 0x80000000:
+        value -= 1 << 32
+    return bucket_of(value, fetchers)
+
+
+class InitialFetchState(NamedTuple):
+    """Where to begin copying a partition, and from whom."""
+
+    leader_id: int
+    leader_epoch: int
+    offset: int
+    """The log's end where divergence is found while fetching, else the high watermark."""
+
+
+class FetcherManager:
+    """Creates, feeds and stops ``ReplicaFetcher`` cores, one per leader broker and fetcher id.
+
+    Each runs in an actor of its own, so starting and stopping are callbacks: ``start_fetcher``
+    begins the loop around a new core, ``stop_fetcher`` ends it. ``bind`` connects the manager
+    to the replica manager whose partitions it copies.
+    """
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        broker_epoch: Callable[[], int],
+        start_fetcher: Callable[[ReplicaFetcher], object],
+        stop_fetcher: Callable[[ReplicaFetcher], object],
+    ) -> None:
+        self.broker_id = broker_id
+        self.callbacks = FetcherCallbacks()
+        self.failed_partitions: dict[TopicPartition, str] = {}
+        """Partitions given up until their next LeaderAndIsr, with the reason."""
+        self._host = host
+        self._config = config
+        self._behaviour = behaviour
+        self._broker_epoch = broker_epoch
+        self._start_fetcher = start_fetcher
+        self._stop_fetcher = stop_fetcher
+        self._fetchers: dict[tuple[int, int], ReplicaFetcher] = {}
+        self._fetcher_of: dict[TopicPartition, ReplicaFetcher] = {}
+        self._partition_of: Callable[[TopicPartition], Partition | None] = lambda name: None
+        self.callbacks.on_failed = self._on_failed
+
+    def bind(self, partition_of: Callable[[TopicPartition], Partition | None]) -> None:
+        """Tell where the partitions to copy are found."""
+        self._partition_of = partition_of
+
+    @property
+    def fetchers(self) -> tuple[ReplicaFetcher, ...]:
+        return tuple(self._fetchers.values())
+
+    def add_fetchers(self, partitions: Mapping[TopicPartition, InitialFetchState]) -> None:
+        """Start copying; partitions must not be copied from another leader at the time."""
+        started: list[ReplicaFetcher] = []
+        fetchers_per_leader = self._config["num.replica.fetchers"]
+        for name, initial in partitions.items():
+            partition = self._partition_of(name)
+            if partition is None:
+                continue
+            self.failed_partitions.pop(name, None)
+            key = (initial.leader_id, fetcher_id_for(name, fetchers_per_leader))
+            fetcher = self._fetchers.get(key)
+            if fetcher is None:
+                fetcher = self._fetchers[key] = self._new_fetcher(*key)
+                started.append(fetcher)
+            previous = self._fetcher_of.get(name)
+            if previous is not None and previous is not fetcher:
+                previous.remove((name,))
+            self._fetcher_of[name] = fetcher
+            fetcher.add(partition, initial.leader_epoch, initial.offset)
+        for fetcher in started:
+            self._start_fetcher(fetcher)
+
+    def remove_fetchers(self, partitions: Iterable[TopicPartition]) -> None:
+        """Stop copying some partitions; their failures are forgotten as well."""
+        for name in partitions:
+            self.failed_partitions.pop(name, None)
+            fetcher = self._fetcher_of.pop(name, None)
+            if fetcher is not None:
+                fetcher.remove((name,))
+
+    def shutdown_idle(self) -> None:
+        """Stop fetchers that have nothing left to copy."""
+        for key, fetcher in tuple(self._fetchers.items()):
+            if not len(fetcher):
+                del self._fetchers[key]
+                fetcher.stop()
+                self._stop_fetcher(fetcher)
+
+    def shutdown(self) -> None:
+        """Stop all fetchers."""
+        for fetcher in self._fetchers.values():
+            fetcher.stop()
+            self._stop_fetcher(fetcher)
+        self._fetchers.clear()
+        self._fetcher_of.clear()
+
+    def log_start_changed(self, topic_partition: TopicPartition) -> None:
+        """A follower's own retention raised its log start."""
+        fetcher = self._fetcher_of.get(topic_partition)
+        if fetcher is not None:
+            fetcher.log_start_changed(topic_partition)
+
+    @property
+    def lag_max(self) -> int:
+        """Greatest number of records a copied partition is behind its leader."""
+        states = (fetcher.state(name) for name, fetcher in self._fetcher_of.items())
+        return max((state.lag for state in states if state is not None), default=0)
+
+    def _new_fetcher(self, leader_id: int, fetcher_id: int) -> ReplicaFetcher:
+        return ReplicaFetcher(
+            name=f"ReplicaFetcherThread-{fetcher_id}-{leader_id}",
+            broker_id=self.broker_id,
+            leader_id=leader_id,
+            fetcher_id=fetcher_id,
+            host=self._host,
+            config=self._config,
+            behaviour=self._behaviour,
+            broker_epoch=self._broker_epoch,
+            callbacks=self.callbacks,
+        )
+
+    def _on_failed(self, topic_partition: TopicPartition, reason: str) -> None:
+        self.failed_partitions[topic_partition] = reason
+        self._fetcher_of.pop(topic_partition, None)

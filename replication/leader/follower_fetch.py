@@ -1,0 +1,374 @@
+"""Fetches of followers that go on with an incremental session: the hottest loop of all.
+
+Every record passes here once per follower, and every idle follower twice a second. It does what
+``FetchHandling`` does for everybody, for one case and in fewer steps: the session names what may
+have news, each of its partitions knows its leader's partition and the follower's replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
+from ...protocol.errors import ErrorCode
+from ...protocol.records.batch import RecordBatch
+from ...protocol.values import TopicPartition
+from ..log.log import Log
+from ..partition.partition import Partition
+from ..partition.replica import Replica
+from ..waiting.timing_wheel import TimerEntry
+from .reading import FetchReading
+from .sessions import CachedPartition, FetchSession
+
+_NONE = ErrorCode.NONE
+
+
+class FollowerFetch(TimerEntry):
+    """A follower's fetch within a session; one object for all of them, as one at most waits.
+
+    To ``FetchReading`` it is what ``DelayedFetch`` is for the others. Its timer is left running
+    from one fetch to the next and set anew when it fires too early for the current one.
+    """
+
+    __slots__ = ("api_version", "request", "respond", "serving", "session", "unread", "until_ms")
+
+    has_client_metadata = False
+    require_leader = True
+    specs = ()
+
+    def __init__(
+        self,
+        serving: FollowerFetching,
+        session: FetchSession,
+        api_version: int,
+        request: FetchRequest,
+        respond: Callable[[FetchResponse], object],
+    ) -> None:
+        super().__init__()
+        self.serving = serving
+        self.session = session
+        session.fetch = self
+        self.api_version = api_version
+        self.request = request
+        self.respond = respond
+        self.unread: dict[TopicPartition, None] | None = None
+        """Partitions the follower is not assigned to: their growth does not count."""
+        self.until_ms = 0
+        """When a waiting fetch is answered whatever there is."""
+
+    def try_complete(self) -> bool:
+        """Answer if enough is there now."""
+        if not self.serving.is_fetch_satisfied(self):
+            return False
+        self.serving.finish_parked(self)
+        return True
+
+    def run(self) -> None:
+        """The timer fired: for this fetch, or for one answered before."""
+        if self.session.parked is not self:
+            return
+        serving = self.serving
+        now_ms = serving.host.now_ms()
+        if now_ms < self.until_ms:
+            serving.timer.add_at(self, self.until_ms - now_ms, now_ms)
+            return
+        serving.finish_parked(self)
+        serving.fetch_expirations += 1
+
+
+class FollowerFetching(FetchReading):
+    """Serves followers within their sessions."""
+
+    __slots__ = ()
+
+    def fetch_of_follower(
+        self,
+        request: FetchRequest,
+        session: FetchSession,
+        api_version: int,
+        respond: Callable[[FetchResponse], object],
+        now_ms: int,
+    ) -> None:
+        """Answer the next fetch of a session, now or later.
+
+        Mostly the follower is in step and stands at the log's end, and there is nothing to tell
+        it: the fetch acknowledges what the one before brought, and waits. Here is what ``_serve``
+        does for that one.
+        """
+        if session.parked is not None:
+            self.finish_parked(session.parked)  # a client that does not wait for its answers
+        fetch = session.fetch
+        if fetch is None:
+            fetch = FollowerFetch(self, session, api_version, request, respond)
+        fetch.request = request
+        fetch.respond = respond
+        fetch.unread = None
+        wait_ms = request.max_wait_ms
+        active = session.active
+        if len(active) == 1 and wait_ms > 0 and request.min_bytes > 0:
+            (spec,) = active.values()
+            partition: Partition | None = spec.partition  # type: ignore[assignment]
+            replica = spec.replica
+            if (
+                partition is not None
+                and replica is not None
+                and (log := partition.log) is not None
+                and (fetch_offset := spec.fetch_offset) == log.log_end_offset
+                and (sent_high_watermark := spec.sent_high_watermark) == log.high_watermark
+                and spec.sent_log_start_offset == log.log_start_offset
+                and ((epoch := spec.current_leader_epoch) == partition.leader_epoch or epoch == -1)
+                and ((epoch := spec.last_fetched_epoch) == log.latest_epoch or epoch == -1)
+            ):
+                spec.is_in_step = True
+                if (
+                    partition.update_follower(
+                        replica, fetch_offset, spec.log_start_offset, now_ms, fetch_offset
+                    )
+                    or self.delete_purgatory.delayed_count
+                ):
+                    self.complete_delayed(partition)
+                elif (
+                    log.high_watermark == sent_high_watermark and replica.broker_id in partition.isr
+                ):
+                    spec.fall_idle()
+                session.parked = fetch
+                until_ms = fetch.until_ms = now_ms + wait_ms
+                if fetch._bucket is None or fetch.expiration_ms > until_ms:
+                    self._set_timer(fetch, wait_ms, now_ms)
+                return
+        self._serve(fetch, session, now_ms)
+
+    def _serve(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
+        """Read what the session may have news of; answer, or wait if it is too little.
+
+        The follower's progress is accounted after each read, so that the answer tells the high
+        watermark from before this very fetch.
+        """
+        request = fetch.request
+        limit = request.max_bytes
+        if limit > self._fetch_bytes_max:
+            limit = self._fetch_bytes_max
+        size = 0
+        is_final = request.max_wait_ms <= 0
+        responses: list[FetchPartitionResponse] = []
+        named: list[CachedPartition] = []  # the session's entries of ``responses``
+        moved: list[Partition] = []
+        for spec in session.active_in_order():
+            partition: Partition | None = spec.partition  # type: ignore[assignment]
+            replica = spec.replica
+            if partition is None:
+                partition, replica = self._parties(spec, request.replica_id)
+            log = None if partition is None else partition.log
+            may_idle = False
+            if (
+                replica is not None
+                and log is not None
+                and partition is not None
+                and ((epoch := spec.current_leader_epoch) == partition.leader_epoch or epoch == -1)
+                and ((epoch := spec.last_fetched_epoch) == log.latest_epoch or epoch == -1)
+                and log.log_start_offset <= (fetch_offset := spec.fetch_offset)
+                and fetch_offset <= (end_offset := log.log_end_offset)
+                and not log.storage.directory.is_offline
+            ):
+                # The follower's history is a prefix of this log: nothing to refuse or to cut.
+                spec.is_in_step = True
+                may_idle = (
+                    fetch_offset == end_offset
+                    and log.high_watermark == spec.sent_high_watermark
+                    and log.log_start_offset == spec.sent_log_start_offset
+                )
+                if not may_idle:
+                    named.append(spec)
+                    responses.append(_read_in_step(spec, log, limit - size, not size))
+                    for batch in responses[-1].records:
+                        size += len(batch.data)
+            else:
+                response, read_size = self._read_closely(fetch, spec, limit - size, not size)
+                named.append(spec)
+                responses.append(response)
+                size += read_size
+                if response.error is not _NONE or response.diverging_epoch is not None:
+                    is_final = True
+                    continue
+                may_idle = True
+            if replica is not None and partition is not None and log is not None:
+                if self._account(partition, replica, spec, log, now_ms):
+                    moved.append(partition)
+                if spec.replica is not replica:
+                    spec.link(partition, replica)
+                if may_idle and log.high_watermark == spec.sent_high_watermark:
+                    spec.fall_idle_if_known()
+        for partition in moved:
+            self.complete_delayed(partition)
+        if is_final or size >= request.min_bytes or size >= limit:
+            if responses:
+                responses = session.new_responses(named, responses)
+            fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
+        else:
+            self._park(fetch, request.max_wait_ms, now_ms)
+
+    def finish_parked(self, fetch: FollowerFetch) -> None:
+        """Read again and answer what is there: the waiting fetch completed or timed out."""
+        session = fetch.session
+        session.parked = None
+        limit = fetch.request.max_bytes
+        if limit > self._fetch_bytes_max:
+            limit = self._fetch_bytes_max
+        size = 0
+        responses: list[FetchPartitionResponse] = []
+        for spec in session.active_in_order():
+            partition = spec.partition
+            if (
+                spec.is_in_step  # as it came, and linked since: only the marks can have moved
+                and partition is not None
+                and (log := partition.log) is not None
+                and log.log_start_offset <= (fetch_offset := spec.fetch_offset)
+                and not log.storage.directory.is_offline
+            ):
+                if (
+                    fetch_offset == log.log_end_offset
+                    and log.high_watermark == spec.sent_high_watermark
+                    and log.log_start_offset == spec.sent_log_start_offset
+                ):
+                    continue
+                response = _read_in_step(spec, log, limit - size, not size)
+                for batch in response.records:
+                    size += len(batch.data)
+                spec.sent_high_watermark = response.high_watermark
+                spec.sent_log_start_offset = response.log_start_offset
+            else:
+                response, read_size = self._read_closely(fetch, spec, limit - size, not size)
+                size += read_size
+                if not spec.must_respond(response):
+                    continue
+            responses.append(response)
+            spec.order = session.next_order
+            session.next_order += 1
+        fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
+
+    def _read_closely(
+        self, fetch: FollowerFetch, spec: CachedPartition, bytes_max: int, is_first: bool
+    ) -> tuple[FetchPartitionResponse, int]:
+        """Read with every check: the response and the bytes it brought."""
+        spec.is_in_step = False
+        partition, replica = self._parties(spec, fetch.request.replica_id)
+        return self._read_partition(fetch, spec, partition, replica, max(0, bytes_max), is_first)
+
+    def _park(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
+        """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""
+        fetch.session.parked = fetch
+        fetch.until_ms = now_ms + wait_ms
+        if fetch._bucket is None or fetch.expiration_ms > fetch.until_ms:
+            self._set_timer(fetch, wait_ms, now_ms)
+
+    def _set_timer(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
+        """Have it answered in time; the timer set for an earlier fetch may fire sooner."""
+        if fetch._bucket is not None:
+            fetch.cancel()
+        self.timer.add_at(fetch, wait_ms, now_ms)
+
+    def _parties(
+        self, spec: CachedPartition, replica_id: int
+    ) -> tuple[Partition | None, Replica | None]:
+        """The leader's partition and the follower's replica in it."""
+        if spec.partition is not None:
+            return spec.partition, spec.replica  # type: ignore[return-value]
+        partition = self._partitions.get(spec.topic_partition)
+        if partition is None or not partition.is_leader:
+            return partition, None
+        return partition, partition.find_replica(replica_id)
+
+    def _account(
+        self,
+        partition: Partition,
+        replica: Replica,
+        spec: FetchPartition | CachedPartition,
+        log: Log,
+        now_ms: int,
+    ) -> bool:
+        """Note a follower's progress; True if operations that wait on the partition may go on."""
+        previous_log_start = replica.log_start_offset
+        log_start_offset = spec.log_start_offset
+        if partition.update_follower(
+            replica, spec.fetch_offset, log_start_offset, now_ms, log.log_end_offset
+        ):
+            return True
+        return log_start_offset != previous_log_start and self.delete_purgatory.delayed_count > 0
+
+    def complete_fetches(self, partition: Partition) -> None:
+        """Wake and try the fetches that wait on a partition whose log grew."""
+        if self.growth_purgatory.delayed_count:
+            self.growth_purgatory.check_and_complete(partition.topic_partition)
+        entries, log = partition.fetch_entries, partition.log
+        if not entries or log is None:
+            return
+        end_offset = log.log_end_offset
+        last = log.active.last_batch
+        last_offset = -1  # a fetch that asks for it brings just the last batch
+        if last is not None and not log.storage.directory.is_offline:
+            last_offset = last.base_offset
+        response: FetchPartitionResponse | None = None
+        for entry in tuple(entries):
+            if entry.is_idle:
+                entry.wake()
+            session = entry.session
+            if session is None or (parked := session.parked) is None:
+                continue
+            if (
+                entry.fetch_offset == last_offset
+                and entry.is_in_step
+                and parked.request.min_bytes <= 1
+                and len(session.active) == 1
+                and last is not None
+            ):  # one byte is enough, and there it is
+                session.parked = None
+                if (
+                    response is None
+                    or response.high_watermark != log.high_watermark
+                    or response.log_start_offset != log.log_start_offset
+                ):  # else the followers are told the same
+                    response = _in_step(entry, log, (last,))
+                entry.sent_high_watermark = response.high_watermark
+                entry.sent_log_start_offset = response.log_start_offset
+                entry.order = order = session.next_order
+                session.next_order = order + 1
+                respond = parked.respond
+                respond(FetchResponse(_NONE, session.session_id, (response,)))
+            elif parked.request.min_bytes > 1 or entry.fetch_offset >= end_offset:
+                parked.try_complete()
+            else:
+                self.finish_parked(parked)
+
+
+def _read_in_step(
+    spec: CachedPartition, log: Log, bytes_max: int, is_first: bool
+) -> FetchPartitionResponse:
+    """What a follower in step lacks: batches, or at least the marks."""
+    fetch_offset = spec.fetch_offset
+    end_offset = log.log_end_offset
+    records: tuple[RecordBatch, ...] = ()
+    if fetch_offset < end_offset:
+        last = log.active.last_batch
+        if is_first and last is not None and last.base_offset == fetch_offset:
+            records = (last,)  # mostly it is the one that was just appended
+        else:
+            bytes_max = max(0, min(bytes_max, spec.max_bytes))
+            records = log.read(fetch_offset, bytes_max, end_offset, is_first).batches
+    return _in_step(spec, log, records)
+
+
+def _in_step(
+    spec: CachedPartition, log: Log, records: tuple[RecordBatch, ...]
+) -> FetchPartitionResponse:
+    producers = log.producers
+    high_watermark = log.high_watermark
+    return FetchPartitionResponse(
+        spec.topic_partition,
+        _NONE,
+        high_watermark,
+        high_watermark
+        if producers is None or producers.first_unstable_offset < 0
+        else log.last_stable_offset,
+        log.log_start_offset,
+        records,
+    )

@@ -1,0 +1,269 @@
+"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords (docs/kafka/offsets-and-epochs.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from ...protocol.data import (
+    CONSUMER_REPLICA_ID,
+    DEBUGGING_REPLICA_ID,
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+    READ_COMMITTED,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochPartition,
+    OffsetForLeaderEpochPartitionResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    RequestContext,
+)
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.values import TopicPartition
+from ..log.log import Log
+from ..partition.hosted import PartitionHost
+from ..partition.metadata_cache import INTERNAL_TOPICS
+from ..partition.partition import Partition
+from .delayed_operations import DelayedDeleteRecords
+
+HIGH_WATERMARK_OFFSET = -1
+"""DeleteRecords: delete everything up to the high watermark."""
+
+_SPECIAL_TIMES_SINCE = {
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+}
+"""Times below -2 that ListOffsets knows, and its version that brought each."""
+_NONE = ErrorCode.NONE
+
+
+class OffsetsHandling(PartitionHost):
+    """Offset and epoch look-ups of a ``ReplicaManager``."""
+
+    __slots__ = ()
+
+    # -- ListOffsets ------------------------------------------------------------------------
+
+    def list_offsets(
+        self, request: ListOffsetsRequest, context: RequestContext
+    ) -> ListOffsetsResponse:
+        """Offsets by time or position; errors per partition."""
+        if context.api_version == 0:
+            return self._list_old_style(request)
+        repeated: Collection[TopicPartition] = ()
+        if len(request.partitions) > 1:
+            counts = Counter([entry.topic_partition for entry in request.partitions])
+            if len(counts) < len(request.partitions):
+                repeated = {name for name, count in counts.items() if count > 1}
+        return ListOffsetsResponse(
+            tuple(
+                ListOffsetsPartitionResponse(entry.topic_partition, ErrorCode.INVALID_REQUEST)
+                if entry.topic_partition in repeated
+                else self._list_offset(request, entry, context.api_version)
+                for entry in request.partitions
+            )
+        )
+
+    def _list_offset(
+        self, request: ListOffsetsRequest, entry: ListOffsetsPartition, api_version: int
+    ) -> ListOffsetsPartitionResponse:
+        topic_partition = entry.topic_partition
+        timestamp = entry.timestamp
+        if timestamp < EARLIEST_TIMESTAMP and self.behaviour.special_timestamps_versioned:
+            since = _SPECIAL_TIMES_SINCE.get(timestamp)
+            if since is None or 0 <= api_version < since:
+                return ListOffsetsPartitionResponse(topic_partition, ErrorCode.UNSUPPORTED_VERSION)
+            if timestamp == EARLIEST_LOCAL_TIMESTAMP:  # without remote storage all is local
+                timestamp = EARLIEST_TIMESTAMP
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return ListOffsetsPartitionResponse(topic_partition, self.lookup_error(topic_partition))
+        error = partition.access_error(
+            entry.current_leader_epoch, request.replica_id != DEBUGGING_REPLICA_ID
+        )
+        log = partition.log
+        if error is not _NONE or log is None:
+            return ListOffsetsPartitionResponse(topic_partition, error)
+        # Only real consumers have an isolation level; followers and debuggers see the whole log.
+        is_client = request.replica_id == CONSUMER_REPLICA_ID
+        bound = log.log_end_offset
+        if is_client:
+            bound = (
+                log.last_stable_offset
+                if request.isolation_level == READ_COMMITTED
+                else log.high_watermark
+            )
+        if timestamp == EARLIEST_TIMESTAMP:
+            return ListOffsetsPartitionResponse(
+                topic_partition, _NONE, -1, log.log_start_offset, _epoch_at_start(log)
+            )
+        start_offset = partition.leader_epoch_start_offset
+        # A new leader may not know yet how far its predecessor had committed (KIP-207).
+        is_behind = is_client and start_offset is not None and log.high_watermark < start_offset
+        unavailable = (
+            ErrorCode.LEADER_NOT_AVAILABLE
+            if 0 <= api_version < 5
+            else ErrorCode.OFFSET_NOT_AVAILABLE
+        )
+        if timestamp == LATEST_TIMESTAMP:
+            if is_behind:
+                return ListOffsetsPartitionResponse(topic_partition, unavailable)
+            return ListOffsetsPartitionResponse(
+                topic_partition, _NONE, -1, bound, partition.leader_epoch
+            )
+        if timestamp == LATEST_TIERED_TIMESTAMP and self.behaviour.special_timestamps_versioned:
+            return ListOffsetsPartitionResponse(topic_partition, _NONE)
+        found = self._offset_by_time(log, timestamp)
+        if isinstance(found, ErrorCode):
+            return ListOffsetsPartitionResponse(topic_partition, found)
+        if found is None or found[0] >= bound:
+            if is_behind:
+                return ListOffsetsPartitionResponse(topic_partition, unavailable)
+            return ListOffsetsPartitionResponse(topic_partition, _NONE)
+        offset, found_timestamp, leader_epoch = found
+        return ListOffsetsPartitionResponse(
+            topic_partition, _NONE, found_timestamp, offset, leader_epoch
+        )
+
+    def _offset_by_time(self, log: Log, timestamp: int) -> tuple[int, int, int] | ErrorCode | None:
+        """(offset, timestamp, epoch) of the record a time look-up finds."""
+        if timestamp == MAX_TIMESTAMP and not self.behaviour.max_timestamp_lookup:
+            timestamp -= 1  # a time before all others, and nothing special
+        try:
+            found = log.offset_for_timestamp(timestamp)
+        except KafkaError as error:
+            return error.code
+        if found is None:
+            return None
+        return found.offset, found.timestamp, found.leader_epoch
+
+    def _list_old_style(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        found = []
+        for entry in request.partitions:
+            error, offsets = self.legacy_offsets(
+                entry.topic_partition, entry.timestamp, entry.offsets_max, request.replica_id
+            )
+            found.append(
+                ListOffsetsPartitionResponse(
+                    entry.topic_partition, error, old_style_offsets=offsets
+                )
+            )
+        return ListOffsetsResponse(tuple(found))
+
+    def legacy_offsets(
+        self, topic_partition: TopicPartition, timestamp: int, offsets_max: int, replica_id: int
+    ) -> tuple[ErrorCode, tuple[int, ...]]:
+        """ListOffsets v0: up to ``offsets_max`` segment starts before a time, newest first."""
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return self.lookup_error(topic_partition), ()
+        error = partition.access_error(-1, replica_id != DEBUGGING_REPLICA_ID)
+        log = partition.log
+        if error is not _NONE or log is None:
+            return error, ()
+        bound = log.log_end_offset if replica_id != CONSUMER_REPLICA_ID else log.high_watermark
+        offsets = log.legacy_fetch_offsets_before(timestamp, offsets_max)
+        if replica_id == CONSUMER_REPLICA_ID and any(offset > bound for offset in offsets):
+            offsets = [bound, *(offset for offset in offsets if offset < bound)][:offsets_max]
+        return _NONE, tuple(offsets)
+
+    # -- OffsetForLeaderEpoch ---------------------------------------------------------------
+
+    def offsets_for_leader_epoch(
+        self, request: OffsetForLeaderEpochRequest, context: RequestContext
+    ) -> OffsetForLeaderEpochResponse:
+        """Where epochs end in the leader's history; (-1, -1) where it cannot tell."""
+        return OffsetForLeaderEpochResponse(
+            tuple(self._offset_for_epoch(entry) for entry in request.partitions)
+        )
+
+    def _offset_for_epoch(
+        self, entry: OffsetForLeaderEpochPartition
+    ) -> OffsetForLeaderEpochPartitionResponse:
+        topic_partition = entry.topic_partition
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return OffsetForLeaderEpochPartitionResponse(
+                topic_partition, self.lookup_error(topic_partition)
+            )
+        error = partition.access_error(entry.current_leader_epoch, True)
+        log = partition.log
+        if error is not _NONE or log is None:
+            return OffsetForLeaderEpochPartitionResponse(topic_partition, error)
+        end = log.end_offset_for_epoch(entry.leader_epoch)
+        leader_epoch, end_offset = end.leader_epoch, end.end_offset
+        if not self.behaviour.epoch_truncation_rounds:
+            # KIP-101 alone: only an offset, and none for an epoch before the history.
+            earliest = log.earliest_epoch
+            if earliest < 0 or entry.leader_epoch < earliest:
+                end_offset = -1
+            leader_epoch = -1
+        return OffsetForLeaderEpochPartitionResponse(
+            topic_partition, _NONE, leader_epoch, end_offset
+        )
+
+    # -- DeleteRecords ----------------------------------------------------------------------
+
+    def delete_records(
+        self,
+        request: DeleteRecordsRequest,
+        context: RequestContext,
+        respond: Callable[[DeleteRecordsResponse], object],
+    ) -> None:
+        """Raise log starts; answered when the live replicas followed, or on timeout."""
+        results: list[tuple[TopicPartition, ErrorCode, int]] = []
+        pending: dict[int, int] = {}
+        for topic_partition, offset in request.offsets:
+            error, wanted_offset = self._delete_before(topic_partition, offset)
+            if error is _NONE:
+                pending[len(results)] = wanted_offset
+            results.append((topic_partition, error, -1))
+        if not pending:
+            respond(DeleteRecordsResponse(tuple(results)))
+            return
+        keys = [results[index][0] for index in pending]
+        operation = DelayedDeleteRecords(self, request.timeout_ms, results, pending, respond)
+        self.delete_purgatory.try_complete_else_watch(operation, keys)
+
+    def _delete_before(self, topic_partition: TopicPartition, offset: int) -> tuple[ErrorCode, int]:
+        """Raise the leader's own log start; the offset to wait for."""
+        if topic_partition.topic in INTERNAL_TOPICS:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION, -1
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return self.lookup_error(topic_partition), -1
+        log = partition.log
+        if not partition.is_leader or log is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
+        if not partition.settings.deletes:
+            return ErrorCode.POLICY_VIOLATION, -1
+        wanted_offset = log.high_watermark if offset == HIGH_WATERMARK_OFFSET else offset
+        if wanted_offset < 0 or wanted_offset > log.high_watermark:
+            return ErrorCode.OFFSET_OUT_OF_RANGE, -1
+        if wanted_offset > log.log_start_offset:
+            log.maybe_increment_log_start_offset(wanted_offset)
+            partition.wake_fetchers()
+        return _NONE, wanted_offset
+
+    def low_watermark_of(self, topic_partition: TopicPartition) -> tuple[ErrorCode, int]:
+        """The low watermark of a partition led here, or why there is none."""
+        partition: Partition | None = self._partitions.get(topic_partition)
+        if partition is None:
+            return self.lookup_error(topic_partition), -1
+        if not partition.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
+        return _NONE, partition.low_watermark
+
+
+def _epoch_at_start(log: Log) -> int:
+    """The epoch in which the log's first record was written, as far as the history tells."""
+    return log.epoch_at_log_start

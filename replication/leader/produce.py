@@ -1,0 +1,277 @@
+"""Produce: checks, append, acknowledgement (docs/kafka/produce.md)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from ...protocol.data import (
+    ACKS_ALL,
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    RequestContext,
+)
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.records.batch import LENGTH_OVERHEAD, Readable
+from ...protocol.values import TopicPartition
+from ..log.validator import ORIGIN_CLIENT
+from ..partition.hosted import PartitionHost
+from ..partition.metadata_cache import INTERNAL_TOPICS
+from ..partition.partition import Partition
+from .delayed_operations import DelayedProduce, DelayedProduceToOne
+
+ADMIN_CLIENT_ID = "__admin_client"
+
+_NONE = ErrorCode.NONE
+_ERRORS_WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Failures whose response carries -1 instead of the log start; tells nothing of the log."""
+
+_BATCH_OVERHEAD = 61
+_unpack_size = struct.Struct(">i").unpack_from
+_MAGIC_AT = 16
+_ZSTD = 4
+
+_Appended = tuple[Partition, bool, int, int]
+"""The partition, whether its high watermark moved, the index of its response, and the offset
+that acknowledges the append."""
+
+
+class ProduceHandling(PartitionHost):
+    """The produce side of a ``ReplicaManager``."""
+
+    __slots__ = ()
+
+    def append_records(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        respond: Callable[[ProduceResponse], object],
+        origin: str = ORIGIN_CLIENT,
+    ) -> None:
+        """Append to the local leaders; ``respond`` is called once, now or when acknowledged.
+
+        With acks=0 it is called now as well: whether anything is sent, or the connection closed
+        because a partition failed, is up to the connection. ``origin`` is ``client`` or
+        ``coordinator`` (may write internal topics, sequence checks skipped).
+        """
+        acks = request.acks
+        partitions = request.partitions
+        if acks != ACKS_ALL and acks not in (0, 1):
+            refused = [self._refuse_acks(entry, context, origin) for entry in partitions]
+            respond(ProduceResponse(tuple(refused)))
+            return
+        now = self._now_ms
+        now_ms = now()
+        api_version = context.api_version
+        responses: list[ProducePartitionResponse] = []
+        appended: list[_Appended] = []
+        for entry in partitions:
+            responses.append(
+                self._append_one(entry, context, origin, acks, now_ms, len(responses), appended)
+            )
+        # Poked after all appends: completions must not run in the middle of a request.
+        if len(appended) > 1:
+            for partition, _, _, _ in appended:
+                partition.wake_fetchers()
+        for partition, high_watermark_moved, _, _ in appended:
+            if high_watermark_moved:
+                self.complete_after_append(partition)
+            self.complete_fetches(partition)
+        if 0 <= api_version <= 3:
+            responses = [_for_old_client(response) for response in responses]
+        if acks != ACKS_ALL or not appended:
+            respond(ProduceResponse(tuple(responses)))
+            return
+        if len(partitions) == 1:
+            partition, _, _, required_offset = appended[0]
+            operation = DelayedProduceToOne(
+                self, request.timeout_ms, responses[0], partition, required_offset, respond
+            )
+            log = partition.log
+            is_undecided = (
+                log is not None and log.high_watermark < required_offset and partition.is_leader
+            )
+            if not is_undecided and operation.try_complete():
+                return
+            self.produce_purgatory.watch(operation, (partition.topic_partition,), now_ms)
+            return
+        pending = [(index, required_offset) for _, _, index, required_offset in appended]
+        self.produce_purgatory.try_complete_else_watch(
+            DelayedProduce(self, request.timeout_ms, responses, pending, respond),
+            [entry.topic_partition for entry in partitions],
+            now_ms,
+        )
+
+    def _refuse_acks(
+        self, entry: ProducePartition, context: RequestContext, origin: str
+    ) -> ProducePartitionResponse:
+        """INVALID_REQUIRED_ACKS, or what is found out before it (docs/kafka/produce.md#checks)."""
+        topic_partition = entry.topic_partition
+        error = _NONE
+        if origin == ORIGIN_CLIENT:
+            error = self._refusal(topic_partition, entry.records, context)
+        if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: behind the acks
+            error = ErrorCode.INVALID_REQUIRED_ACKS
+        return self.failed_produce(topic_partition, error)
+
+    def _refusal(
+        self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext
+    ) -> ErrorCode:
+        """Checks before the partition is looked at (docs/kafka/produce.md#checks)."""
+        api_version = context.api_version
+        if api_version >= 0 and not self.metadata_cache.contains(topic_partition):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if records is None:
+            return ErrorCode.INVALID_RECORD
+        if api_version >= 3 or api_version < 0:
+            size = len(records)
+            if (
+                size < _BATCH_OVERHEAD
+                or records[_MAGIC_AT] != 2
+                or (
+                    (_unpack_size(records, 8)[0] != size - LENGTH_OVERHEAD)
+                    and not _is_alone(records)
+                )
+            ):
+                return ErrorCode.INVALID_RECORD
+            if 0 <= api_version < 7 and records[22] & 7 == _ZSTD:
+                return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if topic_partition[0] in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        return _NONE
+
+    def _append_one(
+        self,
+        entry: ProducePartition,
+        context: RequestContext,
+        origin: str,
+        acks: int,
+        now_ms: int,
+        index: int,
+        appended: list[_Appended],
+    ) -> ProducePartitionResponse:
+        """Append one partition's batches; notes what is to be poked and waited for."""
+        topic_partition = entry.topic_partition
+        records = entry.records
+        if origin == ORIGIN_CLIENT:
+            error = self._refusal(topic_partition, records, context)
+            if error is not _NONE:
+                return self.failed_produce(topic_partition, error)
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return self.failed_produce(topic_partition, self.lookup_error(topic_partition))
+        log = partition.log
+        if not partition.is_leader or log is None:
+            return self.failed_produce(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if acks == ACKS_ALL and len(partition.isr) < partition.min_isr:
+            return self.failed_produce(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
+        api_version = context.api_version
+        try:
+            info = log.append_as_leader(
+                records,
+                partition.leader_epoch,
+                now_ms,
+                origin,
+                api_version if api_version >= 0 else None,
+            )
+        except KafkaError as error:
+            return self._append_failed(topic_partition, error)
+        except OSError as error:
+            self.on_storage_failure(topic_partition, error)
+            return self.failed_produce(topic_partition, ErrorCode.KAFKA_STORAGE_ERROR)
+        moved = partition.maybe_increment_high_watermark(now_ms)
+        appended.append((partition, moved, index, info.last_offset + 1))
+        return ProducePartitionResponse(
+            topic_partition,
+            _NONE,
+            info.first_offset,
+            info.log_append_time_ms,
+            log.log_start_offset,
+        )
+
+    def _append_failed(
+        self, topic_partition: TopicPartition, error: KafkaError
+    ) -> ProducePartitionResponse:
+        code = error.code
+        if code is ErrorCode.KAFKA_STORAGE_ERROR:
+            self.on_storage_failure(topic_partition, error)
+        elif code is ErrorCode.PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH  # Produce never learnt the newer code
+        response = self.failed_produce(topic_partition, code)
+        return ProducePartitionResponse(
+            topic_partition,
+            code,
+            -1,
+            -1,
+            response.log_start_offset,
+            error.record_errors,
+            error.message or None,
+        )
+
+    def failed_produce(
+        self, topic_partition: TopicPartition, error: ErrorCode
+    ) -> ProducePartitionResponse:
+        """A failure's response, with the log start where 5.4 says so."""
+        if error is ErrorCode.INVALID_RECORD and not self.behaviour.invalid_record_error:
+            error = ErrorCode.CORRUPT_MESSAGE
+        log_start_offset = -1
+        if error not in _ERRORS_WITHOUT_LOG_START:
+            partition = self._partitions.get(topic_partition)
+            if partition is not None and partition.log is not None:
+                log_start_offset = partition.log.log_start_offset
+        return ProducePartitionResponse(topic_partition, error, -1, -1, log_start_offset)
+
+    def acknowledged(
+        self, topic_partition: TopicPartition, required_offset: int
+    ) -> ErrorCode | None:
+        """The outcome of an append with acks=all
+        (docs/kafka/produce.md#acknowledgement); None while undecided."""
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return self.lookup_error(topic_partition)
+        log = partition.log
+        if not partition.is_leader or log is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if log.high_watermark < required_offset:
+            return None
+        return self.outcome(partition)
+
+    def outcome(self, partition: Partition) -> ErrorCode:
+        """The outcome of an append with acks=all below the high watermark."""
+        if len(partition.maximal_isr) < partition.min_isr:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return _NONE
+
+
+def _is_alone(records: Readable) -> bool:
+    """Whether it is the only whole batch; a torn one behind it is trimmed when it is appended."""
+    size = int.from_bytes(records[8:12], "big", signed=True) + LENGTH_OVERHEAD
+    left = len(records) - size
+    if not left or size < _BATCH_OVERHEAD:  # a senseless size is found out with the checksum
+        return True
+    if left <= _MAGIC_AT:
+        return left > 0
+    next_size = int.from_bytes(records[size + 8 : size + 12], "big", signed=True)
+    return left < next_size + LENGTH_OVERHEAD
+
+
+def _for_old_client(response: ProducePartitionResponse) -> ProducePartitionResponse:
+    """Clients up to v3 do not know KAFKA_STORAGE_ERROR."""
+    if response.error is not ErrorCode.KAFKA_STORAGE_ERROR:
+        return response
+    return ProducePartitionResponse(
+        response.topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER, response.base_offset
+    )

@@ -1,0 +1,308 @@
+"""Reading one partition for a fetch, and whether a waiting fetch may be answered
+(docs/kafka/fetch.md).
+
+What the two ways of serving a fetch share: ``fetch.py`` for consumers and for followers that
+begin, ``follower_fetch.py`` for followers that go on with an incremental session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.data import (
+    CONSUMER_REPLICA_ID,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    EpochEndOffset,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+)
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.records.batch import RecordBatch
+from ...protocol.values import TopicPartition
+from ..log.log import Log
+from ..log.results import ReadInfo
+from ..partition.hosted import PartitionHost
+from ..partition.partition import Partition
+from ..partition.replica import Replica
+from .delayed_operations import DelayedFetch
+from .fetch_responses import (
+    empty_response,
+    with_diverging_epoch,
+    with_no_aborted_transactions,
+    with_preferred_replica,
+)
+from .replica_selector import preferred_replica
+from .sessions import CachedPartition
+
+if TYPE_CHECKING:
+    from .follower_fetch import FollowerFetch
+
+_NONE = ErrorCode.NONE
+
+
+class FetchReading(PartitionHost):
+    """Reads partitions for consumers and followers."""
+
+    __slots__ = ()
+
+    def _is_plain_consumer(self, request: FetchRequest) -> bool:
+        """Whether a consumer reads everything below the high watermark, here and nowhere else."""
+        return (
+            request.replica_id == CONSUMER_REPLICA_ID
+            and request.isolation_level == READ_UNCOMMITTED
+            and self.selector is None
+        )
+
+    def _read_plainly(
+        self,
+        spec: FetchPartition | CachedPartition,
+        partition: Partition,
+        bytes_max: int,
+        is_first: bool,
+    ) -> FetchPartitionResponse | None:
+        """``_read_partition`` of a leader for a plain consumer; None where it is not that easy."""
+        log = partition.log
+        fetch_offset = spec.fetch_offset
+        epoch = spec.current_leader_epoch
+        if (
+            log is None
+            or not log.log_start_offset <= fetch_offset <= log.high_watermark
+            or (epoch != -1 and epoch != partition.leader_epoch)
+            or spec.last_fetched_epoch >= 0
+            or partition.settings.compression_is_zstd
+            or log.storage.directory.is_offline
+        ):
+            return None
+        high_watermark = log.high_watermark
+        records: tuple[RecordBatch, ...] = ()
+        last = log.active.last_batch
+        if fetch_offset == high_watermark:
+            pass
+        elif (
+            is_first
+            and last is not None
+            and last.base_offset == fetch_offset
+            and high_watermark == log.log_end_offset
+        ):
+            records = (last,)  # mostly it is the one that was just appended
+        else:
+            if bytes_max > spec.max_bytes:
+                bytes_max = spec.max_bytes
+            records = log.read(fetch_offset, bytes_max, high_watermark, is_first).batches
+        producers = log.producers
+        return FetchPartitionResponse(
+            spec.topic_partition,
+            _NONE,
+            high_watermark,
+            high_watermark
+            if producers is None or producers.first_unstable_offset < 0
+            else log.last_stable_offset,
+            log.log_start_offset,
+            records,
+        )
+
+    def _read_partition(
+        self,
+        operation: DelayedFetch | FollowerFetch,
+        spec: FetchPartition | CachedPartition,
+        partition: Partition | None,
+        replica: Replica | None,
+        bytes_max: int,
+        is_first: bool,
+    ) -> tuple[FetchPartitionResponse, int]:
+        """Read one partition: its response and the bytes it brought.
+
+        ``is_first``: no partition before it brought any, so one batch may exceed the limits.
+        """
+        topic_partition = spec.topic_partition
+        request = operation.request
+        api_version = operation.api_version
+        if partition is None:
+            error = self.lookup_error(topic_partition)
+            if error is ErrorCode.KAFKA_STORAGE_ERROR and 0 <= api_version <= 5:
+                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return FetchPartitionResponse(topic_partition, error), 0
+        error = partition.access_error(spec.current_leader_epoch, operation.require_leader)
+        if error is _NONE and 0 <= api_version < 10 and partition.settings.compression_is_zstd:
+            error = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        log = partition.log
+        if error is not _NONE or log is None:
+            return FetchPartitionResponse(topic_partition, error), 0
+        if request.replica_id >= 0 and replica is None:
+            return self._read_as_foreigner(operation, topic_partition, log), 0
+        fetch_offset = spec.fetch_offset
+        if request.replica_id < 0 and self.selector is not None and operation.has_client_metadata:
+            preferred = preferred_replica(
+                self.selector, partition, self.metadata_cache, fetch_offset, request.rack_id
+            )
+            if preferred >= 0:
+                _leave_unread(operation, topic_partition)
+                response = empty_response(topic_partition, log)
+                return with_preferred_replica(response, preferred), 0
+        if spec.last_fetched_epoch >= 0:
+            diverging = _check_divergence(log, fetch_offset, spec.last_fetched_epoch)
+            if isinstance(diverging, ErrorCode):
+                return FetchPartitionResponse(topic_partition, diverging), 0
+            if diverging is not None:
+                return with_diverging_epoch(empty_response(topic_partition, log), diverging), 0
+        if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
+            return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
+        return self._read_log(operation, spec, log, bytes_max, is_first)
+
+    def _read_log(
+        self,
+        operation: DelayedFetch | FollowerFetch,
+        spec: FetchPartition | CachedPartition,
+        log: Log,
+        bytes_max: int,
+        is_first: bool,
+    ) -> tuple[FetchPartitionResponse, int]:
+        request = operation.request
+        fetch_offset = spec.fetch_offset
+        bound = _upper_bound(request, log)
+        high_watermark = log.high_watermark
+        last_stable_offset = log.last_stable_offset
+        read_committed = request.replica_id < 0 and request.isolation_level == READ_COMMITTED
+        if fetch_offset >= bound:
+            response = empty_response(spec.topic_partition, log)
+            if read_committed:
+                response = with_no_aborted_transactions(response)
+            return response, 0
+        # Fetch v0 to v2 return no batch beyond the limits, not even the first.
+        has_hard_limits = 0 <= operation.api_version <= 2
+        limit = min(spec.max_bytes, bytes_max)
+        try:
+            read = log.read(fetch_offset, limit, bound, is_first and not has_hard_limits)
+        except KafkaError as error:
+            if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                self.on_storage_failure(spec.topic_partition, error)
+            return FetchPartitionResponse(spec.topic_partition, error.code), 0
+        aborted = None
+        if read_committed:
+            end = read.batches[-1].last_offset + 1 if read.batches else bound
+            aborted = tuple(log.aborted_transactions(fetch_offset, end))
+        return (
+            FetchPartitionResponse(
+                spec.topic_partition,
+                _NONE,
+                high_watermark,
+                last_stable_offset,
+                log.log_start_offset,
+                read.batches,
+                aborted,
+            ),
+            # As much of a larger batch as they let through counts, and is sent as bytes.
+            limit
+            if has_hard_limits and _is_cut(log, read, fetch_offset, limit, bound)
+            else read.size,
+        )
+
+    def _read_as_foreigner(
+        self, operation: DelayedFetch | FollowerFetch, topic_partition: TopicPartition, log: Log
+    ) -> FetchPartitionResponse:
+        """A follower that is not assigned to the partition
+        (docs/kafka/fetch.md#what-a-followers-fetch-does)."""
+        if self.behaviour.foreign_follower_is_error:
+            return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+        _leave_unread(operation, topic_partition)
+        return empty_response(topic_partition, log)
+
+    # -- waiting ----------------------------------------------------------------------------
+
+    def is_fetch_satisfied(self, operation: DelayedFetch | FollowerFetch) -> bool:
+        """Whether a parked fetch may be answered (docs/kafka/fetch.md#waiting)."""
+        request = operation.request
+        hosted = self._partitions
+        min_bytes = request.min_bytes
+        if min_bytes > 1:  # never more than the answer may hold (docs/kafka/fetch.md#limits)
+            min_bytes = min(min_bytes, request.max_bytes, self._fetch_bytes_max)
+        if min_bytes <= 1 and self._is_plain_consumer(request):
+            # One byte is enough, and one is there wherever the high watermark is beyond.
+            for spec in operation.specs:
+                led = hosted.get(spec.topic_partition)
+                log = None if led is None or not led.is_leader else led.log
+                if log is not None and spec.fetch_offset < log.high_watermark:
+                    return True
+        require_leader = operation.require_leader
+        accumulated = 0
+        session = operation.session
+        specs: Iterable[FetchPartition | CachedPartition] = operation.specs
+        is_followed = False
+        if session is not None and session.is_privileged:
+            is_followed = True  # each of its entries may know its partition
+            specs = session.active.values()
+        for spec in specs:
+            topic_partition = spec.topic_partition
+            partition = spec.partition if is_followed else None  # type: ignore[union-attr]
+            if partition is None:
+                partition = hosted.get(topic_partition)
+                if partition is None:
+                    return True
+            log = partition.log
+            if log is None or (require_leader and not partition.is_leader):
+                return True
+            if -1 < spec.current_leader_epoch < partition.leader_epoch:
+                return True
+            if operation.unread is not None and topic_partition in operation.unread:
+                continue
+            bound = log.log_end_offset if is_followed else _upper_bound(request, log)
+            fetch_offset = spec.fetch_offset
+            if fetch_offset < bound:
+                if min_bytes <= 1 or fetch_offset < log.active.base_offset < bound:
+                    return True
+                accumulated += _bytes_between(log, fetch_offset, spec.max_bytes, bound)
+                if accumulated >= min_bytes:
+                    return True
+            elif fetch_offset > log.log_end_offset:
+                return True  # the log was cut below the position
+            epoch = spec.last_fetched_epoch
+            if epoch >= 0 and epoch != log.latest_epoch:
+                end = log.end_offset_for_epoch(epoch)
+                if end.leader_epoch < epoch or end.end_offset < fetch_offset:
+                    return True
+        return False
+
+
+def _leave_unread(operation: DelayedFetch | FollowerFetch, topic_partition: TopicPartition) -> None:
+    if operation.unread is None:
+        operation.unread = {}
+    operation.unread[topic_partition] = None
+
+
+def _upper_bound(request: FetchRequest, log: Log) -> int:
+    """End (exclusive) of what the reader may see (docs/kafka/fetch.md#who-may-read-what)."""
+    if request.replica_id >= 0:
+        return log.log_end_offset
+    if request.isolation_level == READ_COMMITTED:
+        return log.last_stable_offset
+    return log.high_watermark
+
+
+def _bytes_between(log: Log, fetch_offset: int, max_bytes: int, bound: int) -> int:
+    if fetch_offset < log.log_start_offset:
+        return max_bytes  # the read will fail: answer now
+    read = log.read(fetch_offset, max_bytes, bound, True)
+    if read.batches and read.batches[-1].last_offset + 1 < bound:
+        return max_bytes  # there is more than fits
+    return min(read.size, max_bytes)
+
+
+def _is_cut(log: Log, read: ReadInfo, fetch_offset: int, limit: int, bound: int) -> bool:
+    """Whether nothing was read because not even the first batch is within the limit."""
+    return not read.batches and 0 < limit < log.read(fetch_offset, 0, bound, True).size
+
+
+def _check_divergence(
+    log: Log, fetch_offset: int, last_fetched_epoch: int
+) -> EpochEndOffset | ErrorCode | None:
+    """Compare a fetcher's last epoch with this log's history
+    (docs/kafka/fetch.md#diverging-epochs)."""
+    end = log.end_offset_for_epoch(last_fetched_epoch)
+    if end.end_offset < 0 or fetch_offset < log.log_start_offset:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    if end.leader_epoch < last_fetched_epoch or end.end_offset < fetch_offset:
+        return end
+    return None

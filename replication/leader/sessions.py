@@ -1,0 +1,312 @@
+"""Incremental fetch sessions (KIP-227, docs/kafka/fetch-sessions.md).
+
+A session remembers which partitions its client fetches and what it was told last, so requests
+name only what changed and responses only what is new. The *epoch* counts the requests of a
+session; a request with another epoch is answered with an error and leaves the session alone.
+
+Sessions of followers also save the leader from looking at partitions in which nothing happens. A
+partition is *idle* in a session while its follower stands at the log's end and knows high
+watermark and log start: a fetch changes nothing about it but the time it was last caught up,
+which is the time the session was last used. Whatever ends that state (an append, a mark that
+moves, another role) wakes the partition through ``Partition.fetch_entries``; only active ones are
+read. So an idle follower costs the same whether it copies one partition or ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.data import FetchPartition, FetchPartitionResponse
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+
+if TYPE_CHECKING:
+    from ..partition.replica import Replica
+    from ..partition.state import PartitionState
+    from .follower_fetch import FollowerFetch
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+INVALID_SESSION_ID = 0
+EPOCH_MAX = 2147483647
+SESSION_EVICTION_MS = 120000
+
+
+def next_epoch(epoch: int) -> int:
+    """The epoch after ``epoch``: never 0 again, which would create a session."""
+    return 1 if epoch == EPOCH_MAX else epoch + 1
+
+
+class CachedPartition:
+    """A partition of a session: what the client wants and what it was told.
+
+    Has the fields of ``FetchPartition``, so readers take either.
+    """
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "is_idle",
+        "is_in_step",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "number",
+        "order",
+        "partition",
+        "replica",
+        "sent_high_watermark",
+        "sent_log_start_offset",
+        "session",
+        "topic_partition",
+    )
+
+    def __init__(self, wanted: FetchPartition) -> None:
+        self.topic_partition = wanted.topic_partition
+        self.session: FetchSession | None = None
+        """The session it belongs to."""
+        self.number = 0
+        """Its key in the session's ``active``: unlike its name, quick to hash."""
+        self.order = 0
+        """Rank in the session: grows with each response that has the partition."""
+        self.partition: PartitionState | None = None
+        """The leader's partition whose ``fetch_entries`` it is in; followers only."""
+        self.replica: Replica | None = None
+        """The follower's replica in ``partition``."""
+        self.is_idle = False
+        self.is_in_step = False
+        """Its follower's history, as the last fetch told it, is a prefix of the linked log, so
+        that whatever is read has news; not known until it was looked at."""
+        self.sent_high_watermark = -1
+        """High watermark the client took from the last response that had the partition; -1 if
+        that was an error or told it to cut its log."""
+        self.sent_log_start_offset = -1
+        self.take(wanted)
+
+    def take(self, wanted: FetchPartition) -> None:
+        self.is_in_step = False
+        self.fetch_offset = wanted.fetch_offset
+        self.log_start_offset = wanted.log_start_offset
+        self.max_bytes = wanted.max_bytes
+        self.current_leader_epoch = wanted.current_leader_epoch
+        self.last_fetched_epoch = wanted.last_fetched_epoch
+
+    def link(self, partition: PartitionState, replica: Replica) -> None:
+        """Be woken by what happens to ``partition`` from now on."""
+        if self.partition is not None:
+            self.unlink()
+        self.partition = partition
+        self.replica = replica
+        if partition.fetch_entries is None:
+            partition.fetch_entries = [self]
+        else:
+            partition.fetch_entries.append(self)
+
+    def unlink(self) -> None:
+        """Wake up and depend on no partition any more."""
+        self.wake()
+        self.is_in_step = False
+        partition = self.partition
+        if partition is not None:
+            self.partition = self.replica = None
+            entries = partition.fetch_entries
+            if entries is not None and self in entries:
+                entries.remove(self)
+
+    def settle(self) -> None:
+        """Write down when an idle follower was caught up last: at its last fetch."""
+        replica, session = self.replica, self.session
+        if self.is_idle and replica is not None and session is not None:
+            fetch_time_ms = session.last_used_ms
+            replica.last_fetch_time_ms = fetch_time_ms
+            if fetch_time_ms > replica.last_caught_up_time_ms:
+                replica.last_caught_up_time_ms = fetch_time_ms
+
+    def wake(self) -> None:
+        """Be read by the session's next fetch, or by the one that waits."""
+        if self.is_idle:
+            self.settle()
+            self.is_idle = False
+            session = self.session
+            if session is not None:
+                session.active[self.number] = self
+
+    def fall_idle(self) -> None:
+        """Nothing to read until something wakes it."""
+        self.is_idle = True
+        if self.session is not None:
+            self.session.active.pop(self.number, None)
+
+    def fall_idle_if_known(self) -> None:
+        """Fall idle when the follower stands at the end and knows the marks of a linked log.
+
+        One outside the ISR is read again each time: it may join with any of its fetches.
+        """
+        partition, replica = self.partition, self.replica
+        log = None if partition is None else partition.log
+        if (
+            log is not None
+            and replica is not None
+            and partition is not None
+            and self.fetch_offset == log.log_end_offset
+            and log.high_watermark == self.sent_high_watermark
+            and log.log_start_offset == self.sent_log_start_offset
+            and replica.broker_id in partition.isr
+        ):
+            self.fall_idle()
+
+    def must_respond(self, response: FetchPartitionResponse) -> bool:
+        """Whether an incremental response has to name the partition; remembers what it says."""
+        respond = (
+            bool(response.records)
+            or response.high_watermark != self.sent_high_watermark
+            or response.log_start_offset != self.sent_log_start_offset
+            or response.preferred_read_replica >= 0
+            or response.diverging_epoch is not None
+        )
+        self.remember(response)
+        return respond or response.error is not ErrorCode.NONE
+
+    def remember(self, response: FetchPartitionResponse) -> None:
+        self.sent_log_start_offset = response.log_start_offset
+        # A follower that is told to cut its log takes no high watermark from that answer, so it
+        # is to be told again, as after an error.
+        is_taken = response.error is ErrorCode.NONE and response.diverging_epoch is None
+        self.sent_high_watermark = response.high_watermark if is_taken else -1
+
+
+def _order(cached: CachedPartition) -> int:
+    return cached.order
+
+
+class FetchSession:
+    """One client's session; ``partitions`` are in the order they are served."""
+
+    __slots__ = (
+        "active",
+        "cached_size",
+        "created_ms",
+        "epoch",
+        "fetch",
+        "is_privileged",
+        "last_used_ms",
+        "next_order",
+        "parked",
+        "partitions",
+        "session_id",
+    )
+
+    def __init__(self, session_id: int, is_privileged: bool, now_ms: int) -> None:
+        self.session_id = session_id
+        self.is_privileged = is_privileged
+        """Followers are; they may push consumers out of a full cache."""
+        self.created_ms = now_ms
+        self.last_used_ms = now_ms
+        self.epoch = 1
+        """The epoch the next request must carry."""
+        self.partitions: dict[TopicPartition, CachedPartition] = {}
+        self.active: dict[int, CachedPartition] = {}
+        """Partitions of a follower's session that are not idle, by ``number``; a consumer's
+        session has none."""
+        self.next_order = 0
+        self.fetch: FollowerFetch | None = None
+        """What serves a follower's fetches, once there was one."""
+        self.parked: FollowerFetch | None = None
+        """The same while it waits for an active partition to bring something."""
+        self.cached_size = 0
+        """Number of ``partitions``."""
+
+    def is_evictable_by(self, is_privileged: bool) -> bool:
+        """Whether it may be pushed out: old at its last use, or a consumer's by a follower."""
+        if is_privileged and not self.is_privileged:
+            return True
+        return self.last_used_ms - self.created_ms > SESSION_EVICTION_MS
+
+    def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[TopicPartition]) -> None:
+        """Merge an incremental request; what is both wanted and forgotten is forgotten."""
+        partitions = self.partitions
+        for entry in wanted:
+            cached = partitions.get(entry.topic_partition)
+            if cached is None:
+                self.add(CachedPartition(entry))
+                continue
+            if cached.is_idle:
+                cached.wake()
+            # As ``take`` does, without the call.
+            cached.is_in_step = False
+            cached.fetch_offset = entry.fetch_offset
+            cached.log_start_offset = entry.log_start_offset
+            cached.max_bytes = entry.max_bytes
+            cached.current_leader_epoch = entry.current_leader_epoch
+            cached.last_fetched_epoch = entry.last_fetched_epoch
+        for topic_partition in forgotten:
+            cached = partitions.pop(topic_partition, None)
+            if cached is not None:
+                cached.unlink()
+                self.active.pop(cached.number, None)
+                self.cached_size -= 1
+
+    def add(self, cached: CachedPartition) -> None:
+        cached.session = self
+        cached.number = cached.order = self.next_order
+        self.next_order += 1
+        self.partitions[cached.topic_partition] = cached
+        self.cached_size = len(self.partitions)
+        if self.is_privileged:
+            self.active[cached.number] = cached
+
+    def to_read(self) -> tuple[CachedPartition, ...]:
+        """The partitions that may have something to say, in the order they are served."""
+        if not self.is_privileged:
+            return tuple(self.partitions.values())
+        return self.active_in_order()
+
+    def active_in_order(self) -> tuple[CachedPartition, ...]:
+        """``to_read`` of a follower's session."""
+        active = self.active
+        if len(active) < 2:
+            return tuple(active.values())
+        return tuple(sorted(active.values(), key=_order))
+
+    def dissolve(self) -> None:
+        """The session is over: let go of the partitions."""
+        for cached in self.partitions.values():
+            cached.unlink()
+
+    def filter_response(
+        self, responses: Iterable[FetchPartitionResponse]
+    ) -> list[FetchPartitionResponse]:
+        """The responses that say something new; their partitions go to the end of the order."""
+        partitions = self.partitions
+        included = []
+        for response in responses:
+            cached = partitions.get(response.topic_partition)
+            if cached is None:
+                included.append(response)
+            elif cached.must_respond(response):
+                included.append(response)
+                cached.order = self.next_order
+                self.next_order += 1
+                if not self.is_privileged and len(partitions) > 1:
+                    del partitions[response.topic_partition]
+                    partitions[response.topic_partition] = cached
+        return included
+
+    def new_responses(
+        self, named: Sequence[CachedPartition], responses: Iterable[FetchPartitionResponse]
+    ) -> list[FetchPartitionResponse]:
+        """``filter_response`` of a follower's session, for a caller who has its entries at hand."""
+        included = []
+        order = self.next_order
+        for cached, response in zip(named, responses, strict=True):
+            if cached.is_in_step:
+                cached.sent_high_watermark = response.high_watermark
+                cached.sent_log_start_offset = response.log_start_offset
+            elif not cached.must_respond(response):
+                continue
+            included.append(response)
+            cached.order = order
+            order += 1
+        self.next_order = order
+        return included

@@ -1,0 +1,1 @@
+"""The log of one replica: segments, epochs, producers, validation, retention, compaction."""

@@ -1,0 +1,363 @@
+"""What a log knows of each idempotent producer, and of the transactions open on it.
+
+Kafka's ``ProducerStateManager`` (docs/kafka/producer-state.md). Leaders check clients' batches
+against it, followers and restarted brokers rebuild it from the log. A snapshot keeps only the last
+batch of each producer, so that after loading one the window for duplicates has shrunk to that
+batch.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.records.batch import SEQUENCE_MAX, ControlMarker, add_sequence
+
+BATCHES_KEPT = 5
+NO_EPOCH = -1
+_SNAPSHOT_VERSION = 1
+_SNAPSHOT_HEADER = struct.Struct(">hI")
+_SNAPSHOT_COUNT = struct.Struct(">i")
+_SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
+
+
+class BatchMetadata(NamedTuple):
+    """One of the last batches of a producer."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class CompletedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Offset of the marker."""
+    is_aborted: bool
+
+
+class ProducerEntry:
+    """State of one producer id on one partition."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_timestamp",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(self, producer_id: int, epoch: int = NO_EPOCH) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.batches: list[BatchMetadata] = []
+        """At most five, oldest first; all of ``epoch``."""
+        self.coordinator_epoch = -1
+        self.transaction_first_offset = -1
+        """-1 while no transaction is open."""
+        self.last_timestamp = -1
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else -1
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else -1
+
+    def duplicate_of(self, epoch: int, first: int, last: int) -> BatchMetadata | None:
+        """The remembered batch with these very sequences."""
+        if epoch == self.epoch:
+            for batch in self.batches:
+                if batch.first_sequence == first and batch.last_sequence == last:
+                    return batch
+        return None
+
+    def take_epoch(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.batches.clear()
+            self.epoch = epoch
+
+    def add(self, batch: BatchMetadata, timestamp: int) -> None:
+        """Remember the next batch of ``epoch``; ``timestamp`` is the one it names."""
+        batches = self.batches
+        batches.append(batch)
+        if len(batches) > BATCHES_KEPT:
+            del batches[0]
+        self.last_timestamp = timestamp
+
+
+class CorruptSnapshot(ValueError):
+    """A producer snapshot that cannot be read; Kafka deletes it and takes an older one."""
+
+
+class ProducerStateManager:
+    """Producers of one partition and its open and unreplicated transactions."""
+
+    __slots__ = ("entries", "first_unstable_offset", "ongoing", "unreplicated")
+
+    def __init__(self) -> None:
+        self.entries: dict[int, ProducerEntry] = {}
+        self.ongoing: dict[int, int] = {}
+        """First offset of each open transaction, in ascending order, and its producer id."""
+        self.unreplicated: dict[int, int] = {}
+        """First offset of transactions decided at or above the high watermark, and the offset
+        of their marker."""
+        self.first_unstable_offset = -1
+        """First offset of the oldest transaction that is open or not replicated; -1 if none."""
+
+    # -- checks of a leader -----------------------------------------------------------------
+
+    def check_data_batch(
+        self,
+        producer_id: int,
+        epoch: int,
+        first_sequence: int,
+        last_sequence: int,
+        is_transactional: bool,
+        is_client: bool,
+        refuse_unknown: bool,
+    ) -> BatchMetadata | None:
+        """Check a batch before a leader appends it; the remembered batch if it is a duplicate.
+
+        Raises ``KafkaError`` INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
+        UNKNOWN_PRODUCER_ID or INVALID_TXN_STATE, in the order of
+        docs/kafka/producer-state.md#checks. Batches of coordinators carry no sequence; only their
+        epoch is checked.
+        """
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            if refuse_unknown and is_client and first_sequence != 0:
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_PRODUCER_ID,
+                    f"sequence {first_sequence} of producer {producer_id}, of which nothing is "
+                    "known here",
+                )
+            return None
+        if is_client:
+            duplicate = entry.duplicate_of(epoch, first_sequence, last_sequence)
+            if duplicate is not None:
+                return duplicate
+        _check_epoch(entry, epoch)
+        if is_client:
+            _check_sequence(entry, epoch, first_sequence)
+        if not is_transactional and entry.transaction_first_offset >= 0:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {producer_id} wrote outside of the transaction it has open",
+            )
+        return None
+
+    def check_marker(self, producer_id: int, epoch: int, marker: ControlMarker) -> None:
+        """Check a marker before a leader appends it (docs/kafka/producer-state.md#markers).
+
+        Raises ``KafkaError`` INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
+        """
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            return
+        _check_epoch(entry, epoch)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            raise KafkaError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"marker of producer {producer_id} with coordinator epoch "
+                f"{marker.coordinator_epoch}, but {entry.coordinator_epoch} was seen",
+            )
+
+    # -- what was appended ------------------------------------------------------------------
+
+    def append_data_batch(
+        self,
+        producer_id: int,
+        epoch: int,
+        base_sequence: int,
+        first_offset: int,
+        last_offset: int,
+        timestamp: int,
+        is_transactional: bool,
+    ) -> None:
+        """Take note of a data batch now in the log."""
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
+        elif epoch != entry.epoch:
+            entry.take_epoch(epoch)
+        last_sequence = base_sequence
+        if last_offset != first_offset and base_sequence >= 0:
+            last_sequence = add_sequence(base_sequence, last_offset - first_offset)
+        noted = BatchMetadata(base_sequence, last_sequence, first_offset, last_offset, timestamp)
+        entry.add(noted, timestamp)
+        if is_transactional and entry.transaction_first_offset < 0:
+            entry.transaction_first_offset = first_offset
+            self.ongoing[first_offset] = producer_id
+            if self.first_unstable_offset < 0:
+                self.first_unstable_offset = first_offset
+
+    def append_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        marker: ControlMarker,
+        offset: int,
+        timestamp: int,
+    ) -> CompletedTransaction | None:
+        """Take note of a marker now in the log; the transaction it ends, if one was open."""
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
+        else:
+            entry.take_epoch(epoch)
+        first_offset = entry.transaction_first_offset
+        entry.transaction_first_offset = -1
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = timestamp
+        if first_offset < 0:
+            return None
+        return CompletedTransaction(producer_id, first_offset, offset, not marker.is_commit)
+
+    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """Where the log is stable once ``completed`` counts as decided."""
+        for first_offset in self.ongoing:
+            if first_offset != completed.first_offset:
+                return first_offset
+        return completed.last_offset + 1
+
+    def complete(self, completed: CompletedTransaction) -> None:
+        """Move a decided transaction among those that wait for the high watermark."""
+        self.ongoing.pop(completed.first_offset, None)
+        self.unreplicated[completed.first_offset] = completed.last_offset
+        self._find_first_unstable()
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Forget the decided transactions whose marker is replicated."""
+        unreplicated = self.unreplicated
+        if unreplicated:
+            done = [first for first, last in unreplicated.items() if last < high_watermark]
+            for first in done:
+                del unreplicated[first]
+            if done:
+                self._find_first_unstable()
+
+    def _find_first_unstable(self) -> None:
+        self.first_unstable_offset = min((*self.ongoing, *self.unreplicated), default=-1)
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget producers silent for ``expiration_ms`` that have no open transaction."""
+        expired = [
+            producer_id
+            for producer_id, entry in self.entries.items()
+            if entry.transaction_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self.entries[producer_id]
+        return len(expired)
+
+    def remove_below(self, log_start_offset: int) -> None:
+        """Forget producers without a batch at or above the log start, their transactions too.
+
+        Kafka's ``truncateHead``; those of which a marker only is known are among them.
+        """
+        gone = [
+            producer_id
+            for producer_id, entry in self.entries.items()
+            if entry.last_offset < log_start_offset
+        ]
+        for producer_id in gone:
+            first_offset = self.entries.pop(producer_id).transaction_first_offset
+            self.ongoing.pop(first_offset, None)
+        if gone:
+            self._find_first_unstable()
+
+    # -- snapshots --------------------------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """The content of a ``.snapshot`` file, in Kafka's format version 1."""
+        body = [_SNAPSHOT_COUNT.pack(len(self.entries))]
+        for entry in self.entries.values():
+            last = entry.batches[-1] if entry.batches else None
+            body.append(
+                _SNAPSHOT_ENTRY.pack(
+                    entry.producer_id,
+                    entry.epoch,
+                    last.last_sequence if last else -1,
+                    last.last_offset if last else -1,
+                    last.last_offset - last.first_offset if last else 0,
+                    entry.last_timestamp,
+                    entry.coordinator_epoch,
+                    entry.transaction_first_offset,
+                )
+            )
+        content = b"".join(body)
+        return _SNAPSHOT_HEADER.pack(_SNAPSHOT_VERSION, crc32c(content)) + content
+
+    @classmethod
+    def from_snapshot(cls, data: bytes) -> ProducerStateManager:
+        """Read a snapshot; raises ``CorruptSnapshot``."""
+        state = cls()
+        try:
+            version, checksum = _SNAPSHOT_HEADER.unpack_from(data)
+            content = memoryview(data)[_SNAPSHOT_HEADER.size :]
+            if version != _SNAPSHOT_VERSION:
+                raise CorruptSnapshot(f"producer snapshot of unknown version {version}")
+            if checksum != crc32c(content):
+                raise CorruptSnapshot("producer snapshot with a wrong checksum")
+            (count,) = _SNAPSHOT_COUNT.unpack_from(content)
+            for index in range(count):
+                state._load(_SNAPSHOT_ENTRY.unpack_from(content, 4 + index * _SNAPSHOT_ENTRY.size))
+        except struct.error:
+            raise CorruptSnapshot("producer snapshot cut short") from None
+        state.ongoing = dict(sorted(state.ongoing.items()))
+        state._find_first_unstable()
+        return state
+
+    def _load(self, fields: tuple[int, ...]) -> None:
+        producer_id, epoch, sequence, offset, delta, timestamp, coordinator, first = fields
+        entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
+        entry.coordinator_epoch = coordinator
+        entry.last_timestamp = timestamp
+        entry.transaction_first_offset = first
+        if offset >= 0:
+            first_sequence = sequence
+            if sequence >= 0:
+                first_sequence = sequence - delta
+                if first_sequence < 0:
+                    first_sequence += SEQUENCE_MAX + 1
+            entry.batches.append(
+                BatchMetadata(first_sequence, sequence, offset - delta, offset, timestamp)
+            )
+        if first >= 0:
+            self.ongoing[first] = producer_id
+
+
+def _check_epoch(entry: ProducerEntry, epoch: int) -> None:
+    if epoch < entry.epoch:
+        raise KafkaError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"producer {entry.producer_id} with epoch {epoch}, but {entry.epoch} was seen",
+        )
+
+
+def _check_sequence(entry: ProducerEntry, epoch: int, first_sequence: int) -> None:
+    if epoch != entry.epoch:
+        # A new epoch starts over; an entry without an epoch is as good as unknown.
+        if first_sequence != 0 and entry.epoch != NO_EPOCH:
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {entry.producer_id} begins epoch {epoch} with sequence "
+                f"{first_sequence} instead of 0",
+            )
+        return
+    last = entry.last_sequence
+    expected = 0 if last == SEQUENCE_MAX else last + 1
+    if first_sequence != expected:
+        raise KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {entry.producer_id}: sequence {first_sequence} where {expected} is next",
+        )

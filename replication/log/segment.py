@@ -1,0 +1,204 @@
+"""One segment of a log: batches in offset order with a sparse time index.
+
+What is kept of a batch is its bytes, which all replicas share, and one place in a list: a million
+small batches must not cost much more than their bytes. Views of them are made when somebody
+reads; the last one is kept, since most readers want just that. The list is the offset index as
+well: batches are found by bisection over their last offsets. Times need not ascend, so the time
+index notes a new largest timestamp and how many batches it covers: on files at most once per
+``index.interval.bytes``, here at most once per so many batches.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...protocol.records.batch import NO_TIMESTAMP, RecordBatch
+from ...protocol.records.format import OFFSETS
+
+RELATIVE_OFFSET_MAX = 2147483647
+_BATCHES_PER_TIME = 16
+"""So many batches are looked through for a time; each entry fewer saves memory per replica."""
+
+
+class AbortedEntry(NamedTuple):
+    """An entry of the transaction index."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Offset of the abort marker."""
+    last_stable_offset: int
+    """The last stable offset once this transaction was decided: ends the search."""
+
+
+class Segment:
+    """Batches from ``base_offset`` on, up to the base of the next segment."""
+
+    __slots__ = (
+        "_noted_timestamp",
+        "_time_batches",
+        "_time_index",
+        "aborted",
+        "base_offset",
+        "created_ms",
+        "first_timestamp",
+        "index_entries",
+        "indexed_bytes",
+        "last_batch",
+        "last_modified_ms",
+        "max_timestamp",
+        "max_timestamp_batch",
+        "size",
+        "stored",
+        "time_index_grew",
+    )
+
+    def __init__(self, base_offset: int, created_ms: int = 0) -> None:
+        self.base_offset = base_offset
+        self.stored: list[bytes] | tuple[bytes, ...] = ()
+        """The batches as bytes; a list once something was appended: an empty log keeps none."""
+        self.last_batch: RecordBatch | None = None
+        """The view of the last one; None if there is none."""
+        self.size = 0
+        """Bytes of all batches."""
+        self.created_ms = created_ms
+        self.last_modified_ms = created_ms
+        self.first_timestamp = NO_TIMESTAMP
+        """Largest timestamp of the first batch: time-based rolling counts from it."""
+        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp_batch = 0
+        """Position of the first batch that holds ``max_timestamp``."""
+        self.index_entries = 0
+        """Entries an offset index would hold by now."""
+        self.indexed_bytes = 0
+        """``size`` at the last index entry."""
+        self.time_index_grew = False
+        """Whether the last index entry came with a new largest timestamp."""
+        self._noted_timestamp = NO_TIMESTAMP
+        """The largest timestamp as of the last index entry."""
+        self._time_index: array[int] | None = None
+        self._time_batches: array[int] | None = None
+        self.aborted: list[AbortedEntry] | None = None
+
+    def append(
+        self, batch: RecordBatch, max_timestamp: int, now_ms: int, index_interval_bytes: int
+    ) -> bool:
+        """Add a batch behind the last; True if an index entry is due before it."""
+        stored = self.stored
+        data = batch.data
+        size = self.size
+        indexed = False
+        self.last_batch = batch
+        if not stored:
+            self.stored = [data]
+            self.first_timestamp = max_timestamp
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_batch = 0
+        else:
+            if max_timestamp > self.max_timestamp:
+                self.max_timestamp = max_timestamp
+                self.max_timestamp_batch = len(stored)
+            stored.append(data)  # type: ignore[union-attr]
+            if size - self.indexed_bytes > index_interval_bytes:
+                self.indexed_bytes = size
+                self.index_entries += 1
+                self._note_time()
+                indexed = True
+        self.size = size + len(data)
+        self.last_modified_ms = now_ms
+        return indexed
+
+    def discard(self) -> None:
+        """Drop the batches; nobody may read the segment any more."""
+        self.stored = ()
+        self.last_batch = None
+
+    def _note_time(self) -> None:
+        timestamp = self.max_timestamp
+        count = len(self.stored)
+        self.time_index_grew = timestamp > self._noted_timestamp or self._time_index is None
+        self._noted_timestamp = timestamp
+        times, counts = self._time_index, self._time_batches
+        if times is None or counts is None:
+            self._time_index = array("q", (timestamp,))
+            self._time_batches = array("I", (count,))
+        elif timestamp == times[-1]:
+            counts[-1] = count  # still no later time: the entry covers the batches since
+        elif count - counts[-1] >= _BATCHES_PER_TIME:
+            times.append(timestamp)
+            counts.append(count)
+
+    def find(self, offset: int) -> int:
+        """Position of the first batch whose last offset is at or after ``offset``."""
+        stored = self.stored
+        last = self.last_batch
+        if last is not None and last.base_offset <= offset:  # readers mostly read the tail
+            return len(stored) - 1 if offset <= last.last_offset else len(stored)
+        return bisect_left(stored, offset, key=_last_offset)
+
+    def views(self, start: int, end: int) -> list[RecordBatch]:
+        """Views of the batches from one position up to (not including) another."""
+        stored = self.stored
+        if start + 1 == end == len(stored) and self.last_batch is not None:
+            return [self.last_batch]
+        return [RecordBatch.of(data) for data in stored[start:end]]
+
+    def walk(self, start: int = 0) -> Iterator[RecordBatch]:
+        """Views of the batches from a position on, each made when its turn comes."""
+        for data in self.stored[start:] if start else self.stored:
+            yield RecordBatch.of(data)
+
+    @property
+    def batches(self) -> list[RecordBatch]:
+        """Views of all batches, made anew."""
+        return list(self.walk())
+
+    def first_batch_with_time(self, timestamp: int) -> int:
+        """A position before which no batch holds a record at or after ``timestamp``."""
+        if self._time_index is None:
+            return 0
+        entry = bisect_left(self._time_index, timestamp)
+        return self._time_batches[entry - 1] if entry else 0  # type: ignore[index]
+
+    @property
+    def largest_timestamp(self) -> int:
+        """What retention goes by: the records' time, or else that of the last write."""
+        return self.max_timestamp if self.max_timestamp >= 0 else self.last_modified_ms
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last one stored here."""
+        return self.base_offset if self.last_batch is None else self.last_batch.last_offset + 1
+
+    def replace_batches(
+        self, batches: Sequence[RecordBatch], now_ms: int, index_interval_bytes: int
+    ) -> None:
+        """Make ``batches`` the content and build the indexes anew; keeps the aborted list."""
+        created_ms, modified_ms, aborted = self.created_ms, self.last_modified_ms, self.aborted
+        self.__init__(self.base_offset, created_ms)  # type: ignore[misc]
+        self.aborted = aborted
+        for batch in batches:
+            self.append(batch, batch.max_timestamp, now_ms, index_interval_bytes)
+        self.last_modified_ms = modified_ms
+
+    def truncate_to(self, offset: int, index_interval_bytes: int) -> int:
+        """Drop the batches that reach ``offset`` or beyond; gives the bytes removed."""
+        before = self.size
+        keep = bisect_left(self.stored, offset, key=_last_offset)
+        if self.aborted is not None:
+            self.aborted = [e for e in self.aborted if e.last_offset < offset] or None
+        if keep < len(self.stored):
+            kept = self.views(0, keep)
+            self.replace_batches(kept, self.last_modified_ms, index_interval_bytes)
+        return before - self.size
+
+    def __repr__(self) -> str:
+        return f"Segment({self.base_offset}, {len(self.stored)} batches, {self.size} bytes)"
+
+
+def _last_offset(data: bytes) -> int:
+    base_offset, last_delta = OFFSETS.unpack_from(data)
+    return base_offset + last_delta  # type: ignore[no-any-return]

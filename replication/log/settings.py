@@ -1,0 +1,107 @@
+"""The topic configuration a log goes by, parsed once and shared by the logs of a topic."""
+
+from __future__ import annotations
+
+from ...protocol.config import LONG_MAX, TopicConfig
+from ...protocol.records import compression as codecs
+from ...protocol.records.batch import CREATE_TIME, LOG_APPEND_TIME
+from ...protocol.versions import Behaviour
+
+_INDEX_ENTRY_SIZE = 8
+_DECOMPRESSED_BYTES_TAKEN = 32 * 1024 * 1024
+
+
+class LogSettings:
+    """Kafka's ``LogConfig``, as far as a log needs it on every append."""
+
+    __slots__ = (
+        "behaviour",
+        "checks_records",
+        "codec",
+        "config",
+        "decompressed_bytes_max",
+        "delete_retention_ms",
+        "file_delete_delay_ms",
+        "flush_messages",
+        "flush_ms",
+        "flushes_by_count",
+        "index_entries_max",
+        "index_interval_bytes",
+        "is_compacted",
+        "is_deleted",
+        "is_plain",
+        "max_compaction_lag_ms",
+        "max_message_bytes",
+        "min_cleanable_dirty_ratio",
+        "min_compaction_lag_ms",
+        "record_version",
+        "retention_bytes",
+        "retention_ms",
+        "segment_bytes",
+        "segment_jitter_ms",
+        "segment_ms",
+        "segment_ms_least",
+        "timestamp_difference_max_ms",
+        "timestamp_type",
+    )
+
+    def __init__(self, config: TopicConfig, behaviour: Behaviour) -> None:
+        self.config = config
+        self.behaviour = behaviour
+        self.max_message_bytes: int = config["max.message.bytes"]
+        self.decompressed_bytes_max = max(_DECOMPRESSED_BYTES_TAKEN, self.max_message_bytes)
+        """What a compressed batch of a client may stand for. Kafka has no limit: it reads such a
+        batch as a stream, and here it is in memory as a whole."""
+        self.segment_bytes: int = config["segment.bytes"]
+        self.segment_ms: int = config["segment.ms"]
+        self.segment_jitter_ms: int = config["segment.jitter.ms"]
+        self.segment_ms_least = self.segment_ms - min(self.segment_jitter_ms, self.segment_ms)
+        """No jitter makes a segment roll earlier than this."""
+        self.index_interval_bytes: int = config["index.interval.bytes"]
+        self.index_entries_max = config["segment.index.bytes"] // _INDEX_ENTRY_SIZE
+        compression: str = config["compression.type"]
+        self.codec = None if compression == "producer" else codecs.CODEC_IDS[compression]
+        """Codec batches are stored in; None keeps the producer's."""
+        policy = config["cleanup.policy"]
+        self.is_compacted = "compact" in policy
+        self.is_deleted = "delete" in policy
+        self.timestamp_type = (
+            LOG_APPEND_TIME if config["message.timestamp.type"] == "LogAppendTime" else CREATE_TIME
+        )
+        self.timestamp_difference_max_ms: int = config["message.timestamp.difference.max.ms"]
+        self.flush_messages: int = config["flush.messages"]
+        self.flushes_by_count = self.flush_messages != LONG_MAX
+        self.flush_ms: int = config["flush.ms"]
+        self.retention_ms: int = config["retention.ms"]
+        self.retention_bytes: int = config["retention.bytes"]
+        self.file_delete_delay_ms: int = config["file.delete.delay.ms"]
+        self.delete_retention_ms: int = config["delete.retention.ms"]
+        self.min_cleanable_dirty_ratio: float = config["min.cleanable.dirty.ratio"]
+        self.min_compaction_lag_ms: int = config["min.compaction.lag.ms"]
+        self.max_compaction_lag_ms: int = config["max.compaction.lag.ms"]
+        self.record_version = _record_version(config, behaviour)
+        self.checks_records = self.is_compacted or (
+            self.timestamp_type == CREATE_TIME and self.timestamp_difference_max_ms < LONG_MAX
+        )
+        """Whether the leader must decode every record of a batch, not just look through them."""
+        self.is_plain = (
+            self.codec is None
+            and self.timestamp_type == CREATE_TIME
+            and not self.checks_records
+            and self.record_version == 2
+        )
+        """Whether batches are stored as they came, but for offset and epoch."""
+
+
+def _record_version(config: TopicConfig, behaviour: Behaviour) -> int:
+    """Message format the topic is configured for; batches are stored as v2 all the same."""
+    if not behaviour.message_format_config:
+        return 2
+    parts = str(config["message.format.version"]).split("-")[0].split(".")
+    try:
+        release = (int(parts[0]), int(parts[1]))
+    except (ValueError, IndexError):
+        return 2
+    if release < (0, 10):
+        return 0
+    return 1 if release < (0, 11) else 2

@@ -1,0 +1,356 @@
+"""Validation and rewriting of what a client sends, before a leader appends it.
+
+Kafka's ``Log.analyzeAndValidateRecords`` (sizes, checksums) and ``LogValidator`` (records,
+timestamps, recompression, up-conversion of old formats); docs/kafka/log.md#validation. The outcome
+is one batch of format v2 at offset 0: the log gives it its place.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.records import compression as codecs
+from ...protocol.records.batch import (
+    CONTROL_BIT,
+    CRC_START,
+    CREATE_TIME,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME,
+    MINIMUM_LENGTH,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    CorruptBatch,
+    MalformedRecords,
+    Readable,
+    Record,
+    RecordBatch,
+    build_batch,
+    with_timestamps,
+)
+from ...protocol.records.legacy import LegacyMessage, parse_message, unwrap
+from ...protocol.versions import Behaviour
+from .record_walk import look_through
+from .settings import LogSettings
+
+ORIGIN_CLIENT = "client"
+ORIGIN_COORDINATOR = "coordinator"
+_FIRST_VERSION_OF_V2_ONLY = 3
+_FIRST_VERSION_WITH_ZSTD = 7
+
+
+class Validated(NamedTuple):
+    """A batch ready to be placed, and the time it got if the topic uses append time."""
+
+    data: bytes
+    log_append_time_ms: int
+
+
+class ValidationContext(NamedTuple):
+    """What the checks of one append depend on."""
+
+    settings: LogSettings
+    behaviour: Behaviour
+    now_ms: int
+    origin: str
+    api_version: int | None
+
+
+def validate(records: Readable, context: ValidationContext) -> Validated | None:
+    """Check and rewrite one produce payload; None if it holds nothing.
+
+    Raises ``KafkaError`` with the codes of docs/kafka/log.md#validation; INVALID_RECORD and
+    INVALID_TIMESTAMP name every offending record in ``record_errors``.
+    """
+    batches, messages = _split(records, context.settings)
+    api_version = context.api_version
+    is_new_client = api_version is not None and api_version >= _FIRST_VERSION_OF_V2_ONLY
+    if not batches and not messages:
+        if is_new_client:
+            raise KafkaError(ErrorCode.INVALID_RECORD, "a produce request without a batch")
+        return None
+    if batches and messages:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "batches and old messages are mixed")
+    if len(batches) > 1:
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD, f"{len(batches)} batches for one partition; one is allowed"
+        )
+    if batches:
+        return _validate_batch(batches[0], context)
+    if is_new_client:
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD,
+            f"Produce v{api_version} takes records of magic 2 only, not {messages[0].magic}",
+        )
+    return _convert(messages, context)
+
+
+# -- stage A: what the bytes are ----------------------------------------------------------------
+
+
+def _split(
+    records: Readable, settings: LogSettings
+) -> tuple[list[RecordBatch], list[LegacyMessage]]:
+    """Whole batches and old messages; a partial one at the end is trimmed."""
+    batches: list[RecordBatch] = []
+    messages: list[LegacyMessage] = []
+    position = 0
+    total = len(records)
+    while total - position > 16:
+        magic = records[position + 16]
+        if magic == 2:
+            length = int.from_bytes(records[position + 8 : position + 12], "big", signed=True)
+            if length < MINIMUM_LENGTH:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"batch length {length}")
+            end = position + LENGTH_OVERHEAD + length
+            if end > total:
+                break
+            batches.append(_checked_batch(bytes(records[position:end]), settings))
+            position = end
+        elif magic in (0, 1):
+            try:
+                message = parse_message(records, position)
+            except CorruptBatch as error:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+            if message is None:
+                break
+            _check_size(message.size, settings)
+            messages.append(message)
+            position += message.size
+        else:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"unknown magic {magic}")
+    return batches, messages
+
+
+def _check_size(size: int, settings: LogSettings) -> None:
+    if size > settings.max_message_bytes:
+        raise KafkaError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"a batch of {size} bytes exceeds max.message.bytes, which is "
+            f"{settings.max_message_bytes}",
+        )
+
+
+def _checked_batch(data: bytes, settings: LogSettings) -> RecordBatch:
+    batch = RecordBatch.of(data)
+    if batch.base_offset != 0:
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD, f"base offset {batch.base_offset} in a produced batch, not 0"
+        )
+    _check_size(len(data), settings)
+    if crc32c(memoryview(data)[CRC_START:]) != batch.crc:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch is wrong")
+    return batch
+
+
+# -- stage B: what the batch says ---------------------------------------------------------------
+
+
+def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated:
+    settings = context.settings
+    _check_header(batch, context)
+    source = batch.compression
+    target = source if settings.codec is None else settings.codec
+    largest, in_order = _look_through(batch, settings)
+    in_place = source == target and in_order
+    append_time = NO_TIMESTAMP
+    if settings.timestamp_type == LOG_APPEND_TIME:
+        largest = append_time = context.now_ms
+    records = None
+    if settings.checks_records or batch.timestamp_type == LOG_APPEND_TIME or not in_place:
+        records = batch.records()
+        errors = _RecordErrors()
+        for index, record in enumerate(records):
+            _check_record(index, record, batch.timestamp_type, context, errors)
+        errors.raise_if_any()
+    if records is not None and not in_place:
+        return Validated(_rebuilt(batch, records, target, largest, context), append_time)
+    data = batch.data
+    if append_time >= 0 or largest != batch.max_timestamp:
+        data = with_timestamps(data, settings.timestamp_type, largest)
+    return Validated(data, append_time)
+
+
+def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
+    count = batch.record_count
+    if count <= 0 or batch.last_offset - batch.base_offset + 1 != count:
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD,
+            f"offsets {batch.base_offset} to {batch.last_offset} for {count} records",
+        )
+    attributes = batch.attributes
+    if context.origin == ORIGIN_CLIENT:
+        if attributes & CONTROL_BIT:
+            raise KafkaError(ErrorCode.INVALID_RECORD, "clients may not write control records")
+        if batch.producer_id >= 0 and batch.base_sequence < 0:
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD,
+                f"sequence {batch.base_sequence} from producer {batch.producer_id}",
+            )
+    if context.settings.record_version < 2 and (
+        attributes & TRANSACTIONAL_BIT or batch.producer_id >= 0
+    ):
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            "the message format of the topic knows no idempotent or transactional batches",
+        )
+    target = batch.compression if context.settings.codec is None else context.settings.codec
+    api_version = context.api_version
+    if codecs.ZSTD in (batch.compression, target) and (
+        not context.behaviour.zstd_compression
+        or (
+            batch.compression == codecs.ZSTD
+            and api_version is not None
+            and 0 <= api_version < _FIRST_VERSION_WITH_ZSTD
+        )
+    ):
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs a newer version")
+    if batch.compression > codecs.ZSTD:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"unknown codec {batch.compression}")
+
+
+def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]:
+    """What ``look_through`` finds; what it cannot read is refused."""
+    try:
+        return look_through(
+            batch.data,
+            batch.record_count,
+            batch.compression,
+            batch.base_timestamp,
+            settings.decompressed_bytes_max,
+        )
+    except codecs.PayloadTooLarge as error:
+        raise _too_large(error) from None
+    except codecs.CorruptPayload as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    except MalformedRecords as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
+
+
+def _too_large(error: codecs.PayloadTooLarge) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE, f"{error}; a larger max.message.bytes allows for more"
+    )
+
+
+class _RecordErrors:
+    """The records of one batch that are refused, and why."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, str]] = []
+        self.any_timestamp = False
+
+    def raise_if_any(self) -> None:
+        if not self.found:
+            return
+        code = ErrorCode.INVALID_TIMESTAMP if self.any_timestamp else ErrorCode.INVALID_RECORD
+        reason = "timestamps are invalid" if self.any_timestamp else "records are invalid"
+        raise KafkaError(
+            code,
+            f"{reason}; {len(self.found)} records were refused, the first: {self.found[0][1]}",
+            tuple(self.found),
+        )
+
+
+def _check_record(
+    index: int,
+    record: Record,
+    timestamp_type: int,
+    context: ValidationContext,
+    errors: _RecordErrors,
+) -> None:
+    settings = context.settings
+    if settings.is_compacted and record.key is None:
+        errors.found.append((index, "a record without a key on a compacted topic"))
+        return
+    timestamp = record.timestamp
+    if (
+        settings.timestamp_type == CREATE_TIME
+        and timestamp != NO_TIMESTAMP
+        and abs(context.now_ms - timestamp) > settings.timestamp_difference_max_ms
+    ):
+        errors.any_timestamp = True
+        errors.found.append(
+            (
+                index,
+                f"timestamp {timestamp} is more than {settings.timestamp_difference_max_ms} ms "
+                f"away from {context.now_ms}",
+            )
+        )
+    elif timestamp_type == LOG_APPEND_TIME:
+        errors.any_timestamp = True
+        errors.found.append((index, "a producer may not set the append time"))
+
+
+# -- rebuilding ---------------------------------------------------------------------------------
+
+
+def _rebuilt(
+    batch: RecordBatch,
+    records: list[Record],
+    codec: int,
+    max_timestamp: int,
+    context: ValidationContext,
+) -> bytes:
+    data = build_batch(
+        [Record(index, r.timestamp, r.key, r.value, r.headers) for index, r in enumerate(records)],
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        compression=codec,
+        timestamp_type=context.settings.timestamp_type,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+        max_timestamp=max_timestamp,
+    )
+    _check_size(len(data), context.settings)
+    return data
+
+
+def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Validated:
+    """Turn a message set of format v0 or v1 into a batch."""
+    settings = context.settings
+    source = messages[0].compression
+    if source and len(messages) > 1:
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD, "a compressed message must be the only one in its set"
+        )
+    if any(one.compression for one in messages[1:]):
+        raise KafkaError(ErrorCode.INVALID_RECORD, "compressed and plain messages are mixed")
+    if source > codecs.LZ4:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
+    try:
+        allowed = settings.decompressed_bytes_max
+        inner = [one for message in messages for one in unwrap(message, allowed)]
+    except codecs.PayloadTooLarge as error:
+        raise _too_large(error) from None
+    except MalformedRecords as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    errors = _RecordErrors()
+    records = []
+    for index, one in enumerate(inner):
+        record = Record(index, one.timestamp, one.key, one.value)
+        if source and one.compression:
+            errors.found.append((index, "a compressed message inside a compressed one"))
+        else:
+            kind = LOG_APPEND_TIME if one.attributes & TIMESTAMP_TYPE_BIT else CREATE_TIME
+            _check_record(index, record, kind, context, errors)
+        records.append(record)
+    errors.raise_if_any()
+    if not records:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "a compressed message that wraps nothing")
+    is_append_time = settings.timestamp_type == LOG_APPEND_TIME
+    target = source if settings.codec is None else settings.codec
+    if target == codecs.ZSTD and not context.behaviour.zstd_compression:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs a newer version")
+    data = build_batch(
+        records,
+        compression=target,
+        timestamp_type=settings.timestamp_type,
+        max_timestamp=context.now_ms if is_append_time else None,
+    )
+    _check_size(len(data), settings)
+    return Validated(data, context.now_ms if is_append_time else NO_TIMESTAMP)

@@ -1,0 +1,1 @@
+"""A hosted partition: its role, its replicas, its ISR, and what the broker knows of others."""

@@ -1,0 +1,396 @@
+"""One hosted partition: its role, its ISR and its high watermark (docs/kafka/isr.md,
+docs/kafka/partitions.md).
+
+Theory of operation. A partition is leader, follower, or neither yet; only LeaderAndIsr changes
+that, through ``make_leader`` and ``make_follower``. Leader epochs fence: the caller drops stale
+and repeated epochs, so a partition believes what it is told. The high watermark of a leader never
+goes down; it moves when an append, a follower's fetch, an election or an ISR commit lets the
+smallest end offset of the *maximal* ISR grow. Whatever a move may complete is completed after
+the state is consistent, through ``PartitionContext.high_watermark_moved``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.control import LeaderAndIsrPartitionState
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.values import LeaderAndIsr
+from .isr_updaters import PendingIsr
+from .replica import Replica
+from .state import PartitionContext, PartitionState, TopicSettings
+
+if TYPE_CHECKING:
+    from ...protocol.records.batch import RecordBatch
+    from ..log.log import Log
+
+__all__ = ["Partition", "PartitionContext", "TopicSettings"]
+
+_NONE = ErrorCode.NONE
+_GIVE_UP_ERRORS = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+)
+_ROLL_BACK_ERRORS = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
+
+
+class Partition(PartitionState):
+    """A partition this broker hosts."""
+
+    __slots__ = ()
+
+    # -- role changes -----------------------------------------------------------------------
+
+    def make_leader(self, state: LeaderAndIsrPartitionState) -> bool:
+        """Become (or stay) leader (docs/kafka/partitions.md#becoming-leader); True if this broker
+        did not lead before.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened; assignment and
+        ISR are replaced by then, the epoch is not.
+        """
+        context = self.context
+        behaviour = context.behaviour
+        if behaviour.partition_epoch_checked and state.zk_version < self.partition_epoch:
+            return False
+        self.release_fetchers()
+        now_ms = context.host.now_ms()
+        self.controller_epoch = state.controller_epoch
+        self._take_assignment(state, now_ms)
+        self.isr = self.maximal_isr = state.isr
+        self.pending_isr = None
+        log = self._open_log(state.is_new)
+        is_new_leader = not self.is_leader
+        if not behaviour.partition_epoch_checked or state.leader_epoch > self.leader_epoch:
+            self._start_leader_epoch(log, state, now_ms, is_new_leader)
+        self.partition_epoch = state.zk_version
+        self.leader_id = context.broker_id
+        self.is_leader = True
+        context.isr_updater.clear_pending(self.topic_partition)
+        if self.maybe_increment_high_watermark(now_ms):
+            context.high_watermark_moved(self)
+        return is_new_leader
+
+    def _start_leader_epoch(
+        self, log: Log, state: LeaderAndIsrPartitionState, now_ms: int, is_new_leader: bool
+    ) -> None:
+        start_offset = log.log_end_offset
+        self.leader_epoch_start_offset = start_offset
+        self.leader_epoch = state.leader_epoch
+        behaviour = self.context.behaviour
+        if behaviour.epoch_registered_at_election:
+            log.assign_epoch_start_offset(state.leader_epoch, start_offset)
+        for replica in self.remote_replicas:
+            if behaviour.caught_up_reset_at_election:
+                caught_up_ms = now_ms if replica.broker_id in state.isr else 0
+                replica.reset_caught_up_time(start_offset, now_ms, caught_up_ms)
+            if is_new_leader:
+                replica.forget_offsets()
+
+    def make_follower(self, state: LeaderAndIsrPartitionState) -> bool:
+        """Become (or stay) follower (docs/kafka/partitions.md#becoming-follower); True if its
+        fetcher must be restarted.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened.
+        """
+        context = self.context
+        behaviour = context.behaviour
+        if behaviour.partition_epoch_checked and state.zk_version < self.partition_epoch:
+            return False
+        self.release_fetchers()
+        self.controller_epoch = state.controller_epoch
+        if behaviour.caught_up_reset_at_election:
+            # Nothing of a remote replica outlives the next election: keep no objects.
+            self.replicas = state.replicas
+            self.adding_replicas = state.adding_replicas
+            self.removing_replicas = state.removing_replicas
+            self.remote_replicas = ()
+        else:
+            self._take_assignment(state, context.host.now_ms())
+        self.isr = self.maximal_isr = ()
+        self.pending_isr = None
+        self._open_log(state.is_new)
+        restart = self._restarts_fetcher(state)
+        self.leader_epoch = state.leader_epoch
+        self.leader_epoch_start_offset = None
+        self.partition_epoch = state.zk_version
+        self.leader_id = state.leader
+        self.is_leader = False
+        context.isr_updater.clear_pending(self.topic_partition)
+        return restart
+
+    def _restarts_fetcher(self, state: LeaderAndIsrPartitionState) -> bool:
+        if self.leader_id != state.leader:
+            return True
+        if self.context.behaviour.make_follower_restarts == "leader_changed":
+            return False
+        return state.leader_epoch != self.leader_epoch
+
+    def _take_assignment(self, state: LeaderAndIsrPartitionState, now_ms: int) -> None:
+        """Replace the assignment; the object of a kept replica stays the same object."""
+        self.adding_replicas = state.adding_replicas
+        self.removing_replicas = state.removing_replicas
+        self.replicas = state.replicas
+        own_id = self.context.broker_id
+        known = {replica.broker_id: replica for replica in self.remote_replicas}
+        # Before caught-up times were reset at elections they began with the object.
+        caught_up_ms = 0 if self.context.behaviour.caught_up_reset_at_election else now_ms
+        self.remote_replicas = tuple(
+            known[broker_id] if broker_id in known else Replica(broker_id, caught_up_ms)
+            for broker_id in state.replicas
+            if broker_id != own_id
+        )
+
+    def _open_log(self, is_new: bool) -> Log:
+        log = self.log
+        if log is None:
+            log = self.log = self.context.open_log(self.topic_partition, is_new)
+        return log
+
+    def delete(self) -> None:
+        """Forget everything; the object must not be used again."""
+        self.context.isr_updater.clear_pending(self.topic_partition)
+        self.release_fetchers()
+        self.remote_replicas = ()
+        self.replicas = self.adding_replicas = self.removing_replicas = ()
+        self.isr = self.maximal_isr = ()
+        self.pending_isr = None
+        self.log = None
+        self.leader_id = None
+        self.is_leader = False
+        self.leader_epoch_start_offset = None
+
+    # -- high watermark ---------------------------------------------------------------------
+
+    def maybe_increment_high_watermark(self, now_ms: int) -> bool:
+        """Advance the leader's high watermark as far as the replicas allow
+        (docs/kafka/partitions.md#high-watermark-of-a-leader).
+
+        ``now_ms`` is the time of the fetch when a fetch triggers it. True if it moved.
+        """
+        log = self.log
+        if log is None:
+            return False
+        new = log.log_end_offset
+        high_watermark = log.high_watermark
+        if new <= high_watermark:
+            return False
+        maximal_isr = self.maximal_isr
+        for replica in self.remote_replicas:
+            end_offset = replica.log_end_offset
+            if end_offset < new and (
+                replica.broker_id in maximal_isr or self._may_join_soon(replica, now_ms)
+            ):
+                if end_offset <= high_watermark:
+                    return False
+                new = end_offset
+        if self.context.frozen_under_min_isr and len(self.isr) < self.min_isr:
+            return False
+        log.update_high_watermark(new)
+        return True
+
+    def _may_join_soon(self, replica: Replica, now_ms: int) -> bool:
+        """Whether the high watermark waits for one outside the ISR, as it will join."""
+        context = self.context
+        return (
+            context.waits_for_joiner
+            and now_ms - replica.last_caught_up_time_ms <= context.lag_ms_max
+            and self._is_eligible(replica.broker_id)
+        )
+
+    def _is_eligible(self, broker_id: int) -> bool:
+        """Whether a replica may join the ISR: since 3.3 its broker must be alive."""
+        context = self.context
+        return not context.joiner_must_be_eligible or context.metadata_cache.is_alive(broker_id)
+
+    # -- follower fetches -------------------------------------------------------------------
+
+    def update_follower(
+        self,
+        replica: Replica,
+        fetch_offset: int,
+        log_start_offset: int,
+        fetch_time_ms: int,
+        leader_end_offset: int,
+    ) -> bool:
+        """Account a successful fetch of a follower: replica, ISR, high watermark, in this order.
+
+        True if the high watermark moved; the caller completes delayed operations.
+        """
+        previous_end_offset = replica.log_end_offset
+        if fetch_offset == leader_end_offset:
+            # As ``update_fetch_state`` does, without the call: most fetches ask at the end.
+            if fetch_time_ms > replica.last_caught_up_time_ms:
+                replica.last_caught_up_time_ms = fetch_time_ms
+            replica.log_start_offset = log_start_offset
+            replica.log_end_offset = fetch_offset
+            replica.last_fetch_leader_log_end_offset = fetch_offset
+            replica.last_fetch_time_ms = fetch_time_ms
+        else:
+            replica.update_fetch_state(
+                fetch_offset,
+                log_start_offset,
+                fetch_time_ms,
+                leader_end_offset,
+                self.context.by_previous_fetch,
+            )
+        if self.pending_isr is None and replica.broker_id not in self.isr:
+            self._maybe_expand_isr(replica)
+        return previous_end_offset != fetch_offset and self.maybe_increment_high_watermark(
+            fetch_time_ms
+        )
+
+    # -- ISR --------------------------------------------------------------------------------
+
+    def _maybe_expand_isr(self, replica: Replica) -> None:
+        """Propose a follower that reached the high watermark and the epoch's start
+        (docs/kafka/isr.md#expanding)."""
+        log = self.log
+        if log is None or not self.is_leader:
+            return
+        end_offset = replica.log_end_offset
+        if end_offset < log.high_watermark:
+            return
+        if self.context.join_needs_epoch_start:
+            start_offset = self.leader_epoch_start_offset
+            if start_offset is None or end_offset < start_offset:
+                return
+        if not self._is_eligible(replica.broker_id):
+            return
+        self.maximal_isr = (*self.isr, replica.broker_id)
+        self._propose(self.maximal_isr, is_expansion=True)
+
+    def out_of_sync_replicas(self, now_ms: int) -> tuple[int, ...]:
+        """ISR members that fell behind for longer than the lag time
+        (docs/kafka/isr.md#shrinking)."""
+        log = self.log
+        if log is None or not self.is_leader:
+            return ()
+        self.settle_fetchers()
+        context = self.context
+        end_offset = log.log_end_offset
+        keeps_member_at_end = context.behaviour.isr_member_at_end_never_removed
+        return tuple(
+            replica.broker_id
+            for replica in self.remote_replicas
+            if now_ms - replica.last_caught_up_time_ms > context.lag_ms_max
+            and replica.broker_id in self.isr
+            and not (keeps_member_at_end and replica.log_end_offset == end_offset)
+        )
+
+    def maybe_shrink_isr(self, now_ms: int) -> None:
+        """Propose an ISR without the lagging members; nothing while a change is pending."""
+        if self.pending_isr is not None or len(self.isr) < 2:
+            return
+        lagging = self.out_of_sync_replicas(now_ms)
+        if not lagging:
+            return
+        self._propose(
+            tuple(broker_id for broker_id in self.isr if broker_id not in lagging),
+            is_expansion=False,
+        )
+        # Commits at once only when the updater answered synchronously; otherwise the maximal
+        # ISR still holds the high watermark.
+        if self.maybe_increment_high_watermark(now_ms):
+            self.context.high_watermark_moved(self)
+
+    def _propose(self, isr: tuple[int, ...], is_expansion: bool) -> None:
+        proposal = LeaderAndIsr(
+            self.context.broker_id, self.leader_epoch, isr, self.partition_epoch
+        )
+        self._submit(PendingIsr(proposal, is_expansion))
+
+    def _submit(self, pending: PendingIsr) -> None:
+        self.pending_isr = pending  # before submitting: the answer may come synchronously
+        accepted = self.context.isr_updater.submit(
+            self.topic_partition,
+            pending.proposal,
+            self.controller_epoch,
+            lambda error, stored: self._on_isr_answer(pending, error, stored),
+        )
+        if not accepted:
+            self._roll_back_isr()
+
+    def _roll_back_isr(self) -> None:
+        self.maximal_isr = self.isr
+        self.pending_isr = None
+
+    def _on_isr_answer(
+        self, pending: PendingIsr, error: ErrorCode, stored: LeaderAndIsr | None
+    ) -> None:
+        """React to the decision on a proposal."""
+        if self.pending_isr is not pending:
+            return  # a LeaderAndIsr came first
+        behaviour = self.context.behaviour
+        if error is _NONE and stored is not None:
+            self._commit_isr(pending, stored)
+            return
+        self.context.isr_failed_updates += 1
+        if error in _GIVE_UP_ERRORS:
+            # Through the controller: pending until the next LeaderAndIsr brings the truth. Before
+            # it, the old ISR stayed in force and the next trigger tried again.
+            if not behaviour.alter_isr:
+                self._roll_back_isr()
+        elif behaviour.alter_isr_errors_roll_back and error in _ROLL_BACK_ERRORS:
+            self._roll_back_isr()
+        else:
+            self._submit(pending)
+
+    def _commit_isr(self, pending: PendingIsr, stored: LeaderAndIsr) -> None:
+        if stored.leader_epoch != self.leader_epoch or stored.zk_version < self.partition_epoch:
+            return  # about another leadership: stays pending until its LeaderAndIsr
+        context = self.context
+        self.isr = self.maximal_isr = stored.isr
+        self.partition_epoch = stored.zk_version
+        self.pending_isr = None
+        self.wake_fetchers()  # who left the ISR meanwhile idle may come back with its next fetch
+        if pending.is_expansion:
+            context.isr_expands += 1
+        else:
+            context.isr_shrinks += 1
+        behaviour = context.behaviour
+        if (
+            behaviour.shrink_commit_moves_high_watermark or not behaviour.alter_isr
+        ) and self.maybe_increment_high_watermark(context.host.now_ms()):
+            context.high_watermark_moved(self)
+
+    # -- following --------------------------------------------------------------------------
+
+    def append_as_follower(
+        self,
+        batches: Sequence[RecordBatch],
+        leader_high_watermark: int,
+        leader_log_start: int,
+        verify: bool = False,
+    ) -> bool:
+        """Append what the leader sent and follow its marks
+        (docs/kafka/partitions.md#high-watermark-of-a-follower,
+        docs/kafka/replica-fetchers.md#answers-to-a-fetch).
+
+        ``verify`` checks the checksums, which the leader did when it took the batches. True if
+        the high watermark went up. Raises ``KafkaError`` from the log: an offset that
+        does not fit, corrupt data, a failed disk; NOT_LEADER_OR_FOLLOWER without a log.
+        """
+        log = self.log
+        if log is None:
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.topic_partition} has no log here"
+            )
+        if batches:
+            first = batches[0]
+            now_ms = self.context.host.now_ms()
+            if verify or len(batches) != 1 or not log.append_next(first, now_ms):
+                start = log.log_start_offset
+                if first.base_offset < start and log.log_end_offset == start <= first.last_offset:
+                    # An empty log whose start lies inside the batch begins with the whole batch.
+                    log.truncate_fully_and_start_at(first.base_offset)
+                log.append_as_follower(batches, now_ms, verify)
+        previous = log.high_watermark
+        if leader_log_start > log.log_start_offset:
+            log.update_high_watermark(leader_high_watermark)
+            log.maybe_increment_log_start_offset(leader_log_start, "leader")
+            return log.high_watermark > previous
+        if leader_high_watermark == previous:
+            return False
+        return log.update_high_watermark(leader_high_watermark) > previous

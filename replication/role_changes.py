@@ -1,0 +1,301 @@
+"""LeaderAndIsr, StopReplica and UpdateMetadata at the broker (docs/kafka/control-requests.md).
+
+All three are fenced by the broker's own epoch and by the highest controller epoch seen, which
+they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..protocol.control import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from ..protocol.errors import ErrorCode, KafkaError
+from ..protocol.values import EPOCH_DURING_DELETE, EPOCH_UNKNOWN, TopicPartition
+from .follower.manager import InitialFetchState
+from .partition.hosted import PartitionHost
+from .partition.partition import Partition
+
+_NONE = ErrorCode.NONE
+
+
+class ControlRequestHandling(PartitionHost):
+    """What the controller may ask of a ``ReplicaManager``."""
+
+    __slots__ = ()
+
+    def _fencing_error(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
+        """Stale epochs refuse a whole request; a newer controller epoch is remembered."""
+        if broker_epoch != -1 and broker_epoch < self.broker_epoch():
+            return ErrorCode.STALE_BROKER_EPOCH
+        if controller_epoch < self.controller_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        self.controller_epoch = controller_epoch
+        return _NONE
+
+    # -- LeaderAndIsr -----------------------------------------------------------------------
+
+    def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        """Take the roles a controller decided on (docs/kafka/control-requests.md#taking-roles)."""
+        error = self._fencing_error(request.controller_epoch, request.broker_epoch)
+        if error is not _NONE:
+            partitions: tuple[tuple[TopicPartition, ErrorCode], ...] = ()
+            if error is ErrorCode.STALE_CONTROLLER_EPOCH:
+                partitions = tuple(
+                    (state.topic_partition, error) for state in request.partition_states
+                )
+            return LeaderAndIsrResponse(error, partitions)
+        topic_ids = dict(request.topic_ids)
+        errors: dict[TopicPartition, ErrorCode] = {}
+        to_lead: list[tuple[Partition, LeaderAndIsrPartitionState]] = []
+        to_follow: list[tuple[Partition, LeaderAndIsrPartitionState]] = []
+        for state in request.partition_states:
+            topic_partition = state.topic_partition
+            error, partition = self._classify(topic_partition, state, topic_ids)
+            errors[topic_partition] = error
+            if error is _NONE and partition is not None:
+                leads = state.leader == self.broker_id
+                (to_lead if leads else to_follow).append((partition, state))
+        leaders = self._make_leaders(to_lead, errors)
+        followers = self._make_followers(to_follow, errors)
+        if self.behaviour.topic_id_of_stored_log:
+            self._persist_topic_ids(topic_ids, to_lead)
+            self._persist_topic_ids(topic_ids, to_follow)
+        if self.behaviour.replica_without_log_is_offline:
+            for topic_partition in errors:
+                hosted = self._partitions.get(topic_partition)
+                if hosted is not None and hosted.log is None:
+                    self.mark_partition_offline(topic_partition)
+        self.start_high_watermark_checkpoints()
+        self.fetcher_manager.shutdown_idle()
+        if self.on_leadership_change is not None and (leaders or followers):
+            self.on_leadership_change(leaders, followers)
+        return LeaderAndIsrResponse(_NONE, tuple(errors.items()))
+
+    def _classify(
+        self,
+        topic_partition: TopicPartition,
+        state: LeaderAndIsrPartitionState,
+        topic_ids: dict[str, str],
+    ) -> tuple[ErrorCode, Partition | None]:
+        """Rows 1 to 5 of 11.2; registers a partition seen for the first time."""
+        if topic_partition in self._offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR, None
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            partition = self._register(topic_partition)
+        topic_id = topic_ids.get(topic_partition.topic, "")
+        if topic_id and self._is_of_another_topic(partition, topic_id):
+            return ErrorCode.INCONSISTENT_TOPIC_ID, None
+        if state.leader_epoch <= partition.leader_epoch:
+            if state.leader_epoch == partition.leader_epoch and self._is_told_its_id(
+                partition, topic_id
+            ):
+                return _NONE, None
+            return ErrorCode.STALE_CONTROLLER_EPOCH, None
+        if self.broker_id not in state.replicas:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+        return _NONE, partition
+
+    def _is_of_another_topic(self, partition: Partition, topic_id: str) -> bool:
+        """Whether the log belongs to a topic with another id (docs/kafka/partitions.md#topic-ids).
+
+        2.8 asks an opened log alone, and gives it the id if it has none: with the second request
+        it gets for a partition (``Partition.checkOrSetTopicId``). Later releases ask the stored
+        log, too (``Partition.topicId``).
+        """
+        log = partition.log
+        if log is None:
+            if not self.behaviour.topic_id_of_stored_log:
+                return False
+            known = self.disk.stored_topic_id(partition.topic_partition)
+        else:
+            known = log.topic_id
+            if not known and not self.behaviour.topic_id_of_stored_log:
+                log.assign_topic_id(topic_id)
+                return False
+        return bool(known) and known != topic_id
+
+    def _is_told_its_id(self, partition: Partition, topic_id: str) -> bool:
+        """Whether a request without news gives a log the id that it lacks, since 3.0."""
+        log = partition.log
+        if not topic_id or log is None or log.topic_id:
+            return False
+        if self.behaviour.topic_id_of_stored_log:
+            log.assign_topic_id(topic_id)
+        return self.behaviour.topic_id_of_stored_log
+
+    def _make_leaders(
+        self,
+        states: list[tuple[Partition, LeaderAndIsrPartitionState]],
+        errors: dict[TopicPartition, ErrorCode],
+    ) -> list[Partition]:
+        if not states:
+            return []
+        self.fetcher_manager.remove_fetchers([p.topic_partition for p, _ in states])
+        leaders = []
+        for partition, state in states:
+            try:
+                partition.make_leader(state)
+            except (KafkaError, OSError):
+                errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
+                self.mark_partition_offline(partition.topic_partition)
+                continue
+            leaders.append(partition)
+        for partition in leaders:
+            self.complete_delayed(partition)  # fetches that wait with an older epoch
+        return leaders
+
+    def _make_followers(
+        self,
+        states: list[tuple[Partition, LeaderAndIsrPartitionState]],
+        errors: dict[TopicPartition, ErrorCode],
+    ) -> list[Partition]:
+        followers = []
+        restarting = []
+        for partition, state in states:
+            try:
+                if not self.metadata_cache.is_alive(state.leader):
+                    # Not told who that is: only create the log, so that its high watermark
+                    # keeps being checkpointed. Role and epoch stay.
+                    if partition.log is None:
+                        partition.log = self._open_log(partition.topic_partition, state.is_new)
+                    continue
+                if partition.make_follower(state):
+                    restarting.append(partition)
+            except (KafkaError, OSError):
+                errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
+                self.mark_partition_offline(partition.topic_partition)
+                continue
+            followers.append(partition)
+        if restarting:
+            self._restart_fetchers(restarting, errors)
+        return followers
+
+    def _restart_fetchers(
+        self, partitions: list[Partition], errors: dict[TopicPartition, ErrorCode]
+    ) -> None:
+        names = [partition.topic_partition for partition in partitions]
+        self.fetcher_manager.remove_fetchers(names)
+        if self.behaviour.truncation == "high_watermark":
+            self._truncate_to_high_watermarks(partitions, errors)
+        for name in names:
+            self.complete_delayed_of(name)
+        if self.is_shutting_down:
+            return
+        initial: dict[TopicPartition, InitialFetchState] = {}
+        for partition in partitions:
+            log = partition.log
+            if log is not None and partition.leader_id is not None:
+                initial[partition.topic_partition] = InitialFetchState(
+                    partition.leader_id, partition.leader_epoch, self._initial_offset(partition)
+                )
+        self.fetcher_manager.add_fetchers(initial)
+
+    def _initial_offset(self, partition: Partition) -> int:
+        log = partition.log
+        assert log is not None
+        truncation = self.behaviour.truncation
+        if truncation == "high_watermark" or (truncation == "fetch" and log.latest_epoch >= 0):
+            return log.log_end_offset
+        return log.high_watermark
+
+    def _truncate_to_high_watermarks(
+        self, partitions: Iterable[Partition], errors: dict[TopicPartition, ErrorCode]
+    ) -> None:
+        """0.10: a follower cuts its log to its own high watermark at once
+        (docs/kafka/replica-fetchers.md#truncation-to-the-high-watermark)."""
+        for partition in partitions:
+            log = partition.log
+            if log is None:
+                continue
+            try:
+                log.truncate_to(log.high_watermark)
+            except (KafkaError, OSError):
+                errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
+                self.mark_partition_offline(partition.topic_partition)
+
+    def _persist_topic_ids(
+        self,
+        topic_ids: dict[str, str],
+        states: list[tuple[Partition, LeaderAndIsrPartitionState]],
+    ) -> None:
+        """Write ``partition.metadata`` of logs that have none
+        (docs/kafka/partitions.md#topic-ids)."""
+        for partition, _ in states:
+            log = partition.log
+            topic_id = topic_ids.get(partition.topic_partition.topic)
+            if topic_id and log is not None and not log.topic_id:
+                log.assign_topic_id(topic_id)
+
+    # -- StopReplica ------------------------------------------------------------------------
+
+    def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        """Stop fetching, and delete where asked to
+        (docs/kafka/control-requests.md#what-a-broker-accepts)."""
+        error = self._fencing_error(request.controller_epoch, request.broker_epoch)
+        if error is not _NONE:
+            return StopReplicaResponse(error)
+        errors: dict[TopicPartition, ErrorCode] = {}
+        to_stop: list[StopReplicaPartitionState] = []
+        for state in request.partition_states:
+            error = self._stop_refusal(state)
+            errors[state.topic_partition] = error
+            if error is _NONE:
+                to_stop.append(state)
+        self.fetcher_manager.remove_fetchers([state.topic_partition for state in to_stop])
+        for state in to_stop:
+            if state.delete_partition:
+                errors[state.topic_partition] = self._delete_partition(state.topic_partition)
+            self.complete_delayed_of(state.topic_partition)
+        self.fetcher_manager.shutdown_idle()
+        return StopReplicaResponse(_NONE, tuple(errors.items()))
+
+    def _stop_refusal(self, state: StopReplicaPartitionState) -> ErrorCode:
+        topic_partition = state.topic_partition
+        if topic_partition in self._offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return _NONE
+        epoch = state.leader_epoch
+        if epoch in (EPOCH_UNKNOWN, EPOCH_DURING_DELETE) or epoch > partition.leader_epoch:
+            return _NONE
+        if epoch == partition.leader_epoch and self.behaviour.stop_replica_accepts_equal_epoch:
+            return _NONE
+        return ErrorCode.FENCED_LEADER_EPOCH
+
+    def _delete_partition(self, topic_partition: TopicPartition) -> ErrorCode:
+        self._unregister(topic_partition)
+        self._high_watermarks.pop(topic_partition, None)
+        try:
+            self.disk.delete_log(topic_partition)
+        except (KafkaError, OSError):
+            self._offline[topic_partition] = None
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return _NONE
+
+    # -- UpdateMetadata ---------------------------------------------------------------------
+
+    def update_metadata(
+        self, request: UpdateMetadataRequest
+    ) -> tuple[UpdateMetadataResponse, list[TopicPartition]]:
+        """Merge into the metadata cache; also the partitions announced as deleted."""
+        error = self._fencing_error(request.controller_epoch, request.broker_epoch)
+        if error is not _NONE:
+            return UpdateMetadataResponse(error), []
+        return UpdateMetadataResponse(_NONE), self.metadata_cache.update(request)
+
+    # -- hook of the manager ----------------------------------------------------------------
+
+    def start_high_watermark_checkpoints(self) -> None:
+        """Called at the end of each LeaderAndIsr; the first one starts the checkpoints."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Operations that wait: purgatories and the timing wheel behind them."""

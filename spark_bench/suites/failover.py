@@ -1,0 +1,264 @@
+"""The scenario ``failover``: the leader crashes under load, and how long that is felt.
+
+An open-loop workload keeps arriving at its rate whatever the cluster does, so the records that
+arrive during the outage wait and are counted with their waiting (no coordinated omission).
+Unavailability of a partition is the time from its last acknowledgement before the crash to the
+first one after; it is split where the recorded messages show it:
+
+- *detect*: crash until a controller hears of the expired session,
+- *elect*: until the new leader has its LeaderAndIsr,
+- *client*: until the first acknowledgement after that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.control import LeaderAndIsrRequest
+from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.values import TopicPartition
+from ...protocol.versions import behaviour
+from ...testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
+from ...testing.scenarios.open_loop import OpenLoop
+from ...testing.scenarios.spec import MOST_PER_S
+from ...testing.simulation import Simulation
+from ...tracing.fingerprint import Fingerprint
+from ...zkfake.messages import WatchEvent
+from ..histogram import Histogram
+
+if TYPE_CHECKING:
+    from ...actors.node import Delivery
+
+TOPIC = "bench"
+_WARM_UP_MS = 2_000
+_AFTER_MS = 2_000
+_LEAST = {"record_bytes": 0}
+"""Smallest value of a whole-number parameter, where it is not 1."""
+
+
+@dataclass(frozen=True)
+class FailoverParameters:
+    """Parameters of one run; every field is a column of the run rows."""
+
+    brokers: int = 3
+    replication_factor: int = 3
+    partitions: int = 3
+    session_timeout_ms: int = 18_000
+    kafka_version: str = "3.9"
+    rate_per_s: int = 100
+    record_bytes: int = 100
+    latency_median_ms: float = 0.5
+    latency_sigma: float = 0.4
+
+    @classmethod
+    def checked(cls, **values: Any) -> FailoverParameters:
+        """Build from keyword arguments; ``UsageError`` names an unknown one."""
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise UsageError(
+                    f"failover has no parameter {name!r}; there are {', '.join(known)}"
+                )
+        parameters = cls(**values)
+        parameters._check_values()
+        if parameters.replication_factor > parameters.brokers:
+            raise UsageError(
+                f"replication_factor {parameters.replication_factor} needs as many brokers, "
+                f"there are {parameters.brokers}"
+            )
+        if parameters.replication_factor < 2:
+            raise UsageError(
+                "failover needs replication_factor >= 2: with one replica none is left"
+            )
+        return parameters
+
+    def _check_values(self) -> None:
+        """Raise ``UsageError`` for a value of another type, too small, or not finite."""
+        for field in fields(self):
+            value: Any = getattr(self, field.name)
+            kinds: Any = {"int": (int,), "float": (int, float), "str": (str,)}[str(field.type)]
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                raise UsageError(f"{field.name} must be {field.type}, not {value!r}")
+            least = _LEAST.get(field.name, 1)
+            if isinstance(value, int) and field.type == "int" and value < least:
+                raise UsageError(f"{field.name} must be at least {least}, not {value}")
+        if self.rate_per_s > MOST_PER_S:
+            raise UsageError(f"rate_per_s must be at most {MOST_PER_S}, not {self.rate_per_s}")
+        if not 0 < self.latency_median_ms < math.inf:
+            raise UsageError(f"latency_median_ms must be above 0, not {self.latency_median_ms}")
+        if not 0 <= self.latency_sigma < math.inf:
+            raise UsageError(f"latency_sigma must be at least 0, not {self.latency_sigma}")
+        behaviour(self.kafka_version)
+
+
+class _Load(OpenLoop):
+    """What the load felt: the last answers before the fault, the first after it, and how long."""
+
+    def __init__(self, simulation: Simulation, parameters: FailoverParameters) -> None:
+        padding = b"." * max(0, parameters.record_bytes - 12)
+        self.last_ack_us: dict[TopicPartition, int] = {}
+        self.first_ack_after_us: dict[TopicPartition, int] = {}
+        self.fault_us: int | None = None
+        self.response_ms = Histogram()
+        self.service_ms = Histogram()
+        super().__init__(
+            simulation,
+            TOPIC,
+            parameters.partitions,
+            1_000_000 // parameters.rate_per_s,
+            lambda number: b"%011d " % number + padding,
+        )
+        self.producer.on_service_time = self._served
+
+    def _served(self, _partition: TopicPartition, records: int, elapsed_us: int) -> None:
+        self.service_ms.add(elapsed_us / 1000, records)
+
+    def _answered(
+        self, where: TopicPartition, value: bytes, arrived_us: int, error: ErrorCode, offset: int
+    ) -> None:
+        super()._answered(where, value, arrived_us, error, offset)
+        if error:
+            return
+        now_us = self.runtime.now_us()
+        self.response_ms.add((now_us - arrived_us) / 1000)
+        if self.fault_us is None:
+            self.last_ack_us[where] = now_us
+        # An answer that was on its way when the leader died does not end the outage.
+        elif arrived_us >= self.fault_us:
+            self.first_ack_after_us.setdefault(where, now_us)
+
+
+class _Phases:
+    """Watches the messages of one failover for the moments that split the outage."""
+
+    def __init__(self, simulation: Simulation, victim: int) -> None:
+        self._simulation = simulation
+        self._victim = f"broker-{victim}"
+        self.detected_us: int | None = None
+        self.applied_us: dict[TopicPartition, int] = {}
+        self.end = simulation.observe(self._see)
+
+    def _see(self, delivery: Delivery) -> None:
+        message = delivery.message
+        if type(message) is WatchEvent:
+            if self.detected_us is None and delivery.target.name.startswith("controller-"):
+                self.detected_us = self._simulation.runtime.now_us()
+        elif type(message) is LeaderAndIsrRequest and delivery.target.name != self._victim:
+            now_us = self._simulation.runtime.now_us()
+            for state in message.partition_states:
+                if delivery.target.name == f"broker-{state.leader}":
+                    self.applied_us.setdefault(state.topic_partition, now_us)
+
+
+def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
+    """Run one failover; gives the run row and the histograms.
+
+    ``row`` is a pure function of seed and parameters; ``histograms`` maps a metric to its
+    (bucket, count) rows.
+    """
+    fingerprint = Fingerprint()
+    with Simulation(
+        parameters.brokers,
+        seed=seed,
+        kafka_version=parameters.kafka_version,
+        config={"zookeeper.session.timeout.ms": parameters.session_timeout_ms},
+        recorder=fingerprint,
+        trace=False,
+    ) as simulation:
+        simulation.network.latency(
+            lognormal_ms=(parameters.latency_median_ms, parameters.latency_sigma)
+        )
+        simulation.create_topic(TOPIC, parameters.partitions, parameters.replication_factor)
+        load = _Load(simulation, parameters)
+        consumer = simulation.consumer([(TOPIC, n) for n in range(parameters.partitions)])
+        # The crash falls at a seeded moment of the heartbeat interval.
+        simulation.run_for(_WARM_UP_MS + simulation.runtime.rng.random() * 1000)
+        victim = simulation.partition(TOPIC, 0).leader
+        assert victim is not None
+        led = [
+            TopicPartition(TOPIC, n)
+            for n in range(parameters.partitions)
+            if simulation.partition(TOPIC, n).leader == victim
+        ]
+        was_controller = simulation.controller.id == victim
+        phases = _Phases(simulation, victim)
+        load.fault_us = fault_us = simulation.runtime.now_us()
+        simulation.broker(victim).kill()
+        limit_ms = parameters.session_timeout_ms * 3 + 60_000
+        simulation.run_until(lambda: all(p in load.first_ack_after_us for p in led), limit_ms)
+        phases.end()
+        full_isr_ms, problems = _recover(simulation, parameters, load, victim, limit_ms)
+        ends = {p: simulation.partition(TOPIC, p.partition).high_watermark for p in led}
+        simulation.run_until(
+            lambda: all(consumer.positions.get(p, -1) >= end for p, end in ends.items()), limit_ms
+        )
+        row: dict[str, Any] = {
+            "was_controller": was_controller,
+            "partitions_led": len(led),
+            "full_isr_ms": full_isr_ms,
+            "acknowledged": len(load.acknowledged),
+            "errors": load.errors,
+            "retries": load.producer.retries,
+            "problems": "; ".join(problems),
+            "messages": simulation.runtime.network.messages_sent,
+            "virtual_ms": simulation.now_ms,
+            "fingerprint": fingerprint.fingerprint(),
+        }
+        histograms = _outage(row, led, load, phases, fault_us)
+        histograms["response_ms"] = load.response_ms
+        histograms["service_ms"] = load.service_ms
+    row["status"] = "ok" if not row["problems"] else "violation"
+    return {
+        "row": row,
+        "histograms": {name: histogram.rows() for name, histogram in histograms.items()},
+    }
+
+
+def _recover(
+    simulation: Simulation,
+    parameters: FailoverParameters,
+    load: _Load,
+    victim: int,
+    limit_ms: float,
+) -> tuple[float, tuple[str, ...]]:
+    """Bring the broker back; (crash to full ISR in ms, promises that were broken)."""
+    assert load.fault_us is not None
+    simulation.run_for(_AFTER_MS)
+    simulation.broker(victim).start()
+    load.running = False
+    simulation.run_until(lambda: load.producer.unfinished == 0, limit_ms)
+    simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), limit_ms, every_ms=20)
+    full_isr_ms = simulation.now_ms - load.fault_us / 1000
+    read = [r.value for n in range(parameters.partitions) for r in simulation.consume(TOPIC, n)]
+    once = acknowledged_exactly_once(load.acknowledged, read)
+    same = replicas_identical(simulation, [TOPIC])
+    return full_isr_ms, (*once.problems, *same.problems)
+
+
+def _outage(
+    row: dict[str, Any],
+    led: list[TopicPartition],
+    load: _Load,
+    phases: _Phases,
+    fault_us: int,
+) -> dict[str, Histogram]:
+    """Fill the unavailability columns: the worst partition of the run, and its phases."""
+    unavailable = Histogram()
+    worst: tuple[float, TopicPartition] | None = None
+    for partition in led:
+        start_us = load.last_ack_us.get(partition, fault_us)
+        outage_ms = (load.first_ack_after_us[partition] - start_us) / 1000
+        unavailable.add(outage_ms)
+        if worst is None or outage_ms > worst[0]:
+            worst = (outage_ms, partition)
+    assert worst is not None
+    outage_ms, partition = worst
+    detected_us = phases.detected_us if phases.detected_us is not None else fault_us
+    applied_us = phases.applied_us.get(partition, detected_us)
+    row["unavailable_ms"] = outage_ms
+    row["detect_ms"] = (detected_us - fault_us) / 1000
+    row["elect_ms"] = (applied_us - detected_us) / 1000
+    row["client_ms"] = (load.first_ack_after_us[partition] - applied_us) / 1000
+    return {"unavailable_ms": unavailable}

@@ -1,0 +1,1 @@
+"""The admin APIs as a broker serves them (``ZkAdminManager``)."""

@@ -1,0 +1,154 @@
+"""Checks and answers that the topic APIs share
+(docs/kafka/topics.md#creation, docs/kafka/administration.md#topics)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from ...protocol.admin import TopicResult
+from ...protocol.errors import ErrorCode, KafkaError
+
+Assignment: TypeAlias = dict[int, tuple[int, ...]]
+"""Replicas by partition number."""
+
+
+def validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
+    """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
+
+    Brokers that are not there are fine: ZooKeeper-mode Kafka does not look.
+    """
+    if len({len(replicas) for replicas in assignment.values()}) != 1:
+        raise bad_assignment("All partitions should have the same number of replicas")
+    for replicas in assignment.values():
+        if len(set(replicas)) != len(replicas):
+            raise bad_assignment(f"Duplicate replica assignment found: {_as_scala(assignment)}")
+    if sorted(assignment) != list(range(len(assignment))):
+        raise bad_assignment("partitions should be a consecutive 0-based integer sequence")
+
+
+def _as_scala(assignment: Mapping[int, Sequence[int]]) -> str:
+    """An assignment as Kafka's message prints it."""
+    entries = [
+        f"{number} -> ArrayBuffer({', '.join(map(str, replicas))})"
+        for number, replicas in sorted(assignment.items())
+    ]
+    return f"HashMap({', '.join(entries)})"
+
+
+def validate_added(
+    lists: Sequence[Sequence[int]],
+    existing: Mapping[int, Sequence[int]],
+    increment: int,
+    broker_ids: Sequence[int],
+) -> Assignment:
+    """A manual assignment of added partitions; raises ``KafkaError``."""
+    unknown = sorted({r for replicas in lists for r in replicas if r not in broker_ids})
+    if unknown:
+        names = ", ".join(map(str, unknown))
+        raise bad_assignment(f"Unknown broker(s) in replica assignment: {names}.")
+    if len(lists) != increment:
+        raise bad_assignment(
+            f"Increasing the number of partitions by {increment} but {len(lists)} assignments "
+            "provided."
+        )
+    if 0 not in existing:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            "Unexpected existing replica assignment, partition id 0 is missing",
+        )
+    first = len(existing)
+    added = {first + position: tuple(replicas) for position, replicas in enumerate(lists)}
+    for number, replicas in added.items():
+        if not replicas:
+            raise bad_assignment(f"Cannot have replication factor of 0 for partition id {number}.")
+        if len(set(replicas)) != len(replicas):
+            raise bad_assignment(
+                "Duplicate brokers not allowed in replica assignment: "
+                f"{', '.join(map(str, replicas))} for partition id {number}."
+            )
+    _check_factor(len(existing[0]), added)
+    return added
+
+
+def _check_factor(factor: int, added: Assignment) -> None:
+    differing = {n: len(replicas) for n, replicas in added.items() if len(replicas) != factor}
+    if differing:
+        raise bad_assignment(
+            f"Inconsistent replication factor between partitions, partition 0 has {factor} while "
+            f"partitions [{', '.join(map(str, differing))}] have replication factors "
+            f"[{', '.join(map(str, differing.values()))}], respectively."
+        )
+
+
+class PartitionAllowance:
+    """How many partitions one request may still ask for.
+
+    Kafka with ZooKeeper has no limit and is kept busy for as long as it takes; its KRaft
+    controller refuses as here (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
+    """
+
+    _REPLICAS_EACH = 10
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._partitions = limit
+        self._replicas = limit * self._REPLICAS_EACH
+
+    def take(self, partitions: int, lists: Iterable[Sequence[int]] = ()) -> None:
+        """Raises ``KafkaError`` (POLICY_VIOLATION) when it is used up."""
+        replicas = sum(map(len, lists))
+        if partitions > self._partitions or replicas > self._replicas:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                "Excessively large number of partitions per request: "
+                f"max.partitions.per.request is {self._limit}, with "
+                f"{self._REPLICAS_EACH} replicas each.",
+            )
+        self._partitions -= max(partitions, 0)
+        self._replicas -= replicas
+
+
+def check_count(wanted: int, current: int) -> None:
+    if wanted == current:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
+    if wanted < current:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic currently has {current} partitions, which is higher than the requested "
+            f"{wanted}.",
+        )
+
+
+def bad_assignment(text: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+
+
+def unknown_topic(name: str) -> KafkaError:
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def found_twice() -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+
+
+def repeated_names(names: Sequence[str]) -> frozenset[str]:
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for name in names:
+        (repeated if name in seen else seen).add(name)
+    return frozenset(repeated)
+
+
+def not_controller(names: Sequence[str], message: str | None = None) -> tuple[TopicResult, ...]:
+    return tuple(TopicResult(name, ErrorCode.NOT_CONTROLLER, message) for name in names)
+
+
+def refused(asked: Sequence[tuple[str | None, str]], error: ErrorCode) -> tuple[TopicResult, ...]:
+    return tuple(TopicResult(name or "", error, None, topic_id) for name, topic_id in asked)
+
+
+def timed_out_if(result: TopicResult, is_late: bool) -> TopicResult:
+    if result.error != ErrorCode.NONE or not is_late:
+        return result
+    return TopicResult(result.name, ErrorCode.REQUEST_TIMED_OUT, None, result.topic_id)

@@ -1,0 +1,271 @@
+"""AlterConfigs and IncrementalAlterConfigs (docs/kafka/administration.md#configurations): what is
+checked, and in which words.
+
+Source: Kafka's ``ZkAdminManager``, ``DynamicBrokerConfig`` and, since 3.2, ``ConfigAdminManager``,
+which looks at a request before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol import znodes
+from ...protocol.admin import (
+    APPEND,
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    DELETE,
+    SET,
+    SUBTRACT,
+    TOPIC_RESOURCE,
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    ConfigResource,
+)
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.release_configs import (
+    ConfigException,
+    ReleaseConfig,
+    UnknownConfig,
+    release_configs,
+)
+from ...protocol.versions import Behaviour
+
+if TYPE_CHECKING:
+    from .manager import AdminManager
+
+_Entries = Sequence[tuple[str, int, "str | None"]]
+_TYPE_NAMES = {
+    TOPIC_RESOURCE: "TOPIC",
+    BROKER_RESOURCE: "BROKER",
+    BROKER_LOGGER_RESOURCE: "BROKER_LOGGER",
+}
+_OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
+_LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+_ROOT_LOGGER = "root"
+_LOG_LEVELS = {
+    _ROOT_LOGGER: "INFO",
+    "kafka": "INFO",
+    "kafka.authorizer.logger": "INFO",
+    "kafka.controller": "TRACE",
+    "kafka.log.LogCleaner": "INFO",
+    "kafka.network.RequestChannel$": "WARN",
+    "kafka.request.logger": "WARN",
+    "org.apache.kafka": "INFO",
+    "org.apache.zookeeper": "INFO",
+    "state.change.logger": "INFO",
+}
+"""Loggers that the log4j settings of Kafka's distribution name."""
+
+
+class ConfigChanges:
+    """Checks and writes what clients change of configurations; any broker may be asked."""
+
+    def __init__(self, admin: AdminManager) -> None:
+        self._admin = admin
+        self._release = release_configs(admin.config.kafka_version)
+        self._preprocessed = admin.behaviour.config_changes_preprocessed
+        self.log_levels = dict(_LOG_LEVELS)
+        """Levels by logger (KIP-412); they are kept and change nothing."""
+
+    async def alter_configs(self, request: AlterConfigsRequest) -> AlterConfigsResponse:
+        """Replace or change overrides, per resource; brokers learn by notification."""
+        behaviour = self._admin.behaviour
+        counts = Counter(resource for resource, _ in request.resources)
+        if not self._preprocessed and any(not is_known_type(r.type, behaviour) for r in counts):
+            text = "Unexpected resource type UNKNOWN"
+            return AlterConfigsResponse(
+                tuple((r, ErrorCode.INVALID_REQUEST, text) for r, _ in request.resources)
+            )
+        results: list[tuple[ConfigResource, ErrorCode, str | None]] = []
+        for resource, entries in request.resources:
+            try:
+                if counts[resource] > 1:
+                    raise invalid("Each resource must appear at most once.")
+                await self._alter(resource, entries, request)
+                results.append((resource, ErrorCode.NONE, None))
+            except KafkaError as error:
+                results.append((resource, error.code, error.message or None))
+            except ConfigException as error:
+                results.append((resource, *self._refused_value(resource, str(error))))
+        return AlterConfigsResponse(tuple(results))
+
+    def _refused_value(self, resource: ConfigResource, text: str) -> tuple[ErrorCode, str]:
+        if self._preprocessed and resource.type == BROKER_RESOURCE:
+            return ErrorCode.INVALID_REQUEST, text
+        shown = f"ConfigResource(type={_TYPE_NAMES[resource.type]}, name='{resource.name}')"
+        code = ErrorCode.INVALID_CONFIG if self._preprocessed else ErrorCode.INVALID_REQUEST
+        return code, f"Invalid config value for resource {shown}: {text}"
+
+    async def _alter(
+        self, resource: ConfigResource, entries: _Entries, request: AlterConfigsRequest
+    ) -> None:
+        self._check_entries(entries, request.incremental)
+        if resource.type == BROKER_LOGGER_RESOURCE and request.incremental:
+            self._check_broker(resource.name)
+            self._alter_log_levels(entries, request.validate_only)
+            return
+        is_topic = resource.type == TOPIC_RESOURCE
+        if not is_topic and resource.type != BROKER_RESOURCE:
+            raise invalid(f"Unknown resource type {resource.type}")
+        if is_topic and not resource.name and self._preprocessed:
+            raise invalid("Default topic resources are not allowed.")
+        if not is_topic and resource.name:
+            self._check_broker(resource.name)
+        entity_type = znodes.TOPICS if is_topic else znodes.BROKERS
+        entity = resource.name or znodes.DEFAULT_ENTITY
+        zk = self._admin.zk
+        if request.incremental:
+            stored = await zk.get_entity_configs(entity_type, entity)
+            changed = self._apply(stored, entries, is_topic)
+        else:
+            changed = {name: value for name, _, value in entries if value is not None}
+        if is_topic:
+            self._check_topic(resource.name, changed)
+        else:
+            self._check_broker_configs(changed, per_broker=bool(resource.name))
+        if request.validate_only:
+            return
+        await zk.set_or_create_entity_configs(entity_type, entity, changed)
+        await zk.create_config_change_notification(f"{entity_type}/{entity}")
+
+    def _check_entries(self, entries: _Entries, incremental: bool) -> None:
+        twice = [
+            name for name, count in Counter(name for name, _, _ in entries).items() if count > 1
+        ]
+        if twice and self._preprocessed:
+            raise invalid("Error due to duplicate config keys")
+        if twice and incremental:
+            raise invalid(f"Error due to duplicate config keys : {','.join(twice)}")
+        null = [(n, op) for n, op, v in entries if v is None and not (incremental and op == DELETE)]
+        if null and self._preprocessed:
+            raise invalid(f"Null value not supported for : {', '.join(name for name, _ in null)}")
+        if null:
+            shown = [f"{_OPERATIONS.get(op)}:{name}" if incremental else name for name, op in null]
+            raise invalid(f"Null value not supported for : {','.join(shown)}")
+
+    def _check_broker(self, name: str) -> None:
+        own_id = self._admin.controller.broker_id
+        if broker_id_of(name, "Node" if self._preprocessed else "Broker") != own_id:
+            raise invalid(f"Unexpected broker id, expected {own_id}, but received {name}")
+
+    def _check_topic(self, name: str, config: Mapping[str, str]) -> None:
+        if not self._admin.metadata.contains_topic(name):
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+            )
+        try:
+            self._release.validate_topic(config)
+        except UnknownConfig as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+
+    def _check_broker_configs(self, config: Mapping[str, str], per_broker: bool) -> None:
+        """``DynamicBrokerConfig.validateConfigs``: names that Kafka does not know are allowed."""
+        known = self._release.broker
+        changed = [known[name] for name in config if name in known]
+        fixed = [c.name for c in changed if c.update in ("", "by-synonym")]
+        if fixed:
+            raise ConfigException(f"Cannot update these configs dynamically: {_as_set(fixed)}")
+        for each in changed:
+            each.validate(config[each.name])
+        own = [c.name for c in changed if c.update == "per-broker"]
+        if own and not per_broker:
+            raise ConfigException(
+                "Cannot update these configs at default cluster level, broker id must be "
+                f"specified: {_as_set(own)}"
+            )
+
+    # --- incremental changes
+
+    def _apply(
+        self, stored: Mapping[str, str], entries: _Entries, is_topic: bool
+    ) -> dict[str, str]:
+        """Overrides after incremental operations; raises ``KafkaError``."""
+        changed = dict(stored)
+        known = self._release.topic if is_topic else self._release.broker
+        for name, operation, value in entries:
+            if operation == SET:
+                changed[name] = value or ""
+            elif operation == DELETE:
+                changed.pop(name, None)
+            elif operation in (APPEND, SUBTRACT):
+                changed[name] = self._edit_list(changed, name, operation, value or "", known)
+            elif self._preprocessed and not is_topic:
+                raise invalid(f"Unknown operations type {operation}")
+            else:
+                # Kafka matches on an operation that is none, and fails.
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return changed
+
+    def _edit_list(
+        self,
+        stored: Mapping[str, str],
+        name: str,
+        operation: int,
+        value: str,
+        known: Mapping[str, ReleaseConfig],
+    ) -> str:
+        config = known.get(name)
+        if config is None:
+            # Kafka looks up a key that is not there, and fails.
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if config.type != "list":
+            verb = "append" if operation == APPEND else "subtract"
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG if self._preprocessed else ErrorCode.INVALID_REQUEST,
+                f"Config value {verb} is not allowed for config key: {name}",
+            )
+        items = [item for item in stored.get(name, config.default or "").split(",") if item]
+        edited = dict.fromkeys(item for item in value.split(",") if item)
+        if operation == APPEND:
+            present = frozenset(items)
+            return ",".join(items + [item for item in edited if item not in present])
+        dropped = set(edited)
+        return ",".join(item for item in items if item not in dropped)
+
+    def _alter_log_levels(self, entries: _Entries, validate_only: bool) -> None:
+        """Raises ``KafkaError`` or ``ConfigException``; KIP-412."""
+        changed = dict(self.log_levels)
+        for name, operation, level in entries:
+            if operation not in (SET, DELETE):
+                shown = _OPERATIONS.get(operation)
+                raise invalid(f"{shown} operation is not allowed for the BROKER_LOGGER resource")
+            if name not in changed:
+                raise ConfigException(f"Logger {name} does not exist!")
+            if operation == SET and level not in _LEVELS:
+                raise ConfigException(
+                    f"Cannot set the log level of {name} to {level} as it is not a supported log "
+                    f"level. Valid log levels are {', '.join(_LEVELS)}"
+                )
+            if operation == DELETE and name == _ROOT_LOGGER:
+                raise invalid("Removing the log level of the root logger is not allowed")
+            changed[name] = str(level) if operation == SET else changed[_ROOT_LOGGER]
+        if not validate_only:
+            self.log_levels = changed
+
+
+def is_known_type(resource_type: int, behaviour: Behaviour) -> bool:
+    """Whether the release has configurations of such resources."""
+    loggers = behaviour.elect_leaders_api  # KIP-412 came with the same release
+    return resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE) or (
+        resource_type == BROKER_LOGGER_RESOURCE and loggers
+    )
+
+
+def broker_id_of(name: str, noun: str) -> int:
+    """A resource's name as a number; raises ``KafkaError`` (INVALID_REQUEST)."""
+    digits = name[1:] if name[:1] in ("-", "+") else name
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > 10:
+        raise invalid(f"{noun} id must be an integer, but it is: {name}")
+    return int(name)
+
+
+def invalid(text: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, text)
+
+
+def _as_set(names: Iterable[str]) -> str:
+    """Names as Scala prints a set of few."""
+    return f"Set({', '.join(names)})"

@@ -1,0 +1,125 @@
+"""DescribeConfigs (docs/kafka/administration.md#configurations); how configurations are changed is
+in ``config_changes``.
+
+Source: Kafka's ``ConfigHelper``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol import znodes
+from ...protocol.admin import (
+    BROKER_LOGGER_RESOURCE,
+    TOPIC_RESOURCE,
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    ConfigEntry,
+    ConfigResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.topic_names import validate_topic_name
+from ..broker.config_entries import ConfigValues, logger_entries
+from .config_changes import ConfigChanges, broker_id_of, invalid, is_known_type
+
+if TYPE_CHECKING:
+    from .manager import AdminManager
+
+_MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+"""What Kafka says of INVALID_REQUEST where it says nothing more."""
+
+
+class ConfigAdmin:
+    """Configurations of topics and brokers; any broker may be asked."""
+
+    def __init__(self, admin: AdminManager) -> None:
+        self._admin = admin
+        self._changes = ConfigChanges(admin)
+
+    # --- describing
+
+    async def values(self) -> ConfigValues:
+        """Where this broker's values come from, as stored now."""
+        zk, broker_id = self._admin.zk, self._admin.controller.broker_id
+        return ConfigValues(
+            self._admin.config,
+            await zk.get_entity_configs(znodes.BROKERS, str(broker_id)),
+            await zk.get_entity_configs(znodes.BROKERS, znodes.DEFAULT_ENTITY),
+            self._facts(),
+        )
+
+    def _facts(self) -> dict[str, str]:
+        """What the broker's own settings file would name: its id and its listeners."""
+        own_id = self._admin.controller.broker_id
+        facts = {"broker.id": str(own_id), "node.id": str(own_id)}
+        for broker in self._admin.metadata.alive_brokers():
+            if broker.id == own_id:
+                facts["listeners"] = ",".join(
+                    f"{end.listener}://{end.host}:{end.port}" for end in broker.endpoints
+                )
+        return facts
+
+    async def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        """Values in force, per resource; all are refused where one is of a type nobody knows."""
+        behaviour = self._admin.behaviour
+        unset = "" if behaviour.unset_messages_are_empty else None
+        if any(not is_known_type(resource.type, behaviour) for resource, _ in request.resources):
+            return DescribeConfigsResponse(
+                tuple(
+                    DescribeConfigsResult(resource, ErrorCode.INVALID_REQUEST, _MALFORMED, ())
+                    for resource, _ in request.resources
+                )
+            )
+        values = await self.values()
+        results: list[DescribeConfigsResult] = []
+        for resource, names in request.resources:
+            try:
+                entries = await self._describe(resource, names, request, values)
+                results.append(DescribeConfigsResult(resource, ErrorCode.NONE, unset, entries))
+            except KafkaError as error:
+                text = error.message or unset
+                results.append(DescribeConfigsResult(resource, error.code, text, ()))
+        return DescribeConfigsResponse(tuple(results))
+
+    async def _describe(
+        self,
+        resource: ConfigResource,
+        names: Sequence[str] | None,
+        request: DescribeConfigsRequest,
+        values: ConfigValues,
+    ) -> tuple[ConfigEntry, ...]:
+        chosen = frozenset(names or ())
+        options = (request.include_synonyms, request.include_documentation)
+        if resource.type == TOPIC_RESOURCE:
+            validate_topic_name(resource.name, self._admin.behaviour)
+            if not self._admin.metadata.contains_topic(resource.name):
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            overrides = await self._admin.zk.get_entity_configs(znodes.TOPICS, resource.name)
+            return values.topic_entries(overrides, chosen, *options)
+        if resource.type == BROKER_LOGGER_RESOURCE:
+            if not resource.name:
+                raise invalid("Broker id must not be empty")
+            self._check_broker(resource, "")
+            return logger_entries(self._changes.log_levels, chosen)
+        if not resource.name:
+            return values.default_entries(chosen, *options)
+        self._check_broker(resource, " or empty string,")
+        return values.broker_entries(chosen, *options)
+
+    def _check_broker(self, resource: ConfigResource, alternative: str) -> None:
+        own_id = self._admin.controller.broker_id
+        if broker_id_of(resource.name, "Broker") != own_id:
+            raise invalid(
+                f"Unexpected broker id, expected {own_id}{alternative} but received {resource.name}"
+            )
+
+    async def alter_configs(self, request: AlterConfigsRequest) -> AlterConfigsResponse:
+        """Replace or change overrides, per resource; brokers learn by notification."""
+        return await self._changes.alter_configs(request)

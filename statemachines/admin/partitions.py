@@ -1,0 +1,180 @@
+"""ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments.
+
+The controller decides (``elections``, ``reassignment``); here is what surrounds it: a request
+becomes an event, its outcome an answer, and an election is answered once the leader is known
+(docs/kafka/election.md#elections-on-request). Before these APIs existed, Kafka's tools wrote
+znodes: so it is done here for versions without them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from ...protocol.admin import (
+    PREFERRED,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingReassignment,
+)
+from ...protocol.awaiting import Pending
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+from ...zkfake.messages import ZkCode, ZooKeeperError
+from ..controller.events import ElectionOutcomes, ReassignmentOutcome
+
+if TYPE_CHECKING:
+    from .manager import AdminManager
+
+T = TypeVar("T")
+
+_Rows = list[tuple[TopicPartition, ErrorCode, "str | None"]]
+
+
+class PartitionAdmin:
+    """Elections and reassignments asked for by clients."""
+
+    def __init__(self, admin: AdminManager) -> None:
+        self._admin = admin
+
+    # --- ElectLeaders
+
+    async def elect_leaders(self, request: ElectLeadersRequest) -> ElectLeadersResponse:
+        """Elect, then wait until the local metadata shows the leaders elected.
+
+        Without partitions all of the local metadata are meant, and those that need no election
+        are left out of the answer.
+        """
+        admin = self._admin
+        partitions = request.partitions
+        if partitions is None:
+            partitions = tuple(s.topic_partition for s in admin.metadata.partition_states())
+        if not admin.behaviour.elect_leaders_api:
+            return await self._elect_by_znode(request.election_type, partitions)
+        pending: Pending[ElectionOutcomes] = Pending()
+        admin.controller.elect_leaders(partitions, request.election_type, pending.set_result)
+        outcomes = await self._outcome(pending, request.timeout_ms)
+        if outcomes is None:
+            late = ErrorCode.REQUEST_TIMED_OUT
+            return ElectLeadersResponse(
+                ErrorCode.NONE, tuple((tp, late, None) for tp in partitions)
+            )
+        leaders = {
+            tp: value
+            for tp, (error, value) in outcomes.items()
+            if error == ErrorCode.NONE and isinstance(value, int)
+        }
+        await self._wait_for_leaders(leaders, request.timeout_ms)
+        rows: _Rows = []
+        for tp in dict.fromkeys((*partitions, *outcomes)):
+            if tp in leaders:
+                is_known = self._shows_leader(tp, leaders[tp])
+                error = ErrorCode.NONE if is_known else ErrorCode.REQUEST_TIMED_OUT
+                rows.append((tp, error, None))
+            elif tp in outcomes:
+                error, text = outcomes[tp]
+                if request.partitions is None and error == ErrorCode.ELECTION_NOT_NEEDED:
+                    continue
+                rows.append((tp, error, None if text is None else str(text)))
+        return ElectLeadersResponse(ErrorCode.NONE, tuple(rows))
+
+    async def _wait_for_leaders(self, leaders: dict[TopicPartition, int], timeout_ms: int) -> None:
+        waiting = list(leaders.items())
+
+        def all_shown() -> bool:
+            while waiting and self._shows_leader(*waiting[-1]):
+                waiting.pop()
+            return not waiting
+
+        if waiting:
+            await self._admin.wait(all_shown, timeout_ms)
+
+    def _shows_leader(self, topic_partition: TopicPartition, leader: int) -> bool:
+        state = self._admin.metadata.partition_state(topic_partition)
+        return state is not None and state.leader == leader
+
+    async def _elect_by_znode(
+        self, election_type: int, partitions: tuple[TopicPartition, ...]
+    ) -> ElectLeadersResponse:
+        """What ``kafka-preferred-replica-election.sh`` did."""
+        if election_type != PREFERRED:
+            return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
+        try:
+            await self._admin.zk.create_preferred_replica_election(partitions)
+        except ZooKeeperError as error:
+            if error.code != ZkCode.NODEEXISTS:
+                raise
+            # An election is under way: the tool asked its user to try again later.
+            return ElectLeadersResponse(ErrorCode.REQUEST_TIMED_OUT)
+        return ElectLeadersResponse(
+            ErrorCode.NONE, tuple((tp, ErrorCode.NONE, None) for tp in partitions)
+        )
+
+    # --- reassignment
+
+    async def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> AlterPartitionReassignmentsResponse:
+        """Start, redirect or cancel reassignments; answers before they are complete."""
+        admin = self._admin
+        reassignments = dict(request.reassignments)
+        if not admin.behaviour.reassignment_api:
+            return await self._reassign_by_znode(reassignments)
+        pending: Pending[ReassignmentOutcome] = Pending()
+        admin.controller.alter_partition_reassignments(reassignments, pending.set_result)
+        outcome = await self._outcome(pending, request.timeout_ms)
+        if outcome is None:
+            return AlterPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
+        if isinstance(outcome, ErrorCode):
+            return AlterPartitionReassignmentsResponse(outcome)
+        return AlterPartitionReassignmentsResponse(
+            ErrorCode.NONE,
+            tuple((tp, *outcome[tp]) for tp in reassignments if tp in outcome),
+        )
+
+    async def _reassign_by_znode(
+        self, reassignments: dict[TopicPartition, tuple[int, ...] | None]
+    ) -> AlterPartitionReassignmentsResponse:
+        """What ``kafka-reassign-partitions.sh`` did; cancelling was not possible."""
+        wanted = {tp: target for tp, target in reassignments.items() if target is not None}
+        if len(wanted) < len(reassignments):
+            return AlterPartitionReassignmentsResponse(ErrorCode.UNSUPPORTED_VERSION)
+        try:
+            await self._admin.zk.create_partition_reassignment(wanted)
+        except ZooKeeperError as error:
+            if error.code != ZkCode.NODEEXISTS:
+                raise
+            return AlterPartitionReassignmentsResponse(ErrorCode.REASSIGNMENT_IN_PROGRESS)
+        return AlterPartitionReassignmentsResponse(
+            ErrorCode.NONE, tuple((tp, ErrorCode.NONE, None) for tp in wanted)
+        )
+
+    async def list_partition_reassignments(
+        self, request: ListPartitionReassignmentsRequest
+    ) -> ListPartitionReassignmentsResponse:
+        """Reassignments under way among the partitions asked for, or all."""
+        pending: Pending[ErrorCode | tuple[OngoingReassignment, ...]] = Pending()
+        self._admin.controller.list_partition_reassignments(request.partitions, pending.set_result)
+        outcome = await self._outcome(pending, request.timeout_ms)
+        if outcome is None:
+            return ListPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
+        if isinstance(outcome, ErrorCode):
+            return ListPartitionReassignmentsResponse(outcome)
+        return ListPartitionReassignmentsResponse(ErrorCode.NONE, outcome)
+
+    async def _outcome(self, pending: Pending[T], timeout_ms: int) -> T | None:
+        """What the controller answers; None if it does not in time.
+
+        Kafka would never answer an event that was lost or failed; the client's own timeout ends
+        that. Here the request's timeout does, so that no coroutine is left behind.
+        """
+        result: Pending[T | None] = Pending()
+        pending.add_done_callback(lambda done: result.set_result(done.result()))
+        timer = self._admin.host.call_later_ms(max(timeout_ms, 0), lambda: result.set_result(None))
+        try:
+            return await result
+        finally:
+            timer.cancel()

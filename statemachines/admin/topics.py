@@ -1,0 +1,356 @@
+"""CreateTopics, DeleteTopics and CreatePartitions (docs/kafka/topics.md,
+docs/kafka/administration.md#topics).
+
+Source: Kafka's ``ZkAdminManager`` and ``AdminZkClient``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...election.assignment import (
+    assign_added_partitions,
+    assign_replicas_to_brokers,
+    broker_metadatas,
+)
+from ...protocol import znodes
+from ...protocol.admin import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    NewPartitions,
+    NewTopic,
+    TopicResult,
+)
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.release_configs import release_configs
+from ...protocol.topic_ids import random_topic_id
+from ...protocol.topic_names import TakenNames, has_collision_characters, validate_topic_name
+from ...protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, changed
+from ...zkfake.messages import ZkCode, ZooKeeperError
+from ..broker.config_entries import ConfigValues
+from .checks import (
+    Assignment,
+    PartitionAllowance,
+    bad_assignment,
+    check_count,
+    found_twice,
+    not_controller,
+    refused,
+    repeated_names,
+    timed_out_if,
+    unknown_topic,
+    validate_added,
+    validate_assignment,
+)
+
+if TYPE_CHECKING:
+    from .manager import AdminManager
+
+
+class TopicAdmin:
+    """Validates and carries out what clients ask about topics; only the controller may."""
+
+    def __init__(self, admin: AdminManager) -> None:
+        self._admin = admin
+        self._listed: list[str] = []
+        self._taken = TakenNames(())
+
+    # --- CreateTopics
+
+    async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        """Create what is valid, each topic by itself, then wait for leaders."""
+        if not self._admin.controller.is_active:
+            message = "" if self._admin.behaviour.unset_messages_are_empty else None
+            names = [topic.name for topic in request.topics]
+            return CreateTopicsResponse(not_controller(names, message))
+        results = await self.create_here(request.topics, request.validate_only)
+        if any(result.error == ErrorCode.NONE for result in results):
+            # Read late: between the checks of a topic and its creation nothing else is asked.
+            values = await self._admin.config_values()
+            results = [_with_entries(result, values) for result in results]
+        if not request.validate_only:
+            created = [result for result in results if result.error == ErrorCode.NONE]
+            counts = {result.name: range(result.partitions) for result in created}
+            late = await self._without_leaders(counts, request.timeout_ms)
+            results = [timed_out_if(result, result.name in late) for result in results]
+        return CreateTopicsResponse(tuple(results))
+
+    async def create_here(
+        self, topics: Sequence[NewTopic], validate_only: bool = False
+    ) -> list[TopicResult]:
+        """Write what is valid to ZooKeeper, whether this broker is the controller or not."""
+        repeated = repeated_names([topic.name for topic in topics])
+        allowance = self._allowance()
+        results: list[TopicResult] = []
+        for topic in topics:
+            try:
+                if topic.name in repeated:
+                    raise found_twice()
+                results.append(await self._create(topic, validate_only, allowance))
+            except KafkaError as error:
+                results.append(TopicResult(topic.name, error.code, error.message))
+            except ZooKeeperError as error:
+                self._admin.controller.log("warn", f"creating topic {topic.name}: {error}")
+                results.append(TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR))
+        return results
+
+    def _allowance(self) -> PartitionAllowance:
+        return PartitionAllowance(self._admin.config["max.partitions.per.request"])
+
+    async def _create(
+        self, topic: NewTopic, validate_only: bool, allowance: PartitionAllowance
+    ) -> TopicResult:
+        name = topic.name
+        if self._admin.metadata.contains_topic(name):
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        null = [key for key, value in topic.config if value is None]
+        if null:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Null value not supported for topic configs : {','.join(null)}",
+            )
+        lists = [replicas for _, replicas in topic.assignment]
+        allowance.take(len(lists) or topic.partitions, lists)
+        assignment = self._assign(topic)
+        config = {key: value for key, value in topic.config if value is not None}
+        await self._validate(name, assignment, config)
+        topic_id = ""
+        if self._admin.behaviour.topic_ids:
+            topic_id = random_topic_id(self._admin.host.rng)
+        if not validate_only:
+            await self._write(name, assignment, config, topic_id)
+        return TopicResult(
+            name,
+            ErrorCode.NONE,
+            None,
+            "" if validate_only else topic_id,
+            len(assignment),
+            len(assignment[0]),
+            tuple(config.items()),
+        )
+
+    def _assign(self, topic: NewTopic) -> Assignment:
+        if topic.assignment:
+            if topic.partitions != -1 or topic.replication_factor != -1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                    "Both cannot be used at the same time.",
+                )
+            if len({number for number, _ in topic.assignment}) < len(topic.assignment):
+                raise bad_assignment("a partition is assigned twice")
+            return dict(topic.assignment)
+        config = self._admin.config
+        partitions = topic.partitions
+        factor = topic.replication_factor
+        # In the order the brokers were announced, as Kafka does: not sorted.
+        brokers = [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
+        return assign_replicas_to_brokers(
+            brokers,
+            config["num.partitions"] if partitions == -1 else partitions,
+            config["default.replication.factor"] if factor == -1 else factor,
+            rng=self._admin.host.rng,
+        )
+
+    async def _validate(
+        self, name: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str]
+    ) -> None:
+        """Raises ``KafkaError``, in the order of ``AdminZkClient.validateTopicCreate``."""
+        validate_topic_name(name, self._admin.behaviour)
+        zk = self._admin.zk
+        if self._admin.behaviour.creation_waits_for_deletion and (
+            await zk.is_topic_marked_for_deletion(name)
+        ):
+            raise KafkaError(
+                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
+            )
+        if await zk.topic_exists(name):
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        if has_collision_characters(name):
+            topics = await zk.get_all_topics_in_cluster()
+            if name in topics:  # created since the check: a topic does not collide with itself
+                raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+            if topics != self._listed:  # looked at once for all topics of a request
+                self._listed, self._taken = topics, TakenNames(topics)
+            other = self._taken.colliding(name)
+            if other is not None:
+                raise KafkaError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Topic '{name}' collides with existing topics: {other}",
+                )
+        validate_assignment(assignment)
+        try:
+            release_configs(self._admin.config.kafka_version).validate_topic(config)
+        except ValueError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+
+    async def _write(
+        self, name: str, assignment: Assignment, config: Mapping[str, str], topic_id: str
+    ) -> None:
+        """Configuration first: a broker that creates the log must find it."""
+        zk = self._admin.zk
+        await zk.set_or_create_entity_configs(znodes.TOPICS, name, config)
+        replicas = {number: ReplicaAssignment(r) for number, r in assignment.items()}
+        try:
+            await zk.create_topic_assignment(name, replicas, topic_id or None)
+        except ZooKeeperError as error:
+            if error.code != ZkCode.NODEEXISTS:
+                raise
+            raise KafkaError(
+                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."
+            ) from None
+
+    async def _without_leaders(
+        self, partitions: Mapping[str, Sequence[int]], timeout_ms: int
+    ) -> frozenset[str]:
+        """Wait until partitions have leaders in the local metadata; topics where some have none.
+
+        Without a positive timeout nobody waits, and every topic counts as late.
+        """
+        if timeout_ms <= 0:
+            return frozenset(partitions)
+        waiting = [
+            TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers
+        ]
+        await self._admin.wait(self._drain(waiting, self._has_leader), timeout_ms)
+        return frozenset(tp.topic for tp in waiting if not self._has_leader(tp))
+
+    def _has_leader(self, topic_partition: TopicPartition) -> bool:
+        state = self._admin.metadata.partition_state(topic_partition)
+        return state is not None and state.leader != NO_LEADER
+
+    @staticmethod
+    def _drain(
+        waiting: list[TopicPartition], is_done: Callable[[TopicPartition], bool]
+    ) -> Callable[[], bool]:
+        """A predicate that looks at no partition again once it is done."""
+
+        def all_done() -> bool:
+            while waiting and is_done(waiting[-1]):
+                waiting.pop()
+            return not waiting
+
+        return all_done
+
+    # --- DeleteTopics
+
+    async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        """Mark topics for deletion, then wait until they are gone from the local metadata."""
+        admin = self._admin
+        ids = [(admin.metadata.topic_name(i), i) for i in request.topic_ids]
+        asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics] + ids
+        if not admin.controller.is_active:
+            return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
+        if not admin.config["delete.topic.enable"]:
+            return DeleteTopicsResponse(refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
+        results: list[TopicResult] = []
+        for name, topic_id in asked:
+            try:
+                if name is None:
+                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no such topic.")
+                await self._mark_for_deletion(name)
+                results.append(TopicResult(name, ErrorCode.NONE, None, topic_id))
+            except KafkaError as error:
+                results.append(TopicResult(name or "", error.code, error.message, topic_id))
+        marked = [result.name for result in results if result.error == ErrorCode.NONE]
+        late = await self._still_there(marked, request.timeout_ms)
+        return DeleteTopicsResponse(tuple(timed_out_if(r, r.name in late) for r in results))
+
+    async def _mark_for_deletion(self, name: str) -> None:
+        """Raises ``KafkaError`` (UNKNOWN_TOPIC_OR_PARTITION); marked already is fine."""
+        zk = self._admin.zk
+        if not self._admin.metadata.contains_topic(name) or not await zk.topic_exists(name):
+            raise unknown_topic(name)
+        try:
+            await zk.create_delete_topic_path(name)
+        except ZooKeeperError as error:
+            if error.code != ZkCode.NODEEXISTS:
+                raise
+
+    async def _still_there(self, topics: Sequence[str], timeout_ms: int) -> frozenset[str]:
+        if timeout_ms <= 0:
+            return frozenset(topics)
+        metadata = self._admin.metadata
+        await self._admin.wait(
+            lambda: not any(metadata.contains_topic(topic) for topic in topics), timeout_ms
+        )
+        return frozenset(topic for topic in topics if metadata.contains_topic(topic))
+
+    # --- CreatePartitions
+
+    async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+        """Grow topics, each by itself, then wait for the new partitions' leaders."""
+        if not self._admin.controller.is_active:
+            return CreatePartitionsResponse(not_controller([t.name for t in request.topics]))
+        repeated = repeated_names([topic.name for topic in request.topics])
+        allowance = self._allowance()
+        results: list[TopicResult] = []
+        added: dict[str, Sequence[int]] = {}
+        for topic in request.topics:
+            try:
+                if topic.name in repeated:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+                added[topic.name] = await self._grow(topic, request.validate_only, allowance)
+                results.append(TopicResult(topic.name, ErrorCode.NONE, None, "", topic.count))
+            except KafkaError as error:
+                results.append(TopicResult(topic.name, error.code, error.message))
+        if not request.validate_only:
+            late = await self._without_leaders(added, request.timeout_ms)
+            results = [timed_out_if(r, r.name in late) for r in results]
+        return CreatePartitionsResponse(tuple(results))
+
+    async def _grow(
+        self, topic: NewPartitions, validate_only: bool, allowance: PartitionAllowance
+    ) -> Sequence[int]:
+        """Numbers of the partitions added; raises ``KafkaError``."""
+        zk, name = self._admin.zk, topic.name
+        if (
+            not self._admin.behaviour.reassignment_api
+            and await zk.reassign_partitions_in_progress()
+        ):
+            # Before 2.4 the topics' znodes do not tell which of them are moving.
+            raise KafkaError(
+                ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition reassignment is in progress."
+            )
+        found = await zk.get_replica_assignment_and_topic_ids_for_topics([name])
+        if not found:
+            raise unknown_topic(name)
+        if await zk.is_topic_marked_for_deletion(name):
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+        full = dict(found[0].assignment)
+        if any(assignment.is_being_reassigned for assignment in full.values()):
+            raise KafkaError(
+                ErrorCode.REASSIGNMENT_IN_PROGRESS,
+                f"A partition reassignment is in progress for the topic '{name}'.",
+            )
+        check_count(topic.count, len(full))
+        existing = {tp.partition: assignment.replicas for tp, assignment in full.items()}
+        racks = broker_metadatas(
+            [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
+        )
+        increment = topic.count - len(full)
+        allowance.take(increment, topic.assignment or ())
+        if topic.assignment:
+            added = validate_added(
+                topic.assignment, existing, increment, [broker_id for broker_id, _ in racks]
+            )
+        else:
+            added = assign_added_partitions(existing, racks, increment)
+        if not validate_only:
+            for number, replicas in added.items():
+                full[TopicPartition(name, number)] = ReplicaAssignment(tuple(replicas))
+            await zk.set_topic_assignment(name, found[0].topic_id, full)
+        return list(added)
+
+
+def _with_entries(result: TopicResult, values: ConfigValues) -> TopicResult:
+    """A creation's answer with the values in force for the topic (KIP-525)."""
+    if result.error != ErrorCode.NONE:
+        return result
+    config = {name: value for name, value in result.config if value is not None}
+    return changed(result, config_entries=values.topic_entries(config))

@@ -1,0 +1,1 @@
+"""A broker's own dealings with ZooKeeper: its registration and dynamic configuration."""

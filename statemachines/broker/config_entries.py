@@ -1,0 +1,227 @@
+"""Configurations as DescribeConfigs and CreateTopics answer them: values and where they come from.
+
+Source numbers, config types: docs/kafka/administration.md#configurations, Kafka's ``ConfigHelper``
+(KIP-133, KIP-226).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from ...protocol.admin import ConfigEntry
+from ...protocol.config import BrokerConfig
+from ...protocol.release_configs import ReleaseConfig, release_configs
+
+TOPIC_SOURCE = 1
+DYNAMIC_BROKER_SOURCE = 2
+DYNAMIC_DEFAULT_SOURCE = 3
+STATIC_SOURCE = 4
+DEFAULT_SOURCE = 5
+LOGGER_SOURCE = 6
+
+_CONFIG_TYPES = {
+    "boolean": 1,
+    "string": 2,
+    "int": 3,
+    "short": 4,
+    "long": 5,
+    "double": 6,
+    "list": 7,
+    "class": 8,
+    "password": 9,
+}
+
+Synonym = tuple[str, str | None, int]
+"""(name, value, source)."""
+
+
+def value_text(value: Any) -> str | None:
+    """A parsed value as Kafka prints it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)
+
+
+class ConfigValues:
+    """Where the values in force at a broker come from: dynamic, static or default.
+
+    ``facts`` are static values that are no setting of this package, such as ``broker.id``.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        dynamic_of_broker: Mapping[str, str],
+        dynamic_default: Mapping[str, str],
+        facts: Mapping[str, str] | None = None,
+    ) -> None:
+        self._config = config
+        self._release = release_configs(config.kafka_version)
+        self._of_broker = dynamic_of_broker
+        self._default = dynamic_default
+        static = {name: value_text(value) for name, value in config.static.items()}
+        self._static = {name: value for name, value in static.items() if value is not None}
+        self._static.update(facts or {})
+        self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
+        """Entries of a topic that has none, by what is included: most topics of a request."""
+
+    def synonyms(self, name: str) -> list[Synonym]:
+        """Every value a broker configuration has, the one in force first.
+
+        Synonyms before its own name do not count, nor do all of them if it has no value under
+        its own (``ConfigHelper.configSynonyms``).
+        """
+        known = self._release.broker.get(name)
+        names = (name,) if known is None else known.synonyms
+        found: list[Synonym] = []
+        for values, source in (
+            (self._of_broker, DYNAMIC_BROKER_SOURCE),
+            (self._default, DYNAMIC_DEFAULT_SOURCE),
+            (self._static, STATIC_SOURCE),
+        ):
+            found += [(n, values[n], source) for n in names if n in values]
+        for synonym in names:
+            fact = self._release.broker.get(synonym)
+            if fact is not None and fact.default is not None:
+                found.append((synonym, fact.default, DEFAULT_SOURCE))
+        while found and found[0][0] != name:
+            del found[0]
+        return found
+
+    def topic_entries(
+        self,
+        overrides: Mapping[str, str],
+        names: Collection[str] | None = None,
+        include_synonyms: bool = False,
+        include_documentation: bool = False,
+    ) -> tuple[ConfigEntry, ...]:
+        """Entries of all topic configurations, or those named."""
+        options = (include_synonyms, include_documentation)
+        if overrides or names:
+            return self._topic_entries(overrides, names, *options)
+        entries = self._without_overrides.get(options)
+        if entries is None:
+            entries = self._without_overrides[options] = self._topic_entries({}, None, *options)
+        return entries
+
+    def _topic_entries(
+        self,
+        overrides: Mapping[str, str],
+        names: Collection[str] | None,
+        include_synonyms: bool,
+        include_documentation: bool,
+    ) -> tuple[ConfigEntry, ...]:
+        return tuple(
+            _entry(
+                known,
+                self._topic_value(known, overrides),
+                self._topic_synonyms(known, overrides),
+                False,
+                include_synonyms,
+                include_documentation,
+            )
+            for known in _chosen(self._release.topic, names)
+        )
+
+    def _topic_synonyms(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> list[Synonym]:
+        found = self.synonyms(known.broker_name) if known.broker_name else []
+        if known.name in overrides:
+            found.insert(0, (known.name, overrides[known.name], TOPIC_SOURCE))
+        return found
+
+    def _topic_value(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> str | None:
+        """Its override, or what the broker's configuration comes to."""
+        if known.name in overrides:
+            return overrides[known.name]
+        for _name, value, source in self.synonyms(known.broker_name) if known.broker_name else ():
+            if source != DEFAULT_SOURCE:
+                return value
+        return known.default
+
+    def broker_entries(
+        self,
+        names: Collection[str] | None = None,
+        include_synonyms: bool = False,
+        include_documentation: bool = False,
+    ) -> tuple[ConfigEntry, ...]:
+        """Entries of all broker configurations, or those named."""
+        entries = []
+        for known in _chosen(self._release.broker, names):
+            synonyms = self.synonyms(known.name)
+            entries.append(
+                _entry(
+                    known,
+                    synonyms[0][1] if synonyms else known.default,
+                    synonyms,
+                    not known.update,
+                    include_synonyms,
+                    include_documentation,
+                )
+            )
+        return tuple(entries)
+
+    def default_entries(
+        self,
+        names: Collection[str] | None = None,
+        include_synonyms: bool = False,
+        include_documentation: bool = False,
+    ) -> tuple[ConfigEntry, ...]:
+        """Entries of the cluster's dynamic default: only what is set there."""
+        return tuple(
+            _entry(
+                known,
+                self._default[known.name],
+                [(known.name, self._default[known.name], DYNAMIC_DEFAULT_SOURCE)],
+                not known.update,
+                include_synonyms,
+                include_documentation,
+            )
+            for known in _chosen(self._release.broker, names)
+            if known.name in self._default
+        )
+
+
+def logger_entries(levels: Mapping[str, str], names: Collection[str]) -> tuple[ConfigEntry, ...]:
+    """Entries of a broker's loggers (KIP-412)."""
+    return tuple(
+        ConfigEntry(name, level, LOGGER_SOURCE)
+        for name, level in sorted(levels.items())
+        if not names or name in names
+    )
+
+
+def _chosen(
+    known: Mapping[str, ReleaseConfig], names: Collection[str] | None
+) -> Iterable[ReleaseConfig]:
+    return [config for name, config in known.items() if not names or name in names]
+
+
+def _entry(
+    known: ReleaseConfig,
+    value: str | None,
+    synonyms: list[Synonym],
+    read_only: bool,
+    include_synonyms: bool,
+    include_documentation: bool,
+) -> ConfigEntry:
+    source = synonyms[0][2] if synonyms else DEFAULT_SOURCE
+    shown = tuple(synonyms) if include_synonyms else ()
+    if known.is_sensitive:
+        value = None
+        shown = tuple((name, None, origin) for name, _value, origin in shown)
+    return ConfigEntry(
+        known.name,
+        value,
+        source,
+        known.is_sensitive,
+        read_only,
+        _CONFIG_TYPES[known.type],
+        source == DEFAULT_SOURCE,
+        shown,
+        known.documentation if include_documentation else None,
+    )

@@ -1,0 +1,267 @@
+"""Configuration changes as every broker follows them
+(docs/kafka/zookeeper.md#dynamic-configuration, CP-201, CP-202).
+
+Whoever changes a configuration writes the entity's node and then a sequential notification.
+Every broker watches the notifications, applies those newer than the last it applied, and removes
+those older than 15 minutes. At start it replays all there are, then loads every entity's
+configuration, because notifications may be gone.
+
+A new topic has a configuration node but no notification: brokers read it when they first host the
+topic (``fetch``). Source: Kafka's ``DynamicConfigManager``, ``TopicConfigHandler``,
+``BrokerConfigHandler``, ``ZkNodeChangeNotificationListener``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ...protocol import znodes
+from ...protocol.awaiting import Cancelled, Task
+from ...protocol.config import DEFINITIONS, BrokerConfig, TopicConfig
+from ...protocol.host import Host
+from ...protocol.versions import Behaviour
+from ...zkfake.messages import GetDataRequest, ZkCode
+from ..controller.controller import KafkaController
+from ..zookeeper.client import KafkaZkClient
+from ..zookeeper.errors import Log, ignore_log
+
+CHANGE_EXPIRATION_MS = 15 * 60 * 1000
+STATE_CHANGE_HANDLER = "config-change-listener"
+_UNCLEAN = "unclean.leader.election.enable"
+
+
+class DynamicConfigManager:
+    """Topic configurations and the broker's dynamic values, kept up with ZooKeeper.
+
+    ``on_topic_config`` is told of topics whose values changed; ``on_broker_config`` may be set to
+    be told that the broker's own values did.
+    """
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        zk: KafkaZkClient,
+        controller: KafkaController,
+        on_topic_config: Callable[[str], object],
+        log: Log = ignore_log,
+    ) -> None:
+        self._broker_id = broker_id
+        self._host = host
+        self._config = config
+        self._behaviour = behaviour
+        self._zk = zk
+        self._controller = controller
+        self._on_topic_config = on_topic_config
+        self._log = log
+        self.on_broker_config: Callable[[], object] | None = None
+        self._plain = TopicConfig(config)
+        """Shared by all topics without overrides; another object once the broker's values change,
+        so that nothing derived from the old ones is taken for it."""
+        self._topics: dict[str, TopicConfig] = {}
+        """Configurations of topics that have (or had) overrides, or were asked for."""
+        self._wanted: dict[str, None] = {}
+        """Topics whose configuration is about to be read in the background."""
+        self._default: dict[str, str] = {}
+        self._own: dict[str, str] = {}
+        self._last_executed = -1
+        """Number of the newest notification applied."""
+        self._is_due = False
+        self._task: Task[None] | None = None
+
+    # --- reading
+
+    def topic_config(self, topic: str) -> TopicConfig:
+        """Values in force for a topic.
+
+        While nothing is known of it these are the broker's; its overrides are then read in the
+        background, and ``on_topic_config`` is told if there are any.
+        """
+        known = self._topics.get(topic)
+        if known is not None:
+            return known
+        if topic not in self._wanted:
+            if not self._wanted:
+                self._host.call_later_ms(0, lambda: Task(self._fetch_wanted()))
+            self._wanted[topic] = None
+        return self._plain
+
+    async def _fetch_wanted(self) -> None:
+        topics = list(self._wanted)
+        try:
+            await self.fetch(topics)
+        finally:
+            for topic in topics:
+                self._wanted.pop(topic, None)
+        for topic in topics:
+            known = self._topics.get(topic)
+            if known is not None and known.overrides:
+                self._on_topic_config(topic)
+
+    def knows(self, topic: str) -> bool:
+        """Whether a topic's configuration has been read."""
+        return topic in self._topics
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Topics whose configuration has been read: all there are, once ``startup`` is over."""
+        return tuple(self._topics)
+
+    async def fetch(self, topics: Iterable[str]) -> None:
+        """Read configurations of topics not known yet, in one batch.
+
+        A broker does so before it creates the logs of new topics: their creation is not notified.
+        """
+        missing = [topic for topic in dict.fromkeys(topics) if topic not in self._topics]
+        if not missing:
+            return
+        configs, failed = await self._zk.get_log_configs(missing, self._config)
+        for topic, config in configs.items():
+            self._topics[topic] = config if config.overrides else self._plain
+        for topic, error in failed.items():
+            self._log("error", f"configuration of topic {topic} could not be read: {error!r}")
+
+    def forget(self, topic: str) -> None:
+        """A topic was deleted."""
+        self._topics.pop(topic, None)
+
+    # --- life
+
+    async def load(self) -> None:
+        """Read the broker's own dynamic values, before anything else starts
+        (docs/kafka/brokers.md#start-of-a-broker)."""
+        self._default = await self._zk.get_entity_configs(znodes.BROKERS, znodes.DEFAULT_ENTITY)
+        self._own = await self._zk.get_entity_configs(znodes.BROKERS, str(self._broker_id))
+        self._apply_broker_config()
+
+    async def startup(self) -> None:
+        """Follow changes from now on: replay the notifications, then load every entity."""
+        self._zk.register_state_change_handler(STATE_CHANGE_HANDLER, self)
+        self._zk.register_znode_child_change_handler(znodes.CONFIG_CHANGES, self)
+        await self._process_notifications()
+        for topic, overrides in (await self._zk.get_all_entity_configs(znodes.TOPICS)).items():
+            self._topic_changed(topic, overrides)
+        for broker, values in (await self._zk.get_all_entity_configs(znodes.BROKERS)).items():
+            self._broker_changed(broker, values)
+
+    def shutdown(self) -> None:
+        """Stop following."""
+        self._zk.unregister_state_change_handler(STATE_CHANGE_HANDLER)
+        self._zk.unregister_znode_child_change_handler(znodes.CONFIG_CHANGES)
+        if self._task is not None:
+            self._task.cancel()
+
+    # --- notifications
+
+    def on_child_change(self) -> None:
+        """A notification came or went."""
+        if not self._is_due:
+            self._is_due = True
+            self._host.call_later_ms(0, self._run)
+
+    def after_initializing_session(self) -> None:
+        """Watches of the old session are gone, and changes may have been missed."""
+        self.on_child_change()
+
+    def _run(self) -> None:
+        if self._task is None or self._task.done:
+            self._task = Task(self._run_while_due())
+
+    async def _run_while_due(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            try:
+                await self._process_notifications()
+            except Cancelled:
+                raise
+            except Exception as error:
+                self._log("error", f"processing configuration changes failed: {error!r}")
+
+    async def _process_notifications(self) -> None:
+        """Apply what is new, in order; remove what is old. A bad entry is skipped."""
+        names = await self._zk.get_config_changes()
+        if not names:
+            return
+        now_ms = self._host.now_ms()
+        paths = [f"{znodes.CONFIG_CHANGES}/{name}" for name in names]
+        answers = await self._zk.client.handle_requests([GetDataRequest(path) for path in paths])
+        for path, answer in zip(paths, answers, strict=True):
+            if answer.code != ZkCode.OK or answer.stat is None:
+                continue
+            number = znodes.sequence_number(path)
+            if number > self._last_executed:
+                await self._process_notification(answer.data)
+                self._last_executed = number
+            if now_ms - answer.stat.ctime > CHANGE_EXPIRATION_MS:
+                await self._zk.delete_path(path, recursive_delete=False)
+
+    async def _process_notification(self, data: bytes | None) -> None:
+        try:
+            entity_type, _, entity = znodes.decode_config_change(data).partition("/")
+            values = await self._zk.get_entity_configs(entity_type, entity)
+            if entity_type == znodes.TOPICS:
+                self._topic_changed(entity, values)
+            elif entity_type == znodes.BROKERS:
+                self._broker_changed(entity, values)
+        except Cancelled:
+            raise
+        except Exception as error:
+            self._log("error", f"configuration change {data!r} is skipped: {error!r}")
+
+    # --- applying
+
+    def _topic_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
+        """Put values in force; an unclean election may be possible now."""
+        try:
+            self._topics[topic] = TopicConfig(self._config, overrides) if overrides else self._plain
+        except ValueError as error:
+            self._log("error", f"configuration of topic {topic} is ignored: {error}")
+            return
+        self._on_topic_config(topic)
+        is_unclean = overrides.get(_UNCLEAN, "").strip().lower() == "true"
+        if is_unclean and self._behaviour.unclean_toggle_without_failover:
+            self._controller.enable_topic_unclean_leader_election(topic)
+
+    def _broker_changed(self, broker: str, values: Mapping[str, str]) -> None:
+        if broker == znodes.DEFAULT_ENTITY:
+            self._default = dict(values)
+        elif broker == str(self._broker_id):
+            self._own = dict(values)
+        else:
+            return
+        was_unclean = self._config[_UNCLEAN]
+        if not self._apply_broker_config():
+            return
+        if self.on_broker_config is not None:
+            self.on_broker_config()
+        if (
+            self._config[_UNCLEAN]
+            and not was_unclean
+            and self._behaviour.unclean_toggle_without_failover
+        ):
+            self._controller.enable_default_unclean_leader_election()
+
+    def _apply_broker_config(self) -> bool:
+        """The broker's own values over the cluster's default; whether anything changed."""
+        usable: dict[str, str] = {}
+        for name, value in {**self._default, **self._own}.items():
+            if name not in DEFINITIONS:
+                continue  # stored and described, and without effect here
+            try:
+                DEFINITIONS[name].parse(value)
+            except ValueError as error:
+                self._log("error", f"dynamic configuration {name}={value} is ignored: {error!r}")
+            else:
+                usable[name] = value
+        before = dict(self._config.dynamic)
+        self._config.set_dynamic(usable)
+        if before == self._config.dynamic:
+            return False
+        old, self._plain = self._plain, TopicConfig(self._config)
+        for topic, config in self._topics.items():
+            if config is old:
+                self._topics[topic] = self._plain
+        return True

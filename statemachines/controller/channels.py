@@ -1,0 +1,33 @@
+"""What the controller needs of its channels to brokers
+(docs/kafka/control-requests.md#channels)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ...protocol.values import BrokerInfo
+from ..machines.request_batch import BrokerChannels as RequestChannels
+from .metrics import Histogram
+
+
+class BrokerChannels(RequestChannels, Protocol):
+    """Kafka's ``ControllerChannelManager``: a FIFO queue per broker."""
+
+    def startup(self, brokers: Iterable[BrokerInfo]) -> None: ...
+    def shutdown(self) -> None: ...
+    def add_broker(self, broker: BrokerInfo) -> None: ...
+    def remove_broker(self, broker_id: int) -> None: ...
+
+    def queue_size(self, broker_id: int) -> int:
+        """Requests that wait to be sent; the one under way does not count."""
+        ...
+
+    def queue_times(self, broker_id: int) -> Histogram:
+        """Milliseconds that requests waited before they were sent."""
+        ...
+
+    @property
+    def total_queue_size(self) -> int:
+        """``queue_size`` over all brokers."""
+        ...

@@ -1,0 +1,348 @@
+"""The controller's events: what may wait in its queue (docs/kafka/controller-state.md#events).
+
+Events are values. What happens when one is taken from the queue is decided by the controller's
+handlers; an event only knows which state the controller reports meanwhile and whom to tell when
+it is dropped unprocessed.
+
+Source: Kafka's ``ControllerEvent`` objects and ``ControllerState``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum, unique
+from typing import ClassVar, TypeAlias
+
+from ...protocol.admin import PREFERRED, OngoingReassignment
+from ...protocol.control import (
+    AlterIsrRequest,
+    AlterIsrResponse,
+    LeaderAndIsrResponse,
+    UpdateMetadataResponse,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition, message
+from ..zookeeper.errors import ControllerMoved
+
+
+@unique
+class ControllerState(IntEnum):
+    """What the ``ControllerState`` gauge reports, by Kafka's numbers."""
+
+    IDLE = 0
+    CONTROLLER_CHANGE = 1
+    BROKER_CHANGE = 2
+    TOPIC_CHANGE = 3
+    TOPIC_DELETION = 4
+    ALTER_PARTITION_REASSIGNMENT = 5
+    AUTO_LEADER_BALANCE = 6
+    MANUAL_LEADER_BALANCE = 7
+    CONTROLLED_SHUTDOWN = 8
+    ISR_CHANGE = 9
+    LEADER_AND_ISR_RESPONSE_RECEIVED = 10
+    LOG_DIR_CHANGE = 11
+    CONTROLLER_SHUTDOWN = 12
+    UNCLEAN_LEADER_ELECTION_ENABLE = 13
+    TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE = 14
+    LIST_PARTITION_REASSIGNMENT = 15
+    UPDATE_METADATA_RESPONSE_RECEIVED = 16
+    UPDATE_FEATURES = 17
+
+    @property
+    def kafka_name(self) -> str:
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+    @property
+    def timer_name(self) -> str | None:
+        """Name of the timer that measures events of this state; None if they are not measured."""
+        return _TIMER_NAMES[self]
+
+
+_TIMER_NAMES: dict[ControllerState, str | None] = {
+    state: f"{state.kafka_name}RateAndTimeMs" for state in ControllerState
+}
+_TIMER_NAMES[ControllerState.IDLE] = None
+_TIMER_NAMES[ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED] = None
+_TIMER_NAMES[ControllerState.BROKER_CHANGE] = "LeaderElectionRateAndTimeMs"
+_TIMER_NAMES[ControllerState.ALTER_PARTITION_REASSIGNMENT] = "PartitionReassignmentRateAndTimeMs"
+
+
+@unique
+class ElectionTrigger(IntEnum):
+    """Who asked for an election (docs/kafka/election.md#who-uses-which-strategy)."""
+
+    AUTO_TRIGGERED = 0
+    """The rebalance timer."""
+    ZK_TRIGGERED = 1
+    """The ``/admin/preferred_replica_election`` node."""
+    ADMIN_CLIENT_TRIGGERED = 2
+    """The ElectLeaders API."""
+
+
+ElectionOutcomes: TypeAlias = dict[TopicPartition, tuple[ErrorCode, "str | int | None"]]
+"""Per partition (error, message), or (NONE, id of the leader elected)."""
+ElectionCallback: TypeAlias = Callable[[ElectionOutcomes], object]
+ReassignmentOutcome: TypeAlias = "ErrorCode | dict[TopicPartition, tuple[ErrorCode, str | None]]"
+"""A top-level error, or (error, message) per partition."""
+ReassignmentCallback: TypeAlias = Callable[[ReassignmentOutcome], object]
+ListCallback: TypeAlias = Callable[["ErrorCode | tuple[OngoingReassignment, ...]"], object]
+ControlledShutdownCallback: TypeAlias = Callable[["list[TopicPartition] | Exception"], object]
+FeatureUpdates: TypeAlias = dict[str, tuple[int, bool]]
+"""By feature: (new maximum version level, whether a downgrade is permitted)."""
+FeaturesCallback: TypeAlias = Callable[
+    ["ErrorCode | dict[str, tuple[ErrorCode, str | None]]"], object
+]
+
+NOT_CONTROLLER_MESSAGE = "This is not the correct controller for this cluster."
+
+
+class ControllerEvent:
+    """Base of all events."""
+
+    __slots__ = ()
+    state: ClassVar[ControllerState] = ControllerState.IDLE
+
+    def preempt(self) -> None:
+        """Called instead of processing when the queue is cleared."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+
+# --- events of the election of a controller
+
+
+@message
+class Startup(ControllerEvent):
+    """The broker starts: take part in the election."""
+
+    state = ControllerState.CONTROLLER_CHANGE
+
+
+@message
+class ControllerChange(ControllerEvent):
+    """``/controller`` was created or its data changed."""
+
+    state = ControllerState.CONTROLLER_CHANGE
+
+
+@message
+class Reelect(ControllerEvent):
+    """``/controller`` was deleted."""
+
+    state = ControllerState.CONTROLLER_CHANGE
+
+
+@message
+class Expire(ControllerEvent):
+    """The ZooKeeper session expired; a new one is about to be created."""
+
+    state = ControllerState.CONTROLLER_CHANGE
+
+
+@message
+class RegisterBrokerAndReelect(ControllerEvent):
+    """A new ZooKeeper session is there."""
+
+    state = ControllerState.CONTROLLER_CHANGE
+
+
+@message
+class ShutdownEventThread(ControllerEvent):
+    """Lets the event loop see that it is to stop; never processed."""
+
+    state = ControllerState.CONTROLLER_SHUTDOWN
+
+
+# --- brokers, log directories
+
+
+@message
+class BrokerChange(ControllerEvent):
+    """Children of ``/brokers/ids`` changed."""
+
+    state = ControllerState.BROKER_CHANGE
+
+
+@message
+class BrokerModifications(ControllerEvent):
+    """Data of one broker's registration changed."""
+
+    broker_id: int
+    state = ControllerState.BROKER_CHANGE
+
+
+@message
+class LogDirEventNotification(ControllerEvent):
+    """Children of ``/log_dir_event_notification`` changed."""
+
+    state = ControllerState.LOG_DIR_CHANGE
+
+
+@message
+class LeaderAndIsrResponseReceived(ControllerEvent):
+    response: LeaderAndIsrResponse
+    broker_id: int
+    state = ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED
+
+
+@message
+class UpdateMetadataResponseReceived(ControllerEvent):
+    response: UpdateMetadataResponse
+    broker_id: int
+    state = ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED
+
+
+@message
+class ControlledShutdown(ControllerEvent):
+    """A broker asks to be relieved of its leaderships."""
+
+    broker_id: int
+    broker_epoch: int
+    callback: ControlledShutdownCallback
+    state = ControllerState.CONTROLLED_SHUTDOWN
+
+    def preempt(self) -> None:
+        self.callback(ControllerMoved("the controller moved to another broker"))
+
+
+# --- topics
+
+
+@message
+class TopicChange(ControllerEvent):
+    """Children of ``/brokers/topics`` changed."""
+
+    state = ControllerState.TOPIC_CHANGE
+
+
+@message
+class PartitionModifications(ControllerEvent):
+    """Data of a topic's node changed."""
+
+    topic: str
+    state = ControllerState.TOPIC_CHANGE
+
+
+@message
+class TopicDeletion(ControllerEvent):
+    """Children of ``/admin/delete_topics`` changed."""
+
+    state = ControllerState.TOPIC_DELETION
+
+
+@message
+class TopicDeletionStopReplicaResponseReceived(ControllerEvent):
+    broker_id: int
+    error: ErrorCode
+    partition_errors: tuple[tuple[TopicPartition, ErrorCode], ...]
+    state = ControllerState.TOPIC_DELETION
+
+
+# --- reassignment
+
+
+@message
+class ZkPartitionReassignment(ControllerEvent):
+    """``/admin/reassign_partitions`` was created, or is to be looked at again."""
+
+    state = ControllerState.ALTER_PARTITION_REASSIGNMENT
+
+
+@message
+class ApiPartitionReassignment(ControllerEvent):
+    reassignments: tuple[tuple[TopicPartition, tuple[int, ...] | None], ...]
+    callback: ReassignmentCallback
+    state = ControllerState.ALTER_PARTITION_REASSIGNMENT
+
+    def preempt(self) -> None:
+        self.callback(ErrorCode.NOT_CONTROLLER)
+
+
+@message
+class PartitionReassignmentIsrChange(ControllerEvent):
+    """The state node of a partition under reassignment changed (without AlterIsr only)."""
+
+    topic_partition: TopicPartition
+    state = ControllerState.ALTER_PARTITION_REASSIGNMENT
+
+
+@message
+class ListPartitionReassignments(ControllerEvent):
+    partitions: tuple[TopicPartition, ...] | None
+    """None asks for all."""
+    callback: ListCallback
+    state = ControllerState.LIST_PARTITION_REASSIGNMENT
+
+    def preempt(self) -> None:
+        self.callback(ErrorCode.NOT_CONTROLLER)
+
+
+# --- leader elections
+
+
+@message
+class AutoPreferredReplicaLeaderElection(ControllerEvent):
+    """The rebalance timer fired."""
+
+    state = ControllerState.AUTO_LEADER_BALANCE
+
+
+@message
+class ReplicaLeaderElection(ControllerEvent):
+    partitions: tuple[TopicPartition, ...] | None
+    election_type: int = PREFERRED
+    trigger: ElectionTrigger = ElectionTrigger.ZK_TRIGGERED
+    callback: ElectionCallback | None = None
+    state = ControllerState.MANUAL_LEADER_BALANCE
+
+    def preempt(self) -> None:
+        if self.callback is not None:
+            self.callback(not_controller_outcomes(self.partitions))
+
+
+@message
+class UncleanLeaderElectionEnable(ControllerEvent):
+    """This broker's default was turned from false to true."""
+
+    state = ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE
+
+
+@message
+class TopicUncleanLeaderElectionEnable(ControllerEvent):
+    topic: str
+    state = ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE
+
+
+# --- in-sync replicas, features
+
+
+@message
+class IsrChangeNotification(ControllerEvent):
+    """Children of ``/isr_change_notification`` changed."""
+
+    state = ControllerState.ISR_CHANGE
+
+
+@message
+class AlterIsrReceived(ControllerEvent):
+    """Preempted silently: the sender never hears of it (docs/kafka/controller-state.md#events)."""
+
+    request: AlterIsrRequest
+    callback: Callable[[AlterIsrResponse], object]
+    state = ControllerState.ISR_CHANGE
+
+
+@message
+class UpdateFeatures(ControllerEvent):
+    """Preempted silently, as AlterIsr."""
+
+    updates: tuple[tuple[str, tuple[int, bool]], ...]
+    callback: FeaturesCallback
+    state = ControllerState.UPDATE_FEATURES
+
+
+def not_controller_outcomes(partitions: tuple[TopicPartition, ...] | None) -> ElectionOutcomes:
+    """What an election answers where the controller is not: nothing if nothing was named."""
+    return dict.fromkeys(partitions or (), (ErrorCode.NOT_CONTROLLER, NOT_CONTROLLER_MESSAGE))

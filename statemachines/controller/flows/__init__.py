@@ -1,0 +1,1 @@
+"""What the controller does about each kind of change: one module per kind."""

@@ -1,0 +1,193 @@
+"""Leaders are elected because someone asked (docs/kafka/election.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ....election.strategies import OfflinePartition, PreferredReplica, Strategy
+from ....protocol.admin import PREFERRED
+from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.values import NO_LEADER, LeaderAndIsr, TopicPartition
+from ...machines.transitions import PartitionState
+from ...zookeeper.errors import ControllerMoved, LeaderElectionNotNeeded, StateChangeFailed
+from ..events import (
+    ElectionOutcomes,
+    ElectionTrigger,
+    ReplicaLeaderElection,
+    TopicUncleanLeaderElectionEnable,
+    UncleanLeaderElectionEnable,
+    not_controller_outcomes,
+)
+
+if TYPE_CHECKING:
+    from ..controller import KafkaController
+
+_Results = dict[TopicPartition, "LeaderAndIsr | Exception"]
+
+
+class Elections:
+    """Preferred and unclean elections by API, by znode, and after a configuration change."""
+
+    def __init__(self, controller: KafkaController) -> None:
+        self._controller = controller
+
+    async def resume_pending(self) -> None:
+        """Run what ``/admin/preferred_replica_election`` still asks for, at failover.
+
+        The znode is deleted and looked at again even if nothing is pending: that arms the watch.
+        """
+        controller = self._controller
+        context = controller.context
+        asked = await controller.zk.get_preferred_replica_election()
+        pending = [
+            tp
+            for tp in asked
+            if (replicas := context.partition_replica_assignment(tp))
+            and self._leader_of(tp) != replicas[0]
+            and not controller.topic_deletion.is_topic_queued_up_for_deletion(tp.topic)
+        ]
+        await self.on_replica_election(pending, PREFERRED, ElectionTrigger.ZK_TRIGGERED)
+
+    async def on_replica_election(
+        self, partitions: Sequence[TopicPartition], election_type: int, trigger: ElectionTrigger
+    ) -> _Results:
+        """Elect; per partition the new leadership or why there is none
+        (docs/kafka/election.md#elections-on-request)."""
+        controller = self._controller
+        strategy: Strategy = PreferredReplica()
+        if election_type != PREFERRED:
+            is_admin = trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+            strategy = OfflinePartition(allow_unclean=is_admin)
+        topics = dict.fromkeys(tp.topic for tp in partitions)
+        blocks_deletion = controller.behaviour.preferred_election_blocks_deletion
+        if blocks_deletion:
+            controller.topic_deletion.mark_topic_ineligible_for_deletion(
+                topics, "preferred replica election in progress"
+            )
+        try:
+            results = await controller.partition_state_machine.handle_state_changes(
+                partitions, PartitionState.ONLINE, strategy
+            )
+            if trigger is not ElectionTrigger.ADMIN_CLIENT_TRIGGERED:
+                self._log_failures(results)
+        finally:
+            if trigger is not ElectionTrigger.ADMIN_CLIENT_TRIGGERED:
+                await self._after_preferred_election(partitions, trigger)
+        if blocks_deletion:
+            await controller.topic_deletion.resume_deletion_for_topics(topics)
+        return results
+
+    def _log_failures(self, results: _Results) -> None:
+        for topic_partition, outcome in results.items():
+            if isinstance(outcome, ControllerMoved):
+                raise outcome
+            if isinstance(outcome, LeaderElectionNotNeeded):
+                continue
+            if isinstance(outcome, Exception):
+                self._controller.log("error", f"no election for {topic_partition}: {outcome}")
+
+    async def _after_preferred_election(
+        self, partitions: Sequence[TopicPartition], trigger: ElectionTrigger
+    ) -> None:
+        controller = self._controller
+        for topic_partition in partitions:
+            preferred = controller.context.partition_replica_assignment(topic_partition)[0]
+            if self._leader_of(topic_partition) != preferred:
+                controller.log(
+                    "warn", f"{topic_partition} is not led by its preferred replica {preferred}"
+                )
+        if trigger is ElectionTrigger.ZK_TRIGGERED:
+            await controller.zk.delete_preferred_replica_election(
+                controller.context.epoch_zk_version
+            )
+            controller.event_manager.put(ReplicaLeaderElection(None))
+
+    def _leader_of(self, topic_partition: TopicPartition) -> int:
+        """Cached leader; raises ``LookupError`` without leadership, as Kafka's ``.get`` does."""
+        leadership = self._controller.context.partition_leadership_info(topic_partition)
+        if leadership is None:
+            raise LookupError(f"{topic_partition} has no leadership")
+        return leadership.leader_and_isr.leader
+
+    async def process_replica_leader_election(self, event: ReplicaLeaderElection) -> None:
+        """Answer per partition: new leader, or why there was no election
+        (docs/kafka/election.md#elections-on-request).
+
+        As in Kafka a known partition without leadership makes this raise; nobody is answered.
+        """
+        controller = self._controller
+        if not controller.is_active:
+            if event.callback is not None:
+                event.callback(not_controller_outcomes(event.partitions))
+            return
+        if (
+            event.trigger is not ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+            and not await controller.watches.watch_preferred_election()
+        ):
+            return
+        asked: Sequence[TopicPartition]
+        if event.partitions is None:
+            asked = await controller.zk.get_preferred_replica_election()
+        else:
+            asked = event.partitions
+        outcomes: ElectionOutcomes = {}
+        electable: list[TopicPartition] = []
+        for topic_partition in asked:
+            refusal = self._refusal(topic_partition, event.election_type)
+            if refusal is None:
+                electable.append(topic_partition)
+            else:
+                outcomes[topic_partition] = refusal
+        results = await self.on_replica_election(electable, event.election_type, event.trigger)
+        for topic_partition, outcome in results.items():
+            outcomes[topic_partition] = _api_outcome(outcome, event.election_type)
+        if event.callback is not None:
+            event.callback(outcomes)
+
+    def _refusal(
+        self, topic_partition: TopicPartition, election_type: int
+    ) -> tuple[ErrorCode, str | None] | None:
+        controller = self._controller
+        context = controller.context
+        if not context.has_assignment(topic_partition):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
+        if controller.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted"
+        leader = self._leader_of(topic_partition)
+        if election_type == PREFERRED:
+            is_needed = leader != context.partition_replica_assignment(topic_partition)[0]
+        else:
+            is_needed = leader == NO_LEADER or leader not in context.live_broker_ids
+        if is_needed:
+            return None
+        return ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+
+    # --- unclean election was allowed
+
+    async def process_unclean_enable(self, _event: UncleanLeaderElectionEnable) -> None:
+        """Try again wherever there is no leader."""
+        if self._controller.is_active:
+            await self._controller.partition_state_machine.trigger_online_partition_state_change()
+
+    async def process_topic_unclean_enable(self, event: TopicUncleanLeaderElectionEnable) -> None:
+        """Try again wherever the topic has no leader."""
+        if self._controller.is_active:
+            await self._controller.partition_state_machine.trigger_online_partition_state_change(
+                event.topic
+            )
+
+
+def _api_outcome(
+    outcome: LeaderAndIsr | Exception, election_type: int
+) -> tuple[ErrorCode, str | int | None]:
+    if isinstance(outcome, LeaderAndIsr):
+        return ErrorCode.NONE, outcome.leader
+    if isinstance(outcome, StateChangeFailed):
+        if election_type == PREFERRED:
+            return ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, str(outcome)
+        return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, str(outcome)
+    if isinstance(outcome, ControllerMoved):
+        return ErrorCode.STALE_CONTROLLER_EPOCH, str(outcome)
+    code = outcome.code if isinstance(outcome, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
+    return code, str(outcome)

@@ -1,0 +1,169 @@
+"""In-sync replicas change: proposed by AlterIsr, or written by leaders and announced by znode.
+
+docs/kafka/isr.md; KIP-497 for AlterIsr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ....protocol.awaiting import Cancelled
+from ....protocol.control import (
+    AlterIsrPartition,
+    AlterIsrPartitionResponse,
+    AlterIsrRequest,
+    AlterIsrResponse,
+)
+from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.values import LeaderAndIsr, TopicPartition
+from ..events import AlterIsrReceived, IsrChangeNotification
+
+if TYPE_CHECKING:
+    from ..controller import KafkaController
+
+_Answers = dict[TopicPartition, "LeaderAndIsr | ErrorCode"]
+
+
+class IsrChanges:
+    """Accepts, announces and acts on changed ISRs."""
+
+    def __init__(self, controller: KafkaController) -> None:
+        self._controller = controller
+
+    async def update_leadership_cache(self, partitions: Sequence[TopicPartition]) -> None:
+        """Read leadership of partitions from ZooKeeper; those without state keep what is known."""
+        controller = self._controller
+        stored = await controller.zk.get_topic_partition_states(partitions)
+        for topic_partition, leadership in stored.items():
+            controller.context.put_partition_leadership_info(topic_partition, leadership)
+
+    # --- announced by leaders that wrote to ZooKeeper (before 2.7)
+
+    async def process_isr_change_notification(self, _event: IsrChangeNotification) -> None:
+        """Read the changed states, tell the brokers, finish reassignments
+        (docs/kafka/isr.md#changes-through-zookeeper)."""
+        controller = self._controller
+        if not controller.is_active:
+            return
+        zk, context = controller.zk, controller.context
+        numbers = await zk.get_all_isr_change_notifications()
+        try:
+            named = await zk.get_partitions_from_isr_change_notifications(numbers)
+            partitions = list(dict.fromkeys(named))
+            if partitions:
+                await self.update_leadership_cache(partitions)
+                await self._announce(partitions)
+                for topic_partition in partitions:
+                    await controller.reassignments.maybe_complete(topic_partition)
+        finally:
+            await zk.delete_isr_change_notifications(numbers, context.epoch_zk_version)
+
+    async def _announce(self, partitions: Sequence[TopicPartition]) -> None:
+        brokers = self._controller.context.live_or_shutting_down_broker_ids
+        await self._controller.send_update_metadata(brokers, partitions)
+
+    # --- AlterIsr
+
+    async def process_alter_isr(self, event: AlterIsrReceived) -> None:
+        """Answer the leader, then finish reassignments that waited for it
+        (docs/kafka/isr.md#changes-through-the-controller)."""
+        controller = self._controller
+        request = event.request
+        refusal = self._refusal(request)
+        if refusal is not None:
+            event.callback(AlterIsrResponse(refusal))
+            return
+        try:
+            answers = await self._alter(request)
+        except Cancelled:
+            raise
+        except Exception as error:
+            # ControllerMoved too: who lost the controllership so hears it from its watch.
+            controller.log("error", f"AlterIsr of broker {request.broker_id} failed: {error!r}")
+            event.callback(AlterIsrResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+            return
+        event.callback(AlterIsrResponse(ErrorCode.NONE, _responses(answers)))
+        for topic_partition, answer in answers.items():
+            if isinstance(answer, LeaderAndIsr):
+                await controller.reassignments.maybe_complete(topic_partition)
+
+    def _refusal(self, request: AlterIsrRequest) -> ErrorCode | None:
+        controller = self._controller
+        if not controller.is_active:
+            return ErrorCode.NOT_CONTROLLER
+        known = controller.context.live_broker_id_and_epochs.get(request.broker_id)
+        # Newer is as wrong as older: the controller has not seen that registration yet.
+        return None if known == request.broker_epoch else ErrorCode.STALE_BROKER_EPOCH
+
+    async def _alter(self, request: AlterIsrRequest) -> _Answers:
+        controller = self._controller
+        context = controller.context
+        answers: _Answers = {}
+        accepted: dict[TopicPartition, LeaderAndIsr] = {}
+        for asked in request.partitions:
+            answer = self._judge(asked, request.broker_id)
+            if answer is None:
+                accepted[asked.topic_partition] = LeaderAndIsr(
+                    request.broker_id, asked.leader_epoch, asked.new_isr, asked.zk_version
+                )
+            else:
+                answers[asked.topic_partition] = answer
+        update = await controller.zk.update_leader_and_isr(
+            accepted, context.epoch, context.epoch_zk_version
+        )
+        written: list[TopicPartition] = []
+        for topic_partition, outcome in update.finished.items():
+            if isinstance(outcome, LeaderAndIsr):
+                answers[topic_partition] = outcome
+                written.append(topic_partition)
+            else:
+                answers[topic_partition] = _code_of(outcome)
+        for topic_partition in update.to_retry:
+            answers[topic_partition] = ErrorCode.INVALID_UPDATE_VERSION
+        await self.update_leadership_cache(written)
+        await self._announce([asked.topic_partition for asked in request.partitions])
+        return {
+            asked.topic_partition: answers[asked.topic_partition] for asked in request.partitions
+        }
+
+    def _judge(self, asked: AlterIsrPartition, broker_id: int) -> LeaderAndIsr | ErrorCode | None:
+        """An answer that needs no write; None if the change is to be written.
+
+        Nobody checks that the sender leads: versions and epochs protect the state.
+        """
+        context = self._controller.context
+        strict = self._controller.behaviour.alter_isr_strict
+        leadership = context.partition_leadership_info(asked.topic_partition)
+        if leadership is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        known = leadership.leader_and_isr
+        is_newer = asked.leader_epoch > known.leader_epoch or asked.zk_version > known.zk_version
+        if strict and is_newer:
+            return ErrorCode.NOT_CONTROLLER
+        if asked.leader_epoch < known.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        wanted = (broker_id, asked.leader_epoch, asked.new_isr)
+        is_known = wanted == (known.leader, known.leader_epoch, known.isr)
+        if is_known and not known.is_recovering:  # what a leader proposes has recovered
+            return known
+        if strict:
+            if asked.zk_version < known.zk_version:
+                return ErrorCode.INVALID_UPDATE_VERSION
+            live = context.live_broker_ids
+            if any(replica not in live for replica in asked.new_isr):
+                return ErrorCode.INELIGIBLE_REPLICA
+        return None
+
+
+def _responses(answers: _Answers) -> tuple[AlterIsrPartitionResponse, ...]:
+    return tuple(
+        AlterIsrPartitionResponse(tp, ErrorCode.NONE, answer)
+        if isinstance(answer, LeaderAndIsr)
+        else AlterIsrPartitionResponse(tp, answer)
+        for tp, answer in answers.items()
+    )
+
+
+def _code_of(error: Exception) -> ErrorCode:
+    return error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR

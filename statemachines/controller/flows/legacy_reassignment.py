@@ -1,0 +1,177 @@
+"""Reassignment before 2.4: asked for in ``/admin/reassign_partitions`` only, remembered there.
+
+The topic's znode knows of no adding and removing: while a reassignment runs, the assignment is
+simply the union of old and new replicas. A partition already being reassigned ignores another
+request; asking for what is assigned already, or for an unknown partition, is an error that drops
+the request. Source: Kafka 1.1's ``KafkaController``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ....protocol.errors import ErrorCode
+from ....protocol.values import ReplicaAssignment, TopicPartition
+from ...machines.transitions import ReplicaState
+from ...zookeeper.errors import ControllerMoved
+from ..events import (
+    ApiPartitionReassignment,
+    PartitionReassignmentIsrChange,
+    ZkPartitionReassignment,
+)
+from .reassignment_progress import ReassignmentSteps
+
+if TYPE_CHECKING:
+    from ..controller import KafkaController
+
+
+class LegacyReassignments(ReassignmentSteps):
+    """Moves replicas as the request znode says."""
+
+    def __init__(self, controller: KafkaController) -> None:
+        super().__init__(controller)
+        self._targets: dict[TopicPartition, tuple[int, ...]] = {}
+        """New replicas by partition; same keys as the context's partitions being reassigned."""
+
+    def forget(self) -> None:
+        self._targets.clear()
+
+    async def load(self) -> None:
+        """Remember what the znode asks for, so that those topics are not deleted meanwhile."""
+        self._targets = dict(await self._controller.zk.get_partition_reassignment())
+        self._controller.context.partitions_being_reassigned.add_all(self._targets)
+
+    async def initialize(self) -> None:
+        await self._controller.watches.watch_reassignment()
+        await self._trigger(list(self._targets))
+
+    async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
+        came = set(broker_ids)
+        for topic_partition, target in list(self._targets.items()):
+            if not came.isdisjoint(target):
+                await self.on_partition_reassignment(topic_partition, target)
+
+    async def process_zk_reassignment(self, _event: ZkPartitionReassignment) -> None:
+        controller = self._controller
+        if not controller.is_active or not await controller.watches.watch_reassignment():
+            return
+        asked = await controller.zk.get_partition_reassignment()
+        fresh = {tp: target for tp, target in asked.items() if tp not in self._targets}
+        self._targets.update(fresh)
+        controller.context.partitions_being_reassigned.add_all(fresh)
+        await self._trigger(list(fresh))
+
+    async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
+        """There was no such API."""
+        event.callback(ErrorCode.UNSUPPORTED_VERSION)
+
+    async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
+        if self._controller.is_active:
+            await self.maybe_complete(event.topic_partition)
+
+    async def maybe_complete(self, topic_partition: TopicPartition) -> None:
+        target = self._targets.get(topic_partition)
+        if target is not None and await self._is_in_isr(topic_partition, target):
+            await self.on_partition_reassignment(topic_partition, target)
+
+    async def _trigger(self, partitions: Sequence[TopicPartition]) -> None:
+        """Start reassignments; requests that make no sense are dropped."""
+        controller = self._controller
+        dropped: list[TopicPartition] = []
+        for topic_partition in partitions:
+            target = self._targets[topic_partition]
+            problem = self._problem(topic_partition, target)
+            if problem is None:
+                controller.topic_deletion.mark_topic_ineligible_for_deletion(
+                    [topic_partition.topic], "topic reassignment in progress"
+                )
+                controller.watches.watch_partition_state(topic_partition)
+                try:
+                    await self.on_partition_reassignment(topic_partition, target)
+                    continue
+                except ControllerMoved:
+                    raise
+                except Exception as error:
+                    problem = f"it failed: {error!r}"
+            controller.log("error", f"dropping the reassignment of {topic_partition}: {problem}")
+            dropped.append(topic_partition)
+        if dropped:
+            await self._remove(dropped)
+
+    def _problem(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
+        controller = self._controller
+        if controller.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
+            return "its topic is being deleted"
+        assigned = controller.context.partition_replica_assignment(topic_partition)
+        if not assigned:
+            return "it does not exist"
+        if assigned == target:
+            return f"it is already assigned to {list(target)}"
+        return None
+
+    async def on_partition_reassignment(
+        self, topic_partition: TopicPartition, target: tuple[int, ...]
+    ) -> None:
+        """Widen the assignment and wait, or, once all new replicas are in sync, narrow it."""
+        controller = self._controller
+        context = controller.context
+        assigned = context.partition_replica_assignment(topic_partition)
+        if not await self._is_in_isr(topic_partition, target):
+            wide = ReplicaAssignment(tuple(dict.fromkeys(target + assigned)))
+            await self._assign(topic_partition, wide)
+            leadership = await self._update_leader_epoch(topic_partition)
+            await self._send_leader_and_isr(topic_partition, leadership, wide, wide.replicas)
+            new = [broker_id for broker_id in target if broker_id not in assigned]
+            await self._move_replicas(topic_partition, new, ReplicaState.NEW)
+            return
+        old = [broker_id for broker_id in assigned if broker_id not in target]
+        for broker_id in target:
+            await self._move_replicas(topic_partition, [broker_id], ReplicaState.ONLINE)
+        await self._move_leader_if_required(topic_partition, assigned, target)
+        await self._stop_removed_replicas(topic_partition, old)
+        await self._assign(topic_partition, ReplicaAssignment(target))
+        await self._remove([topic_partition])
+        await controller.send_update_metadata(
+            context.live_or_shutting_down_broker_ids, [topic_partition]
+        )
+        await controller.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
+
+    async def _move_leader_if_required(
+        self,
+        topic_partition: TopicPartition,
+        assigned: tuple[int, ...],
+        target: tuple[int, ...],
+    ) -> None:
+        context = self._controller.context
+        narrow = ReplicaAssignment(target)
+        # In memory first: the leader must not take the old replicas back into the ISR.
+        context.update_partition_full_replica_assignment(topic_partition, narrow)
+        leadership = context.partition_leadership_info(topic_partition)
+        leader = -1 if leadership is None else leadership.leader_and_isr.leader
+        if leader in target and context.is_replica_online(leader, topic_partition):
+            leadership = await self._update_leader_epoch(topic_partition)
+            await self._send_leader_and_isr(topic_partition, leadership, narrow, assigned)
+        else:
+            await self._elect_among_target(topic_partition)
+
+    async def _assign(self, topic_partition: TopicPartition, assignment: ReplicaAssignment) -> None:
+        await self._write_assignment(topic_partition, assignment)
+        self._controller.context.update_partition_full_replica_assignment(
+            topic_partition, assignment
+        )
+
+    async def _is_in_isr(self, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> bool:
+        stored = await self._controller.zk.get_topic_partition_state(topic_partition)
+        return stored is not None and set(replicas) <= set(stored.leader_and_isr.isr)
+
+    async def _remove(self, partitions: Sequence[TopicPartition]) -> None:
+        """These are done or dropped: forget them here and in the znode."""
+        controller = self._controller
+        for topic_partition in partitions:
+            controller.watches.unwatch_partition_state(topic_partition)
+        asked = await controller.zk.get_partition_reassignment()
+        await self._write_remaining({tp: t for tp, t in asked.items() if tp not in partitions})
+        for topic_partition in partitions:
+            self._targets.pop(topic_partition, None)
+        controller.context.partitions_being_reassigned.discard_all(partitions)

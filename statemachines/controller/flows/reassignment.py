@@ -1,0 +1,286 @@
+"""Replicas move to other brokers (docs/kafka/reassignment.md, KIP-455).
+
+Theory of operation. The assignment in the topic's znode says what is being added and removed; a
+reassignment is complete when every target replica is in the ISR. Until then it is in *phase A*:
+new replicas have been told to start, and the controller waits for ISR changes. When it is
+complete, *phase B* makes the target the assignment: the leader moves if it must, replicas that
+leave are taken out of the ISR and deleted, the znode is rewritten. ``on_partition_reassignment``
+decides which phase it is and may be run again at any time.
+
+Requests come by API or in ``/admin/reassign_partitions``; the latest wins.
+
+Source: Kafka's ``KafkaController.onPartitionReassignment`` and around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from ....protocol.errors import ErrorCode
+from ....protocol.values import ReplicaAssignment, TopicPartition
+from ...machines.transitions import ReplicaState
+from ...zookeeper.errors import ControllerMoved, IllegalState
+from ..events import (
+    ApiPartitionReassignment,
+    PartitionReassignmentIsrChange,
+    ZkPartitionReassignment,
+)
+from .reassignment_progress import ReassignmentSteps
+
+_Result: TypeAlias = tuple[ErrorCode, "str | None"]
+
+UNKNOWN_PARTITION = "The partition does not exist."
+
+
+class Reassignments(ReassignmentSteps):
+    """Reassignment since 2.4: by API and by znode, kept in the topic's znode."""
+
+    def forget(self) -> None:
+        """Nothing is remembered outside the context."""
+
+    async def load(self) -> None:
+        """Nothing to read at failover: the topic znodes have told."""
+
+    # --- requests
+
+    async def initialize(self) -> None:
+        """Take up what the last controller left: the request znode first, then the rest."""
+        taken = await self._process_znode()
+        context = self._controller.context
+        for topic_partition in list(context.partitions_being_reassigned):
+            if topic_partition not in taken:
+                assignment = context.partition_full_replica_assignment(topic_partition)
+                await self.on_partition_reassignment(topic_partition, assignment)
+
+    async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
+        """Brokers came: go on with reassignments that move something to them."""
+        context = self._controller.context
+        came = set(broker_ids)
+        for topic_partition in list(context.partitions_being_reassigned):
+            assignment = context.partition_full_replica_assignment(topic_partition)
+            if not came.isdisjoint(assignment.target):
+                await self.on_partition_reassignment(topic_partition, assignment)
+
+    async def process_zk_reassignment(self, _event: ZkPartitionReassignment) -> None:
+        await self._process_znode()
+
+    async def _process_znode(self) -> dict[TopicPartition, None]:
+        """Reassign what ``/admin/reassign_partitions`` asks for; answers what was accepted."""
+        controller = self._controller
+        if not controller.is_active or not await controller.watches.watch_reassignment():
+            return {}
+        results: dict[TopicPartition, _Result] = {}
+        accepted: dict[TopicPartition, ReplicaAssignment] = {}
+        for tp, target in (await controller.zk.get_partition_reassignment()).items():
+            assignment = self._build(tp, target)
+            if assignment is None:
+                results[tp] = (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
+            else:
+                accepted[tp] = assignment
+        results.update(await self._trigger(accepted))
+        failed = {tp: error for tp, (error, _) in results.items() if error != ErrorCode.NONE}
+        if failed:
+            controller.log("warn", f"reassignments asked for by znode failed: {failed}")
+            await self._remove_from_znode(lambda tp, _target: tp in failed)
+        return {tp: None for tp in results if tp not in failed}
+
+    async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
+        """Answers an error code and message per partition."""
+        controller = self._controller
+        if not controller.is_active:
+            event.callback(ErrorCode.NOT_CONTROLLER)
+            return
+        results: dict[TopicPartition, _Result] = {}
+        accepted: dict[TopicPartition, ReplicaAssignment] = {}
+        for topic_partition, target in event.reassignments:
+            problem = None if target is None else self._problem(topic_partition, target)
+            if problem is not None:
+                results[topic_partition] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+                continue
+            assignment = self._build(topic_partition, target)
+            if assignment is None:
+                results[topic_partition] = (
+                    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
+                    "No partition reassignment is in progress.",
+                )
+            else:
+                accepted[topic_partition] = assignment
+        # The latest request wins: the znode must not bring an older one back.
+        await self._remove_from_znode(lambda tp, _target: tp in accepted)
+        results.update(await self._trigger(accepted))
+        event.callback(results)
+
+    def _problem(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
+        """Why a list of replicas is not acceptable; the znode is not checked like this."""
+        if not target:
+            return "Empty replica list specified in partition reassignment."
+        replicas = ", ".join(map(str, target))
+        if len(set(target)) != len(target):
+            return f"Duplicate replica ids in partition reassignment replica list: {replicas}"
+        if any(broker_id < 0 for broker_id in target):
+            return f"Invalid broker id in replica list: {replicas}"
+        context = self._controller.context
+        adding = (
+            context.partition_full_replica_assignment(topic_partition).reassign_to(target).adding
+        )
+        live = context.live_broker_ids
+        if any(broker_id not in live for broker_id in adding):
+            return (
+                "Replica assignment has brokers that are not alive. Replica list: "
+                f"{list(adding)}, live broker list: {list(live)}"
+            )
+        return None
+
+    def _build(
+        self, topic_partition: TopicPartition, target: tuple[int, ...] | None
+    ) -> ReplicaAssignment | None:
+        """The assignment asked for; None if there is nothing to cancel."""
+        current = self._controller.context.partition_full_replica_assignment(topic_partition)
+        if target is None:
+            if not current.is_being_reassigned:
+                return None
+            target = current.origin
+        return current.reassign_to(target)
+
+    async def _trigger(
+        self, reassignments: Mapping[TopicPartition, ReplicaAssignment]
+    ) -> dict[TopicPartition, _Result]:
+        controller = self._controller
+        results: dict[TopicPartition, _Result] = {}
+        for topic_partition, assignment in reassignments.items():
+            if controller.topic_deletion.is_topic_queued_up_for_deletion(
+                topic_partition.topic
+            ) or not controller.context.partition_replica_assignment(topic_partition):
+                results[topic_partition] = (
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    UNKNOWN_PARTITION,
+                )
+            else:
+                results[topic_partition] = await self._try(topic_partition, assignment)
+        return results
+
+    async def _try(self, topic_partition: TopicPartition, assignment: ReplicaAssignment) -> _Result:
+        try:
+            await self.on_partition_reassignment(topic_partition, assignment)
+        except ControllerMoved:
+            raise
+        except Exception as error:
+            self._controller.log("error", f"reassigning {topic_partition} failed: {error!r}")
+            return ErrorCode.UNKNOWN_SERVER_ERROR, None
+        return ErrorCode.NONE, None
+
+    # --- the work
+
+    async def on_partition_reassignment(
+        self, topic_partition: TopicPartition, assignment: ReplicaAssignment
+    ) -> None:
+        """Start a reassignment, or go on with it: phase A or B, as the ISR says."""
+        controller = self._controller
+        context = controller.context
+        controller.topic_deletion.mark_topic_ineligible_for_deletion(
+            [topic_partition.topic], "topic reassignment in progress"
+        )
+        await self._update_current(topic_partition, assignment)
+        if not await self._is_complete(topic_partition, assignment):
+            leadership = await self._update_leader_epoch(topic_partition)
+            await self._send_leader_and_isr(
+                topic_partition, leadership, assignment, assignment.origin, assignment.adding
+            )
+            await self._move_replicas(topic_partition, assignment.adding, ReplicaState.NEW)
+            return
+        await self._move_replicas(topic_partition, assignment.adding, ReplicaState.ONLINE)
+        completed = ReplicaAssignment(assignment.target)
+        context.update_partition_full_replica_assignment(topic_partition, completed)
+        await self._move_leader_if_required(topic_partition, completed)
+        await self._stop_removed_replicas(topic_partition, assignment.removing)
+        await self._write_assignment(topic_partition, completed)
+        await self._remove_from_reassigning(topic_partition, completed)
+        await controller.send_update_metadata(
+            context.live_or_shutting_down_broker_ids, [topic_partition]
+        )
+        await controller.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
+
+    async def _update_current(
+        self, topic_partition: TopicPartition, assignment: ReplicaAssignment
+    ) -> None:
+        """Make the assignment the current one; stop replicas of an earlier one not needed now."""
+        controller = self._controller
+        context = controller.context
+        current = context.partition_full_replica_assignment(topic_partition)
+        if current != assignment:
+            await self._write_assignment(topic_partition, assignment)
+            context.update_partition_full_replica_assignment(topic_partition, assignment)
+            unneeded = [r for r in current.replicas if r not in assignment.replicas]
+            if unneeded:
+                await self._stop_removed_replicas(topic_partition, unneeded)
+        if not controller.behaviour.alter_isr:
+            controller.watches.watch_partition_state(topic_partition)
+        context.partitions_being_reassigned.add(topic_partition)
+
+    async def _is_complete(
+        self, topic_partition: TopicPartition, assignment: ReplicaAssignment
+    ) -> bool:
+        """Whether every target replica is in the ISR stored in ZooKeeper."""
+        if not assignment.is_being_reassigned:
+            return True
+        stored = await self._controller.zk.get_topic_partition_state(topic_partition)
+        return stored is not None and set(assignment.target) <= set(stored.leader_and_isr.isr)
+
+    async def _move_leader_if_required(
+        self, topic_partition: TopicPartition, completed: ReplicaAssignment
+    ) -> None:
+        context = self._controller.context
+        leadership = context.partition_leadership_info(topic_partition)
+        if leadership is None:
+            raise IllegalState(f"{topic_partition} has no leadership")
+        leader = leadership.leader_and_isr.leader
+        if leader in completed.replicas and context.is_replica_online(leader, topic_partition):
+            leadership = await self._update_leader_epoch(topic_partition)
+            await self._send_leader_and_isr(
+                topic_partition, leadership, completed, completed.replicas
+            )
+        else:
+            await self._elect_among_target(topic_partition)
+
+    async def _remove_from_reassigning(
+        self, topic_partition: TopicPartition, completed: ReplicaAssignment
+    ) -> None:
+        controller = self._controller
+        if topic_partition not in controller.context.partitions_being_reassigned:
+            raise IllegalState(f"{topic_partition} is not being reassigned")
+        if not controller.behaviour.alter_isr:
+            controller.watches.unwatch_partition_state(topic_partition)
+        await self._remove_from_znode(
+            lambda tp, target: tp == topic_partition and target == completed.replicas
+        )
+        controller.context.partitions_being_reassigned.discard(topic_partition)
+
+    async def _remove_from_znode(
+        self, should_remove: Callable[[TopicPartition, tuple[int, ...]], bool]
+    ) -> None:
+        """Drop entries of the request znode, if there is one."""
+        zk = self._controller.zk
+        if not await zk.reassign_partitions_in_progress():
+            return
+        remaining = {
+            tp: target
+            for tp, target in (await zk.get_partition_reassignment()).items()
+            if not should_remove(tp, target)
+        }
+        await self._write_remaining(remaining)
+
+    # --- going on
+
+    async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
+        if self._controller.is_active:
+            await self.maybe_complete(event.topic_partition)
+
+    async def maybe_complete(self, topic_partition: TopicPartition) -> None:
+        """The ISR changed: finish the reassignment if that was what it waited for."""
+        context = self._controller.context
+        if topic_partition not in context.partitions_being_reassigned:
+            return
+        assignment = context.partition_full_replica_assignment(topic_partition)
+        if await self._is_complete(topic_partition, assignment):
+            await self.on_partition_reassignment(topic_partition, assignment)

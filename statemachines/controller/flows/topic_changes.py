@@ -1,0 +1,124 @@
+"""Topics and partitions appear (docs/kafka/topics.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ....election.strategies import OfflinePartition
+from ....protocol import znodes
+from ....protocol.topic_ids import random_topic_id
+from ....protocol.values import ReplicaAssignment, TopicPartition
+from ...machines.transitions import PartitionState, ReplicaState
+from ...zookeeper.client import TopicIdReplicaAssignment
+from ...zookeeper.sorted_names import sorted_changes
+from ..events import PartitionModifications, TopicChange
+
+if TYPE_CHECKING:
+    from ..controller import KafkaController
+
+
+class TopicChanges:
+    """Follows ``/brokers/topics`` and the topics in it."""
+
+    def __init__(self, controller: KafkaController) -> None:
+        self._controller = controller
+
+    async def process_topic_change(self, _event: TopicChange) -> None:
+        """Compare the topics with those known; create the new ones."""
+        controller = self._controller
+        if not controller.is_active:
+            return
+        context, zk = controller.context, controller.zk
+        topics = await zk.get_all_topics_in_cluster(register_watch=True)
+        new, gone = sorted_changes(context.all_topics.names, topics)
+        context.set_all_topics(topics)
+        await controller.watches.watch_topics(new)
+        added = await zk.get_replica_assignment_and_topic_ids_for_topics(new)
+        for topic in gone:
+            context.remove_topic(topic)
+        await self.process_topic_ids(added)
+        partitions: list[TopicPartition] = []
+        for found in added:
+            for topic_partition, assignment in found.assignment:
+                context.update_partition_full_replica_assignment(topic_partition, assignment)
+                partitions.append(topic_partition)
+        if new or gone:
+            controller.log(
+                "info",
+                f"topics new: {len(new)}, gone: {len(gone)}, new partitions: {len(partitions)}",
+            )
+        if partitions:
+            await self.on_new_partition_creation(partitions)
+
+    async def process_partition_modifications(self, event: PartitionModifications) -> None:
+        """Create partitions that were added; changed replica lists are not noticed."""
+        controller = self._controller
+        if not controller.is_active:
+            return
+        context, topic = controller.context, event.topic
+        stored = await controller.zk.get_full_replica_assignment_for_topics([topic])
+        added = {
+            tp: assignment
+            for tp, assignment in stored.items()
+            if not context.partition_replica_assignment(tp)
+        }
+        if not added:
+            return
+        if controller.topic_deletion.is_topic_queued_up_for_deletion(topic):
+            controller.log("warn", f"partitions {list(added)} are not added: {topic} is deleted")
+            await self._restore_assignment(topic, stored)
+            return
+        for topic_partition, assignment in added.items():
+            context.update_partition_full_replica_assignment(topic_partition, assignment)
+        await self.on_new_partition_creation(list(added))
+
+    async def _restore_assignment(
+        self, topic: str, stored: Mapping[TopicPartition, ReplicaAssignment]
+    ) -> None:
+        """Write the topic back as it was before someone added partitions to a dying topic."""
+        controller = self._controller
+        context = controller.context
+        existing = set(await controller.zk.get_children(znodes.topic_partitions_path(topic), False))
+        restored = {
+            tp: context.partition_full_replica_assignment(tp)
+            for tp in stored
+            if str(tp.partition) in existing
+        }
+        await controller.zk.set_topic_assignment(
+            topic, context.topic_ids.get(topic), restored, context.epoch_zk_version
+        )
+
+    async def on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
+        """Walk new partitions and all their replicas, dead ones included, to Online."""
+        controller = self._controller
+        context = controller.context
+        partition_states = controller.partition_state_machine
+        replica_states = controller.replica_state_machine
+        await partition_states.handle_state_changes(partitions, PartitionState.NEW)
+        await replica_states.handle_state_changes_by_broker(
+            context.partitions_by_replica(partitions), ReplicaState.NEW
+        )
+        await partition_states.handle_state_changes(
+            partitions, PartitionState.ONLINE, OfflinePartition(allow_unclean=False)
+        )
+        await replica_states.handle_state_changes_by_broker(
+            context.partitions_by_replica(partitions), ReplicaState.ONLINE
+        )
+
+    async def process_topic_ids(self, topics: Sequence[TopicIdReplicaAssignment]) -> None:
+        """Remember topic ids; topics of older brokers are given one, which is written."""
+        controller = self._controller
+        if not controller.behaviour.topic_ids:
+            return
+        rng = controller.host.rng
+        named = [
+            TopicIdReplicaAssignment(t.topic, random_topic_id(rng), t.assignment)
+            for t in topics
+            if t.topic_id is None
+        ]
+        if named:
+            await controller.zk.set_topic_ids(named, controller.context.epoch_zk_version)
+        for topic in [t for t in topics if t.topic_id is not None] + named:
+            assert topic.topic_id is not None, "it was found or given above"
+            controller.context.add_topic_id(topic.topic, topic.topic_id)

@@ -1,0 +1,240 @@
+"""What the controller watches in ZooKeeper: each handler only puts an event into the queue.
+
+Source: the handler classes of Kafka's ``KafkaController``. A watch is armed by the read that
+follows the registration of its handler; a watch that fires for a handler no longer registered is
+ignored by the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ...protocol import znodes
+from ...protocol.values import TopicPartition
+from ..zookeeper.client import KafkaZkClient
+from .events import (
+    BrokerChange,
+    BrokerModifications,
+    ControllerChange,
+    ControllerEvent,
+    IsrChangeNotification,
+    LogDirEventNotification,
+    PartitionModifications,
+    PartitionReassignmentIsrChange,
+    Reelect,
+    ReplicaLeaderElection,
+    TopicChange,
+    TopicDeletion,
+    ZkPartitionReassignment,
+)
+from .queue import ControllerEventManager
+
+CHILD_EVENTS: tuple[tuple[str, Callable[[], ControllerEvent]], ...] = (
+    (znodes.BROKER_IDS, BrokerChange),
+    (znodes.BROKER_TOPICS, TopicChange),
+    (znodes.DELETE_TOPICS, TopicDeletion),
+    (znodes.LOG_DIR_EVENT_NOTIFICATION, LogDirEventNotification),
+    (znodes.ISR_CHANGE_NOTIFICATION, IsrChangeNotification),
+)
+"""Child watches of the active controller, in the order of their registration."""
+
+
+class _EventOnChange:
+    """Puts one kind of event for some kinds of change of a node."""
+
+    __slots__ = ("_changed", "_created", "_deleted", "_events")
+
+    def __init__(
+        self,
+        events: ControllerEventManager,
+        created: Callable[[], ControllerEvent] | None = None,
+        deleted: Callable[[], ControllerEvent] | None = None,
+        changed: Callable[[], ControllerEvent] | None = None,
+    ) -> None:
+        self._events = events
+        self._created = created
+        self._deleted = deleted
+        self._changed = changed
+
+    def on_creation(self) -> None:
+        if self._created is not None:
+            self._events.put(self._created())
+
+    def on_deletion(self) -> None:
+        if self._deleted is not None:
+            self._events.put(self._deleted())
+
+    def on_data_change(self) -> None:
+        if self._changed is not None:
+            self._events.put(self._changed())
+
+
+class _EventOnChildChange:
+    """Puts one kind of event when children come or go."""
+
+    __slots__ = ("_event", "_events")
+
+    def __init__(
+        self, events: ControllerEventManager, event: Callable[[], ControllerEvent]
+    ) -> None:
+        self._events = events
+        self._event = event
+
+    def on_child_change(self) -> None:
+        self._events.put(self._event())
+
+
+class _EventOnData:
+    """Puts an event about a named thing when its node's data changes."""
+
+    __slots__ = ("_event", "_events")
+
+    def __init__(self, events: ControllerEventManager, event: ControllerEvent) -> None:
+        self._events = events
+        self._event = event
+
+    def on_creation(self) -> None:
+        """Nothing to do: the node exists while it is watched."""
+
+    def on_deletion(self) -> None:
+        """Nothing to do: a parent's child watch tells."""
+
+    def on_data_change(self) -> None:
+        self._events.put(self._event)
+
+
+class _ModificationsOnData:
+    """Puts ``PartitionModifications`` of a topic when its node's data changes.
+
+    There is one per topic: the event is made when it is needed.
+    """
+
+    __slots__ = ("_events", "_topic")
+
+    def __init__(self, events: ControllerEventManager, topic: str) -> None:
+        self._events = events
+        self._topic = topic
+
+    def on_creation(self) -> None:
+        """Nothing to do: the node exists while it is watched."""
+
+    def on_deletion(self) -> None:
+        """Nothing to do: the child watch of the topics tells."""
+
+    def on_data_change(self) -> None:
+        self._events.put(PartitionModifications(self._topic))
+
+
+class ControllerWatches:
+    """Registers and forgets the controller's handlers; remembers which there are."""
+
+    def __init__(self, zk: KafkaZkClient, events: ControllerEventManager) -> None:
+        self._zk = zk
+        self._events = events
+        self._controller = _EventOnChange(events, ControllerChange, Reelect, ControllerChange)
+        self._preferred = self._on_request(_zk_triggered_election)
+        self._reassignment = self._on_request(ZkPartitionReassignment)
+        self._brokers: dict[int, None] = {}
+        self._topics: dict[str, None] = {}
+        self._states: dict[TopicPartition, None] = {}
+
+    def _on_request(self, event: Callable[[], ControllerEvent]) -> _EventOnChange:
+        """Events of a request node: of its creation or, with ZkClient, of whatever becomes of it.
+
+        ZkClient armed the watch again after each; here the event's handler does.
+        """
+        if self._zk.behaviour.request_node_changes_heeded:
+            return _EventOnChange(self._events, event, event, event)
+        return _EventOnChange(self._events, created=event)
+
+    async def watch_controller(self) -> bool:
+        """Watch ``/controller``, existing or not; whether it exists."""
+        return await self._zk.register_znode_change_handler_and_check_existence(
+            znodes.CONTROLLER, self._controller
+        )
+
+    async def watch_preferred_election(self) -> bool:
+        """Watch for the creation of the election request; whether it exists."""
+        return await self._zk.register_znode_change_handler_and_check_existence(
+            znodes.PREFERRED_REPLICA_ELECTION, self._preferred
+        )
+
+    async def watch_reassignment(self) -> bool:
+        """Watch for the creation of the reassignment request; whether it exists."""
+        return await self._zk.register_znode_change_handler_and_check_existence(
+            znodes.REASSIGN_PARTITIONS, self._reassignment
+        )
+
+    def watch_children(self, heeds_deletions: bool = True) -> None:
+        """Register all child handlers; the lists read next arm the watches."""
+        for path, event in CHILD_EVENTS:
+            if path == znodes.DELETE_TOPICS and not heeds_deletions:
+                continue
+            handler = _EventOnChildChange(self._events, event)
+            self._zk.register_znode_child_change_handler(path, handler)
+
+    def unwatch_children(self, path: str) -> None:
+        self._zk.unregister_znode_child_change_handler(path)
+
+    def unwatch_requests(self) -> None:
+        """Forget reassignment and preferred election."""
+        self._zk.unregister_znode_change_handler(znodes.REASSIGN_PARTITIONS)
+        self._zk.unregister_znode_change_handler(znodes.PREFERRED_REPLICA_ELECTION)
+
+    # --- brokers
+
+    async def watch_brokers(self, broker_ids: Iterable[int]) -> None:
+        """Watch the data of registrations."""
+        ids = list(broker_ids)
+        for broker_id in ids:
+            handler = _EventOnData(self._events, BrokerModifications(broker_id))
+            self._zk.register_znode_change_handler(znodes.broker_id_path(broker_id), handler)
+            self._brokers[broker_id] = None
+        await self._zk.exist([znodes.broker_id_path(broker_id) for broker_id in ids])
+
+    def unwatch_brokers(self, broker_ids: Iterable[int] | None = None) -> None:
+        """Forget some registrations, or all."""
+        for broker_id in list(self._brokers if broker_ids is None else broker_ids):
+            self._zk.unregister_znode_change_handler(znodes.broker_id_path(broker_id))
+            self._brokers.pop(broker_id, None)
+
+    # --- topics
+
+    async def watch_topics(self, topics: Iterable[str]) -> None:
+        """Register for the data of topics' nodes; reading them arms the watches."""
+        for topic in topics:
+            handler = _ModificationsOnData(self._events, topic)
+            self._zk.register_znode_change_handler(znodes.topic_path(topic), handler)
+            self._topics[topic] = None
+        if self._zk.behaviour.topic_watch_by_exists:
+            await self._zk.exist([znodes.topic_path(topic) for topic in topics])
+
+    def unwatch_topic(self, topic: str) -> None:
+        self._zk.unregister_znode_change_handler(znodes.topic_path(topic))
+        self._topics.pop(topic, None)
+
+    def unwatch_topics(self) -> None:
+        for topic in list(self._topics):
+            self.unwatch_topic(topic)
+
+    # --- states of partitions under reassignment, where AlterIsr is not in use
+
+    def watch_partition_state(self, topic_partition: TopicPartition) -> None:
+        """Register for a partition's state node; reading it arms the watch."""
+        handler = _EventOnData(self._events, PartitionReassignmentIsrChange(topic_partition))
+        path = znodes.topic_partition_state_path(topic_partition)
+        self._zk.register_znode_change_handler(path, handler)
+        self._states[topic_partition] = None
+
+    def unwatch_partition_state(self, topic_partition: TopicPartition) -> None:
+        path = znodes.topic_partition_state_path(topic_partition)
+        self._zk.unregister_znode_change_handler(path)
+        self._states.pop(topic_partition, None)
+
+    def unwatch_partition_states(self) -> None:
+        for topic_partition in list(self._states):
+            self.unwatch_partition_state(topic_partition)
+
+
+def _zk_triggered_election() -> ControllerEvent:
+    return ReplicaLeaderElection(None)

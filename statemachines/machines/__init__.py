@@ -1,0 +1,1 @@
+"""The controller's memory, and the state machines of partitions and replicas that work on it."""

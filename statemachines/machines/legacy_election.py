@@ -1,0 +1,161 @@
+"""Leader election as Kafka 0.10 did it: a selector per strategy, one partition at a time.
+
+Each partition is read, decided, written and, on a version conflict, read again before the next
+one is looked at: the round trips add up, which is what KAFKA-5642 changed. Nothing is guarded by
+the controller epoch's version. Source: ``PartitionStateMachine.electLeaderForPartition`` of 0.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline
+from ...election.selectors import (
+    ControlledShutdownLeaderSelector,
+    LeaderSelector,
+    NoOpLeaderSelector,
+    OfflinePartitionLeaderSelector,
+    PreferredReplicaPartitionLeaderSelector,
+    ReassignedPartitionLeaderSelector,
+)
+from ...election.strategies import (
+    ControlledShutdown,
+    OfflinePartition,
+    PreferredReplica,
+    Reassign,
+    Strategy,
+)
+from ...protocol.config import BrokerConfig
+from ...protocol.values import LeaderAndIsr, LeaderIsrAndControllerEpoch, TopicPartition
+from ..controller.timed_work import LOGGED_PARTITIONS, Work, ignore_work
+from ..zookeeper.client import KafkaZkClient
+from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed
+from .context import ControllerContext
+from .request_batch import ControllerBrokerRequestBatch
+
+
+class LegacyElection:
+    """Elects leaders with the five selectors of 0.10."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        context: ControllerContext,
+        zk: KafkaZkClient,
+        batch: ControllerBrokerRequestBatch,
+        log: Log,
+        work: Work = ignore_work,
+    ) -> None:
+        self._config = config
+        self._context = context
+        self._zk = zk
+        self._batch = batch
+        self._log = log
+        self._work = work
+
+    async def elect_leaders(
+        self, partitions: Sequence[TopicPartition], strategy: Strategy | None
+    ) -> dict[TopicPartition, LeaderAndIsr | Exception]:
+        """Outcome per partition; one that did not need an election has the leadership it had."""
+        outcomes: dict[TopicPartition, LeaderAndIsr | Exception] = {}
+        for topic_partition in partitions:
+            try:
+                outcomes[topic_partition] = await self._elect_leader(topic_partition, strategy)
+            except ControllerMoved:
+                raise
+            except Exception as error:
+                outcomes[topic_partition] = error
+        return outcomes
+
+    async def _elect_leader(
+        self, topic_partition: TopicPartition, strategy: Strategy | None
+    ) -> LeaderAndIsr:
+        context = self._context
+        while True:
+            stored = await self._read(topic_partition)
+            current = stored.leader_and_isr
+            selector = await self._selector(topic_partition, current, strategy)
+            try:
+                decided, recipients = selector.select_leader(topic_partition, current)
+            except LeaderElectionNotNeeded:
+                return current
+            except NoReplicaOnline as error:
+                raise StateChangeFailed(
+                    f"no leader could be elected for {topic_partition}: {error}"
+                ) from error
+            # A selector counts the version up already; the write expects the one read.
+            expecting = decided.with_zk_version(current.zk_version)
+            update = await self._zk.update_leader_and_isr(
+                {topic_partition: expecting}, context.epoch
+            )
+            if update.to_retry:
+                continue
+            written = update.finished[topic_partition]
+            if isinstance(written, Exception):
+                raise written
+            self._announce(topic_partition, current, written, recipients)
+            return written
+
+    async def _read(self, topic_partition: TopicPartition) -> LeaderIsrAndControllerEpoch:
+        stored = await self._zk.get_topic_partition_state(topic_partition)
+        if stored is None:
+            raise StateChangeFailed(f"there is no leadership of {topic_partition}")
+        if stored.controller_epoch > self._context.epoch:
+            raise StateChangeFailed(
+                f"leadership of {topic_partition} was written by a controller of epoch "
+                f"{stored.controller_epoch}, newer than {self._context.epoch}"
+            )
+        return stored
+
+    async def _selector(
+        self, topic_partition: TopicPartition, current: LeaderAndIsr, strategy: Strategy | None
+    ) -> LeaderSelector:
+        context = self._context
+        if isinstance(strategy, OfflinePartition):
+            permitted = strategy.allow_unclean or await self._unclean_permitted(
+                topic_partition, current
+            )
+            return OfflinePartitionLeaderSelector(context, lambda _topic: permitted)
+        if isinstance(strategy, Reassign):
+            return ReassignedPartitionLeaderSelector(
+                context, lambda tp: context.partition_full_replica_assignment(tp).target
+            )
+        if isinstance(strategy, PreferredReplica):
+            return PreferredReplicaPartitionLeaderSelector(context)
+        if isinstance(strategy, ControlledShutdown):
+            return ControlledShutdownLeaderSelector(context)
+        return NoOpLeaderSelector(context, lambda text: self._log("warn", text))
+
+    async def _unclean_permitted(
+        self, topic_partition: TopicPartition, current: LeaderAndIsr
+    ) -> bool:
+        """The topic's flag; not read while an ISR member is alive."""
+        live = self._context.live_broker_ids
+        if any(replica in live for replica in current.isr):
+            return False
+        topic = topic_partition.topic
+        configs, failed = await self._zk.get_log_configs((topic,), self._config)
+        if failed:
+            raise failed[topic]
+        return bool(configs[topic]["unclean.leader.election.enable"])
+
+    def _announce(
+        self,
+        topic_partition: TopicPartition,
+        previous: LeaderAndIsr,
+        written: LeaderAndIsr,
+        recipients: tuple[int, ...],
+    ) -> None:
+        context = self._context
+        context.unclean_leader_elections += written.leader not in (*previous.isr, -1)
+        leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
+        context.put_partition_leadership_info(topic_partition, leadership)
+        self._batch.add_leader_and_isr_request_for_brokers(
+            recipients,
+            topic_partition,
+            leadership,
+            context.partition_full_replica_assignment(topic_partition),
+            is_new=False,
+        )
+        # Until 1.0 the controller then wrote the leadership of every partition into its log.
+        self._work(LOGGED_PARTITIONS, len(context.partitions_leadership_info))

@@ -1,0 +1,393 @@
+"""The partition state machine of the controller (docs/kafka/partition-states.md,
+docs/kafka/election.md#strategies).
+
+Theory of operation. Four states, whose legal changes are the table in ``transitions``. Only moves
+to OnlinePartition do more than note the state:
+
+* from New the partition is *initialised*: its state znode is created with the first online
+  replica as leader; no strategy plays a role;
+* from Online or Offline a leader is *elected*: the stored state is read, a strategy decides, the
+  decision is written expecting the version read. Version conflicts are read and decided again,
+  for as long as it takes.
+
+Whoever was elected or initialised goes into the request batch, which is sent at the end of every
+``handle_state_changes``. The controller's cache follows what was written, never the other way.
+
+Source: Kafka's ``ZkPartitionStateMachine``; before 1.1 selectors decide partition by partition
+(``legacy_election``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from ...election.strategies import (
+    ControlledShutdown,
+    ElectionResult,
+    OfflinePartition,
+    Reassign,
+    Strategy,
+    leader_for_controlled_shutdown,
+    leader_for_offline,
+    leader_for_preferred_replica,
+    leader_for_reassign,
+)
+from ...protocol.config import BrokerConfig
+from ...protocol.values import (
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from ...protocol.versions import Behaviour
+from ...zkfake.messages import ZkCode, ZkResponse, ZooKeeperError
+from ..controller.timed_work import Work, ignore_work
+from ..zookeeper.client import KafkaZkClient
+from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed, ignore_log
+from .context import ControllerContext
+from .legacy_election import LegacyElection
+from .request_batch import ControllerBrokerRequestBatch
+from .transitions import PARTITION_PREDECESSORS, PartitionState, describe_illegal
+
+ElectionOutcomes: TypeAlias = dict[TopicPartition, LeaderAndIsr | Exception]
+
+_OFFLINE_OR_NEW = (PartitionState.OFFLINE, PartitionState.NEW)
+
+
+class PartitionStateMachine:
+    """Moves partitions between states and elects their leaders.
+
+    ``config`` gives the broker's ``unclean.leader.election.enable``. Only the controller's event
+    handlers may call it, one at a time.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        context: ControllerContext,
+        zk: KafkaZkClient,
+        batch: ControllerBrokerRequestBatch,
+        log: Log = ignore_log,
+        work: Work = ignore_work,
+    ) -> None:
+        self._config = config
+        self._behaviour = behaviour
+        self._context = context
+        self._zk = zk
+        self._batch = batch
+        self._log = log
+        self._legacy = LegacyElection(config, context, zk, batch, log, work)
+
+    async def startup(self) -> None:
+        """Derive every partition's state from what is known, then elect where that is needed."""
+        context = self._context
+        for topic_partition in context.all_partitions():
+            leadership = context.partition_leadership_info(topic_partition)
+            if leadership is None:
+                state = PartitionState.NEW
+            elif context.is_replica_online(leadership.leader_and_isr.leader, topic_partition):
+                state = PartitionState.ONLINE
+            else:
+                state = PartitionState.OFFLINE
+            context.put_partition_state(topic_partition, state)
+        await self.trigger_online_partition_state_change()
+
+    def shutdown(self) -> None:
+        """Drop what an interrupted event left in the batch."""
+        self._batch.clear()
+
+    async def trigger_online_partition_state_change(
+        self, topic: str | None = None
+    ) -> ElectionOutcomes:
+        """Try to bring every Offline or New partition (of a topic) online.
+
+        Topics queued for deletion are left alone.
+        """
+        context = self._context
+        partitions = [
+            tp
+            for tp in context.partitions_in_states(_OFFLINE_OR_NEW, topic)
+            if not context.is_topic_queued_up_for_deletion(tp.topic)
+        ]
+        return await self.handle_state_changes(
+            partitions, PartitionState.ONLINE, OfflinePartition(allow_unclean=False)
+        )
+
+    async def handle_state_changes(
+        self,
+        partitions: Iterable[TopicPartition],
+        target: PartitionState,
+        strategy: Strategy | None = None,
+    ) -> ElectionOutcomes:
+        """Move partitions to a state and send what that implies.
+
+        Answers, for target Online only, each *elected* partition's new leadership or why there is
+        none; initialised partitions and illegal transitions are absent. Raises
+        ``ControllerMoved``; any other exception is every partition's outcome.
+        """
+        moving = list(partitions)
+        if not moving:
+            return {}
+        try:
+            self._batch.new_batch()
+            outcomes = await self._do_handle_state_changes(moving, target, strategy)
+            self._batch.send_requests_to_brokers(self._context.epoch)
+        except ControllerMoved as moved:
+            self._batch.clear()
+            self._log("error", f"another controller took over while moving to {target}: {moved}")
+            raise
+        except Exception as error:
+            # What is left would make the next batch refuse to open.
+            self._batch.clear()
+            self._log("error", f"moving partitions to {target} failed: {error!r}")
+            return dict.fromkeys(moving, error)
+        return outcomes
+
+    async def _do_handle_state_changes(
+        self,
+        partitions: Sequence[TopicPartition],
+        target: PartitionState,
+        strategy: Strategy | None,
+    ) -> ElectionOutcomes:
+        context = self._context
+        valid, invalid = context.check_valid_partition_state_change(partitions, target)
+        for topic_partition in invalid:
+            self._log_illegal(topic_partition, target)
+        if target is not PartitionState.ONLINE:
+            for topic_partition in valid:
+                context.put_partition_state(topic_partition, target)
+            return {}
+        uninitialized: list[TopicPartition] = []
+        to_elect: list[TopicPartition] = []
+        for topic_partition in valid:
+            is_new = context.partition_state(topic_partition) is PartitionState.NEW
+            (uninitialized if is_new else to_elect).append(topic_partition)
+        if uninitialized:
+            for topic_partition in await self._initialize_leaders(uninitialized):
+                context.put_partition_state(topic_partition, PartitionState.ONLINE)
+        if not to_elect:
+            return {}
+        outcomes = await self._elect_leaders(to_elect, strategy)
+        for topic_partition, outcome in outcomes.items():
+            if isinstance(outcome, LeaderAndIsr):
+                context.put_partition_state(topic_partition, PartitionState.ONLINE)
+        return outcomes
+
+    # --- initialisation
+
+    async def _initialize_leaders(
+        self, partitions: Sequence[TopicPartition]
+    ) -> list[TopicPartition]:
+        """Create the first leadership of New partitions; those that succeeded
+        (docs/kafka/partition-states.md#initialisation)."""
+        context = self._context
+        decisions: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
+        for topic_partition in partitions:
+            replicas = context.partition_replica_assignment(topic_partition)
+            online = tuple([r for r in replicas if context.is_replica_online(r, topic_partition)])
+            if not online:
+                self._log_failed(
+                    topic_partition,
+                    StateChangeFailed(
+                        f"No assigned replica is alive for partition {topic_partition}: "
+                        f"assigned {list(replicas)}, live {list(context.live_broker_ids)}"
+                    ),
+                )
+                continue
+            isr = replicas if online == replicas else online  # share the tuple
+            decisions[topic_partition] = self._zk.shared.first_leadership(isr, context.epoch)
+        if not decisions:
+            return []
+        try:
+            answers = await self._zk.create_topic_partition_states_raw(
+                decisions, context.epoch_zk_version
+            )
+        except ControllerMoved:
+            raise
+        except Exception as error:
+            for topic_partition in decisions:
+                self._log_failed(topic_partition, error)
+            return []
+        initialized = []
+        for (topic_partition, decision), answer in zip(decisions.items(), answers, strict=True):
+            if answer.code != ZkCode.OK:
+                self._log_failed(topic_partition, ZooKeeperError(answer.code, answer.path))
+                continue
+            context.put_partition_leadership_info(topic_partition, decision)
+            self._batch.add_leader_and_isr_request_for_brokers(
+                decision.leader_and_isr.isr,
+                topic_partition,
+                decision,
+                context.partition_full_replica_assignment(topic_partition),
+                is_new=True,
+            )
+            initialized.append(topic_partition)
+        return initialized
+
+    # --- election
+
+    async def _elect_leaders(
+        self, partitions: Sequence[TopicPartition], strategy: Strategy | None
+    ) -> ElectionOutcomes:
+        """Elect leaders; repeats what lost a race for the state znode, without limit."""
+        if self._behaviour.legacy_selectors:
+            outcomes = await self._legacy.elect_leaders(partitions, strategy)
+        else:
+            if strategy is None:
+                raise ValueError("an election needs a strategy")
+            outcomes = {}
+            remaining = partitions
+            while remaining:
+                finished, remaining = await self._do_elect_leaders(remaining, strategy)
+                outcomes.update(finished)
+        for topic_partition, outcome in outcomes.items():
+            if isinstance(outcome, Exception):
+                self._log_failed(topic_partition, outcome)
+        return outcomes
+
+    async def _do_elect_leaders(
+        self, partitions: Sequence[TopicPartition], strategy: Strategy
+    ) -> tuple[ElectionOutcomes, list[TopicPartition]]:
+        """One round: (outcomes, partitions whose stored state changed meanwhile)."""
+        try:
+            answers = await self._zk.get_topic_partition_states_raw(partitions)
+        except Exception as error:
+            return dict.fromkeys(partitions, error), []
+        outcomes: ElectionOutcomes = {}
+        stored: list[tuple[TopicPartition, LeaderAndIsr]] = []
+        for topic_partition, answer in zip(partitions, answers, strict=True):
+            value = self._classify(topic_partition, answer)
+            if isinstance(value, LeaderAndIsr):
+                stored.append((topic_partition, value))
+            else:
+                outcomes[topic_partition] = value
+        if not stored:
+            return outcomes, []
+        results = await self._run_strategy(stored, strategy, outcomes)
+        decided: dict[TopicPartition, LeaderAndIsr] = {}
+        recipients: dict[TopicPartition, tuple[int, ...]] = {}
+        for result in results:
+            topic_partition = result.topic_partition
+            if result.leader_and_isr is None:
+                outcomes[topic_partition] = StateChangeFailed(
+                    f"Failed to elect leader for partition {topic_partition} under strategy "
+                    f"{strategy}"
+                )
+                continue
+            decided[topic_partition] = result.leader_and_isr
+            recipients[topic_partition] = result.live_replicas
+            self._context.unclean_leader_elections += result.unclean
+        update = await self._zk.update_leader_and_isr(
+            decided, self._context.epoch, self._context.epoch_zk_version
+        )
+        for topic_partition, written in update.finished.items():
+            if isinstance(written, LeaderAndIsr):
+                self._announce(topic_partition, written, recipients[topic_partition])
+        outcomes.update(update.finished)
+        return outcomes, update.to_retry
+
+    def _classify(
+        self, topic_partition: TopicPartition, answer: ZkResponse
+    ) -> LeaderAndIsr | Exception:
+        """The stored leadership to decide upon, or why there is none."""
+        if answer.code == ZkCode.NONODE:
+            return self._missing_state(topic_partition)
+        if answer.code != ZkCode.OK:
+            return ZooKeeperError(answer.code, answer.path)
+        stored = self._zk.decode_state(answer)
+        if stored is None:
+            return self._missing_state(topic_partition)
+        if stored.controller_epoch > self._context.epoch:
+            return StateChangeFailed(
+                f"leadership of {topic_partition} was written by a controller of epoch "
+                f"{stored.controller_epoch}: this one, of epoch {self._context.epoch}, must "
+                "not change it"
+            )
+        return stored.leader_and_isr
+
+    def _missing_state(self, topic_partition: TopicPartition) -> StateChangeFailed:
+        state = self._context.partition_state(topic_partition)
+        return StateChangeFailed(f"there is no leadership of {topic_partition} (state {state})")
+
+    async def _run_strategy(
+        self,
+        stored: Sequence[tuple[TopicPartition, LeaderAndIsr]],
+        strategy: Strategy,
+        outcomes: ElectionOutcomes,
+    ) -> list[ElectionResult]:
+        context = self._context
+        if isinstance(strategy, OfflinePartition):
+            triples = await self._unclean_permissions(stored, strategy.allow_unclean, outcomes)
+            return leader_for_offline(context, triples, self._behaviour.unclean_leaders_recover)
+        if isinstance(strategy, Reassign):
+            return leader_for_reassign(context, stored)
+        if isinstance(strategy, ControlledShutdown):
+            return leader_for_controlled_shutdown(
+                context, stored, self._behaviour.controlled_shutdown_tells_leaving_broker
+            )
+        return leader_for_preferred_replica(context, stored)
+
+    async def _unclean_permissions(
+        self,
+        stored: Sequence[tuple[TopicPartition, LeaderAndIsr]],
+        allow_unclean: bool,
+        outcomes: ElectionOutcomes,
+    ) -> list[tuple[TopicPartition, LeaderAndIsr, bool]]:
+        """Whether each partition may get a leader from outside its ISR
+        (docs/kafka/election.md#unclean-election).
+
+        Topic configurations are read only for partitions whose whole ISR is dead; partitions of
+        topics that could not be read fail into ``outcomes``.
+        """
+        context = self._context
+        triples = []
+        dead_isr = []
+        for topic_partition, value in stored:
+            if any(context.is_replica_online(r, topic_partition) for r in value.isr):
+                triples.append((topic_partition, value, False))
+            elif allow_unclean:
+                triples.append((topic_partition, value, True))
+            else:
+                dead_isr.append((topic_partition, value))
+        if dead_isr:
+            topics = dict.fromkeys(topic_partition.topic for topic_partition, _ in dead_isr)
+            configs, failed = await self._zk.get_log_configs(topics, self._config)
+            for topic_partition, value in dead_isr:
+                if topic_partition.topic in failed:
+                    outcomes[topic_partition] = failed[topic_partition.topic]
+                    continue
+                permitted = configs[topic_partition.topic]["unclean.leader.election.enable"]
+                triples.append((topic_partition, value, bool(permitted)))
+        return triples
+
+    def _announce(
+        self, topic_partition: TopicPartition, written: LeaderAndIsr, recipients: tuple[int, ...]
+    ) -> None:
+        context = self._context
+        leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
+        assignment: ReplicaAssignment = context.partition_full_replica_assignment(topic_partition)
+        context.put_partition_leadership_info(topic_partition, leadership)
+        self._batch.add_leader_and_isr_request_for_brokers(
+            recipients, topic_partition, leadership, assignment, is_new=False
+        )
+
+    # --- logging
+
+    def _log_illegal(self, topic_partition: TopicPartition, target: PartitionState) -> None:
+        current = self._context.partition_state(topic_partition)
+        self._log(
+            "error",
+            describe_illegal(
+                f"partition {topic_partition}", current, target, PARTITION_PREDECESSORS
+            ),
+        )
+
+    def _log_failed(self, topic_partition: TopicPartition, error: Exception) -> None:
+        current = self._context.partition_state(topic_partition)
+        self._log(
+            "error",
+            f"partition {topic_partition} stays in {current} instead of becoming "
+            f"{PartitionState.ONLINE}: {error}",
+        )

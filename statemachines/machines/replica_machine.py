@@ -1,0 +1,362 @@
+"""The replica state machine of the controller (docs/kafka/replica-states.md).
+
+Theory of operation. Seven states per (partition, broker), whose legal changes are the table in
+``transitions``. Moves mostly tell the replica's own broker something: its role (LeaderAndIsr), to
+stop, or to delete its log (StopReplica). OfflineReplica also takes the broker out of the ISR in
+ZooKeeper, giving the partition leader -1 if it led; the last member of an ISR always stays.
+
+Replicas are handled broker by broker, each broker a separate read-decide-write over its
+partitions, so that several brokers lost at once raise the leader epoch several times. The request
+batch is sent at the end of every ``handle_state_changes``.
+
+Source: Kafka's ``ZkReplicaStateMachine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...protocol.config import BrokerConfig
+from ...protocol.values import (
+    NO_LEADER,
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    PartitionReplica,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from ...protocol.versions import Behaviour
+from ...zkfake.messages import ZkCode, ZooKeeperError
+from ..zookeeper.client import KafkaZkClient
+from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed, ignore_log
+from .context import ControllerContext
+from .request_batch import ControllerBrokerRequestBatch
+from .transitions import ReplicaState, describe_illegal
+
+_Outcomes = dict[TopicPartition, LeaderIsrAndControllerEpoch | Exception]
+
+
+class ReplicaStateMachine:
+    """Moves replicas between states. Only the controller's handlers may call it, one at a time."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        context: ControllerContext,
+        zk: KafkaZkClient,
+        batch: ControllerBrokerRequestBatch,
+        log: Log = ignore_log,
+    ) -> None:
+        self._config = config
+        self._behaviour = behaviour
+        self._context = context
+        self._zk = zk
+        self._batch = batch
+        self._log = log
+
+    async def startup(self) -> None:
+        """Note every replica's state, then tell the live ones and take the dead ones out.
+
+        Before 2.3 dead replicas stayed DeletionIneligible and were not taken out of the ISR.
+        """
+        context = self._context
+        online, offline = context.online_and_offline_replicas()
+        for by_broker, state in (
+            (online, ReplicaState.ONLINE),
+            (offline, ReplicaState.DELETION_INELIGIBLE),
+        ):
+            for broker_id, partitions in by_broker.items():
+                states = context.replica_states_on_broker(broker_id)
+                states.update(dict.fromkeys(partitions, state))
+        await self.handle_state_changes_by_broker(online, ReplicaState.ONLINE)
+        if self._behaviour.startup_moves_dead_replicas_offline:
+            await self.handle_state_changes_by_broker(offline, ReplicaState.OFFLINE)
+
+    def shutdown(self) -> None:
+        """Drop what an interrupted event left in the batch."""
+        self._batch.clear()
+
+    async def handle_state_changes(
+        self, replicas: Iterable[PartitionReplica], target: ReplicaState
+    ) -> None:
+        """Move replicas to a state and send what that implies.
+
+        Illegal transitions and failures are logged, those replicas keep their state. Raises
+        ``ControllerMoved``.
+        """
+        by_broker: dict[int, list[TopicPartition]] = {}
+        for topic, partition, broker_id in replicas:
+            by_broker.setdefault(broker_id, []).append(TopicPartition(topic, partition))
+        await self.handle_state_changes_by_broker(by_broker, target)
+
+    async def handle_state_changes_by_broker(
+        self, by_broker: Mapping[int, Sequence[TopicPartition]], target: ReplicaState
+    ) -> None:
+        """As ``handle_state_changes``, of replicas given by broker."""
+        if not by_broker:
+            return
+        try:
+            self._batch.new_batch()
+            for broker_id, partitions in by_broker.items():
+                await self._do_handle_state_changes(broker_id, partitions, target)
+            self._batch.send_requests_to_brokers(self._context.epoch)
+        except ControllerMoved as moved:
+            self._batch.clear()
+            self._log("error", f"another controller took over while moving to {target}: {moved}")
+            raise
+        except Exception as error:
+            # What is left would make the next batch refuse to open.
+            self._batch.clear()
+            self._log("error", f"moving replicas to {target} failed: {error!r}")
+
+    async def _do_handle_state_changes(
+        self, broker_id: int, partitions: Sequence[TopicPartition], target: ReplicaState
+    ) -> None:
+        predecessors = self._context.replica_predecessors
+        legal = predecessors[target]
+        states = self._context.replica_states_on_broker(broker_id)
+        valid = []
+        for topic_partition in partitions:
+            current = states.get(topic_partition, ReplicaState.NON_EXISTENT)
+            if current in legal:
+                valid.append(topic_partition)
+            else:
+                subject = f"replica {broker_id} of {topic_partition}"
+                self._log("error", describe_illegal(subject, current, target, predecessors))
+        if not valid:
+            return
+        if target is ReplicaState.NEW:
+            await self._transition_to_new(broker_id, valid)
+        elif target is ReplicaState.ONLINE:
+            self._transition_to_online(broker_id, valid)
+        elif target is ReplicaState.OFFLINE:
+            await self._transition_to_offline(broker_id, valid)
+        elif target is ReplicaState.NON_EXISTENT:
+            self._transition_to_non_existent(broker_id, valid)
+        else:
+            states.update(dict.fromkeys(valid, target))
+            if target is ReplicaState.DELETION_STARTED:
+                for topic_partition in valid:
+                    self._batch.add_stop_replica_request_for_brokers(
+                        (broker_id,), topic_partition, delete_partition=True
+                    )
+
+    # --- transitions
+
+    async def _transition_to_new(
+        self, broker_id: int, partitions: Sequence[TopicPartition]
+    ) -> None:
+        context = self._context
+        states = context.replica_states_on_broker(broker_id)
+        known: dict[TopicPartition, LeaderIsrAndControllerEpoch]
+        if self._behaviour.new_replica_reads_zookeeper:
+            known = await self._zk.get_topic_partition_states(partitions)
+        else:
+            cached = ((tp, context.partition_leadership_info(tp)) for tp in partitions)
+            known = {tp: leadership for tp, leadership in cached if leadership is not None}
+        for topic_partition in partitions:
+            leadership = known.get(topic_partition)
+            if leadership is not None and leadership.leader_and_isr.leader == broker_id:
+                error = StateChangeFailed("it is the leader, and a leader cannot be new")
+                self._log_failed(broker_id, topic_partition, ReplicaState.NEW, error)
+                continue
+            if leadership is not None:
+                self._tell(broker_id, topic_partition, leadership, is_new=True)
+            states[topic_partition] = ReplicaState.NEW
+
+    def _transition_to_online(self, broker_id: int, partitions: Sequence[TopicPartition]) -> None:
+        context = self._context
+        states = context.replica_states_on_broker(broker_id)
+        for topic_partition in partitions:
+            if states.get(topic_partition) is ReplicaState.NEW:
+                assignment = context.partition_full_replica_assignment(topic_partition)
+                if broker_id not in assignment.replicas:
+                    self._log(
+                        "error",
+                        f"replica {broker_id} of {topic_partition} comes online without being "
+                        f"assigned to {list(assignment.replicas)}; adding it",
+                    )
+                    grown = ReplicaAssignment((*assignment.replicas, broker_id))
+                    context.update_partition_full_replica_assignment(topic_partition, grown)
+            else:
+                leadership = context.partition_leadership_info(topic_partition)
+                if leadership is not None:
+                    self._tell(broker_id, topic_partition, leadership, is_new=False)
+            states[topic_partition] = ReplicaState.ONLINE
+
+    async def _transition_to_offline(
+        self, broker_id: int, partitions: Sequence[TopicPartition]
+    ) -> None:
+        context = self._context
+        batch = self._batch
+        states = context.replica_states_on_broker(broker_id)
+        with_leadership: list[TopicPartition] = []
+        without_leadership: list[TopicPartition] = []
+        for topic_partition in partitions:
+            # Before the ISR changes: the request carries the leader epoch as it is now.
+            batch.add_stop_replica_request_for_brokers(
+                (broker_id,), topic_partition, delete_partition=False
+            )
+            is_led = context.partition_leadership_info(topic_partition) is not None
+            (with_leadership if is_led else without_leadership).append(topic_partition)
+        shrunk = await self._remove_replica_from_isr(broker_id, with_leadership)
+        for topic_partition, outcome in shrunk.items():
+            if isinstance(outcome, Exception):
+                self._log_failed(broker_id, topic_partition, ReplicaState.OFFLINE, outcome)
+                continue
+            if not context.is_topic_queued_up_for_deletion(topic_partition.topic):
+                assignment = context.partition_full_replica_assignment(topic_partition)
+                batch.add_leader_and_isr_request_for_brokers(
+                    [replica for replica in assignment.replicas if replica != broker_id],
+                    topic_partition,
+                    outcome,
+                    assignment,
+                    is_new=False,
+                )
+            states[topic_partition] = ReplicaState.OFFLINE
+        for topic_partition in without_leadership:
+            if self._refuses_without_leadership(broker_id, topic_partition):
+                continue
+            batch.add_update_metadata_request_for_brokers(
+                context.live_or_shutting_down_broker_ids, (topic_partition,)
+            )
+            states[topic_partition] = ReplicaState.OFFLINE
+
+    def _refuses_without_leadership(self, broker_id: int, topic_partition: TopicPartition) -> bool:
+        """0.10 moved no replica offline whose partition never had a leader."""
+        if not self._behaviour.legacy_selectors:
+            return False
+        if self._context.is_topic_queued_up_for_deletion(topic_partition.topic):
+            return False
+        error = StateChangeFailed("its partition has no leadership")
+        self._log_failed(broker_id, topic_partition, ReplicaState.OFFLINE, error)
+        return True
+
+    def _transition_to_non_existent(
+        self, broker_id: int, partitions: Sequence[TopicPartition]
+    ) -> None:
+        context = self._context
+        states = context.replica_states_on_broker(broker_id)
+        for topic_partition in partitions:
+            assignment = context.partition_full_replica_assignment(topic_partition)
+            context.update_partition_full_replica_assignment(
+                topic_partition, assignment.remove_replica(broker_id)
+            )
+            states.pop(topic_partition, None)
+
+    def _tell(
+        self,
+        broker_id: int,
+        topic_partition: TopicPartition,
+        leadership: LeaderIsrAndControllerEpoch,
+        is_new: bool,
+    ) -> None:
+        self._batch.add_leader_and_isr_request_for_brokers(
+            (broker_id,),
+            topic_partition,
+            leadership,
+            self._context.partition_full_replica_assignment(topic_partition),
+            is_new,
+        )
+
+    # --- leaving the ISR
+
+    async def _remove_replica_from_isr(
+        self, broker_id: int, partitions: Sequence[TopicPartition]
+    ) -> _Outcomes:
+        """Leadership of partitions once a broker is out of their ISRs, or why it is not.
+
+        Repeats what lost a race for the state znode. Partitions without stored state are absent
+        if their topic is queued for deletion.
+        """
+        outcomes: _Outcomes = {}
+        remaining = partitions
+        while remaining:
+            finished, remaining = await self._do_remove_replica_from_isr(broker_id, remaining)
+            outcomes.update(finished)
+        return outcomes
+
+    async def _do_remove_replica_from_isr(
+        self, broker_id: int, partitions: Sequence[TopicPartition]
+    ) -> tuple[_Outcomes, list[TopicPartition]]:
+        context = self._context
+        outcomes: _Outcomes = {}
+        stored = await self._read_states(partitions, outcomes)
+        shrunk: dict[TopicPartition, LeaderAndIsr] = {}
+        settled: list[tuple[TopicPartition, LeaderAndIsr]] = []
+        for topic_partition, value in stored.items():
+            if broker_id not in value.isr:
+                settled.append((topic_partition, value))
+                continue
+            isr = value.isr
+            if len(isr) > 1 or await self._may_empty_isr(topic_partition):
+                isr = tuple([replica for replica in isr if replica != broker_id])
+            leader = NO_LEADER if value.leader == broker_id else value.leader
+            shrunk[topic_partition] = LeaderAndIsr(
+                leader, value.leader_epoch + 1, isr, value.zk_version, value.is_recovering
+            )
+        update = await self._zk.update_leader_and_isr(
+            shrunk, context.epoch, context.epoch_zk_version
+        )
+        for topic_partition, written in update.finished.items():
+            if isinstance(written, Exception):
+                outcomes[topic_partition] = written
+            else:
+                settled.append((topic_partition, written))
+        for topic_partition, value in settled:
+            leadership = LeaderIsrAndControllerEpoch(value, context.epoch)
+            context.put_partition_leadership_info(topic_partition, leadership)
+            outcomes[topic_partition] = leadership
+        return outcomes, update.to_retry
+
+    async def _read_states(
+        self, partitions: Sequence[TopicPartition], outcomes: _Outcomes
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Stored leadership that may be changed; failures go into ``outcomes``."""
+        context = self._context
+        try:
+            answers = await self._zk.get_topic_partition_states_raw(partitions)
+        except Exception as error:
+            outcomes.update(dict.fromkeys(partitions, error))
+            return {}
+        found: dict[TopicPartition, LeaderAndIsr] = {}
+        for topic_partition, answer in zip(partitions, answers, strict=True):
+            stored = self._zk.decode_state(answer) if answer.code == ZkCode.OK else None
+            if answer.code not in (ZkCode.OK, ZkCode.NONODE):
+                outcomes[topic_partition] = ZooKeeperError(answer.code, answer.path)
+            elif stored is None:
+                if not context.is_topic_queued_up_for_deletion(topic_partition.topic):
+                    outcomes[topic_partition] = StateChangeFailed(
+                        f"there is no leadership of {topic_partition} in ZooKeeper"
+                    )
+            elif stored.controller_epoch > context.epoch:
+                outcomes[topic_partition] = StateChangeFailed(
+                    f"leadership of {topic_partition} was written by a controller of epoch "
+                    f"{stored.controller_epoch}, newer than {context.epoch}"
+                )
+            else:
+                found[topic_partition] = stored.leader_and_isr
+        return found
+
+    async def _may_empty_isr(self, topic_partition: TopicPartition) -> bool:
+        """Whether the last member may leave the ISR: only before 1.1, with unclean election on."""
+        if self._behaviour.last_isr_member_always_kept:
+            return False
+        topic = topic_partition.topic
+        configs, failed = await self._zk.get_log_configs((topic,), self._config)
+        return not failed and bool(configs[topic]["unclean.leader.election.enable"])
+
+    def _log_failed(
+        self,
+        broker_id: int,
+        topic_partition: TopicPartition,
+        target: ReplicaState,
+        error: Exception,
+    ) -> None:
+        current = self._context.replica_state_on(broker_id, topic_partition)
+        self._log(
+            "error",
+            f"replica {broker_id} of {topic_partition} stays in {current} instead of becoming "
+            f"{target}: {error}",
+        )

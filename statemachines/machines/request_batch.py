@@ -1,0 +1,394 @@
+"""Collects what the controller must tell brokers during one event, then sends it.
+
+Theory of operation (docs/kafka/control-requests.md). A batch is opened (``new_batch``), filled by
+the state machines and sent as a whole: first every LeaderAndIsr, then every UpdateMetadata, then
+every StopReplica, one request of a kind per broker. A partition added twice for one broker is sent
+once, as last decided, but the flags ``is_new`` and ``delete_partition`` stick once set. Brokers
+that are not registered at sending time are left out.
+
+Requests share their parts: one partition state object for all brokers, and one tuple of them in
+every broker's UpdateMetadata.
+
+Source: Kafka's ``AbstractControllerBrokerRequestBatch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeAlias
+
+from ...protocol.control import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.values import (
+    EPOCH_UNKNOWN,
+    LEADER_DURING_DELETE,
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from ...protocol.versions import Behaviour
+from ..zookeeper.errors import IllegalState, Log, ignore_log
+from .context import ControllerContext
+
+ControlRequest: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+
+class BrokerChannels(Protocol):
+    """One FIFO queue of requests per registered broker
+    (docs/kafka/control-requests.md#channels)."""
+
+    def send_request(
+        self,
+        broker_id: int,
+        request: ControlRequest,
+        callback: Callable[[Any], object] | None,
+    ) -> object:
+        """Queue a request; ``callback`` gets the response, if one ever comes."""
+        ...
+
+
+class ResponseEvents(Protocol):
+    """Puts responses into the controller's event queue."""
+
+    def on_leader_and_isr_response(
+        self, response: LeaderAndIsrResponse, broker_id: int
+    ) -> object: ...
+
+    def on_stop_replica_deletion_response(
+        self, broker_id: int, error: ErrorCode, partition_errors: dict[TopicPartition, ErrorCode]
+    ) -> object:
+        """Only for partitions sent with ``delete_partition`` of topics in deletion."""
+        ...
+
+    def on_update_metadata_response(
+        self, response: UpdateMetadataResponse, broker_id: int
+    ) -> object: ...
+
+
+class ControllerBrokerRequestBatch:
+    """The requests of one controller event in the making."""
+
+    def __init__(
+        self,
+        controller_id: int,
+        behaviour: Behaviour,
+        context: ControllerContext,
+        channels: BrokerChannels,
+        event_callbacks: ResponseEvents,
+        log: Log = ignore_log,
+    ) -> None:
+        self.controller_id = controller_id
+        self._behaviour = behaviour
+        self._context = context
+        self._channels = channels
+        self._events = event_callbacks
+        self._log = log
+        self._leader_and_isr: dict[int, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
+        self._stop_replica: dict[int, dict[TopicPartition, StopReplicaPartitionState]] = {}
+        self._update_metadata_brokers: dict[int, None] = {}
+        self._update_metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
+        self._told_all: object = None
+        """The registered-broker set last merged into ``_update_metadata_brokers``."""
+
+    def new_batch(self) -> None:
+        """Open a batch; raises ``IllegalState`` if something of the last one was not sent."""
+        leftovers = {
+            "LeaderAndIsr": tuple(self._leader_and_isr),
+            "StopReplica": tuple(self._stop_replica),
+            "UpdateMetadata": tuple(self._update_metadata_brokers),
+        }
+        for kind, left in leftovers.items():
+            if left:
+                raise IllegalState(
+                    f"the batch of {kind} requests to brokers {sorted(left)} was not sent yet"
+                )
+
+    def clear(self) -> None:
+        """Drop everything collected."""
+        self._leader_and_isr = {}
+        self._stop_replica = {}
+        self._update_metadata_brokers = {}
+        self._update_metadata = {}
+        self._told_all = None
+
+    # --- collecting
+
+    def add_leader_and_isr_request_for_brokers(
+        self,
+        broker_ids: Iterable[int],
+        topic_partition: TopicPartition,
+        leader_isr_and_controller_epoch: LeaderIsrAndControllerEpoch,
+        replica_assignment: ReplicaAssignment,
+        is_new: bool,
+    ) -> None:
+        """Tell brokers their role in a partition, and all registered brokers its metadata.
+
+        Negative broker ids are ignored.
+        """
+        decision = leader_isr_and_controller_epoch.leader_and_isr
+        state = LeaderAndIsrPartitionState(
+            topic_partition.topic,
+            topic_partition.partition,
+            leader_isr_and_controller_epoch.controller_epoch,
+            decision.leader,
+            decision.leader_epoch,
+            decision.isr,
+            decision.zk_version,
+            replica_assignment.replicas,
+            replica_assignment.adding,
+            replica_assignment.removing,
+            is_new,
+        )
+        for broker_id in broker_ids:
+            if broker_id < 0:
+                continue
+            of_broker = self._leader_and_isr.setdefault(broker_id, {})
+            earlier = of_broker.get(topic_partition)
+            if earlier is not None and earlier.is_new and not is_new:
+                of_broker[topic_partition] = _as_new(state)
+            else:
+                of_broker[topic_partition] = state
+        self._tell_all_registered()
+        self._add_partition_metadata(topic_partition)
+
+    def add_update_metadata_request_for_brokers(
+        self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
+    ) -> None:
+        """Tell brokers the registered brokers and the metadata of partitions.
+
+        Brokers accumulate, and each of them is told of *all* partitions of the batch. Without
+        partitions only the broker list is sent; before 2.2 that meant every partition.
+        """
+        if broker_ids is self._context.live_or_shutting_down_broker_ids:
+            self._tell_all_registered()
+        else:
+            for broker_id in broker_ids:
+                if broker_id >= 0:
+                    self._update_metadata_brokers[broker_id] = None
+        chosen: Iterable[TopicPartition] = tuple(partitions)
+        if not chosen and self._behaviour.empty_update_metadata_means_all:
+            chosen = self._context.partitions_leadership_info
+        for topic_partition in chosen:
+            self._add_partition_metadata(topic_partition)
+
+    def add_stop_replica_request_for_brokers(
+        self, broker_ids: Iterable[int], topic_partition: TopicPartition, delete_partition: bool
+    ) -> None:
+        """Tell brokers to stop a replica; a deletion asked for once stays asked for."""
+        leader_epoch = EPOCH_UNKNOWN
+        if self._behaviour.stop_replica_per_partition_delete:
+            leader_epoch = self._context.leader_epoch(topic_partition)
+        for broker_id in broker_ids:
+            if broker_id < 0:
+                continue
+            of_broker = self._stop_replica.setdefault(broker_id, {})
+            earlier = of_broker.get(topic_partition)
+            of_broker[topic_partition] = StopReplicaPartitionState(
+                topic_partition.topic,
+                topic_partition.partition,
+                leader_epoch,
+                delete_partition or (earlier is not None and earlier.delete_partition),
+            )
+
+    def _tell_all_registered(self) -> None:
+        registered = self._context.live_or_shutting_down_broker_ids
+        if self._told_all is not registered:
+            self._update_metadata_brokers.update(registered)
+            self._told_all = registered
+
+    def _add_partition_metadata(self, topic_partition: TopicPartition) -> None:
+        context = self._context
+        leadership = context.partition_leadership_info(topic_partition)
+        if leadership is None:
+            return
+        replicas = context.partition_replica_assignment(topic_partition)
+        known = leadership.leader_and_isr
+        leader, leader_epoch, zk_version = known.leader, known.leader_epoch, known.zk_version
+        topic = topic_partition.topic
+        if topic in context.topics_to_be_deleted or topic in context.topics_told_as_deleted:
+            leader, leader_epoch, zk_version = LEADER_DURING_DELETE, 0, 0
+        added = self._update_metadata.get(topic_partition)
+        if (
+            added is not None
+            and added.zk_version == zk_version
+            and added.leader == leader
+            and added.leader_epoch == leader_epoch
+            and added.controller_epoch == leadership.controller_epoch
+            and added.isr == known.isr
+            and added.replicas == replicas
+        ):
+            return  # added once per replica; which brokers are live does not change in a batch
+        offline_replicas: tuple[int, ...] = ()
+        if self._behaviour.log_dir_failure_handling:
+            offline_replicas = tuple(
+                [r for r in replicas if not context.is_replica_online(r, topic_partition)]
+            )
+        self._update_metadata[topic_partition] = UpdateMetadataPartitionState(
+            topic_partition.topic,
+            topic_partition.partition,
+            leadership.controller_epoch,
+            leader,
+            leader_epoch,
+            known.isr,
+            zk_version,
+            replicas,
+            offline_replicas,
+        )
+
+    def _add_metadata_of_deleted_topics(self) -> None:
+        context = self._context
+        for topics in (context.topics_to_be_deleted, context.topics_told_as_deleted):
+            for topic in topics:
+                for topic_partition in context.partitions_for_topic(topic):
+                    self._add_partition_metadata(topic_partition)
+
+    # --- sending
+
+    def send_requests_to_brokers(self, controller_epoch: int) -> None:
+        """Send everything collected; raises ``IllegalState`` if a channel refuses."""
+        try:
+            self._send_leader_and_isr(controller_epoch)
+            self._send_update_metadata(controller_epoch)
+            self._send_stop_replica(controller_epoch)
+        except Exception as error:
+            self._log("error", f"sending control requests failed: {error!r}")
+            raise IllegalState(f"control requests could not be sent: {error!r}") from error
+
+    def _destinations(self, broker_ids: Iterable[int]) -> list[tuple[int, int]]:
+        """(id, broker epoch to be stamped) of the registered ones among some brokers."""
+        epochs = self._context.live_broker_id_and_epochs
+        stamped = self._behaviour.broker_epochs
+        return [
+            (broker_id, epochs[broker_id] if stamped else -1)
+            for broker_id in sorted(broker_ids)
+            if broker_id in epochs
+        ]
+
+    def _topic_ids(self, topics: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        if not self._behaviour.topic_ids:
+            return ()
+        ids = self._context.topic_ids
+        return tuple((topic, ids[topic]) for topic in dict.fromkeys(topics) if topic in ids)
+
+    def _send_leader_and_isr(self, controller_epoch: int) -> None:
+        context = self._context
+        for broker_id, broker_epoch in self._destinations(self._leader_and_isr):
+            states = tuple(self._leader_and_isr[broker_id].values())
+            leaders = sorted({state.leader for state in states})
+            live_leaders = [context.live_or_shutting_down_broker(leader) for leader in leaders]
+            request = LeaderAndIsrRequest(
+                self.controller_id,
+                controller_epoch,
+                broker_epoch,
+                states,
+                tuple(broker for broker in live_leaders if broker is not None),
+                self._topic_ids(state.topic for state in states),
+            )
+            self._channels.send_request(
+                broker_id, request, self._on_leader_and_isr_response(broker_id)
+            )
+        self._leader_and_isr = {}
+
+    def _on_leader_and_isr_response(
+        self, broker_id: int
+    ) -> Callable[[LeaderAndIsrResponse], object]:
+        def callback(response: LeaderAndIsrResponse) -> object:
+            return self._events.on_leader_and_isr_response(response, broker_id)
+
+        return callback
+
+    def _send_update_metadata(self, controller_epoch: int) -> None:
+        destinations = self._destinations(self._update_metadata_brokers)
+        if destinations:
+            if self._behaviour.update_metadata_names_all_deleted:
+                self._add_metadata_of_deleted_topics()
+            states = tuple(self._update_metadata.values())
+            live_brokers = tuple(self._context.live_or_shutting_down_brokers())
+            topic_ids = self._topic_ids(state.topic for state in states)
+            for broker_id, broker_epoch in destinations:
+                request = UpdateMetadataRequest(
+                    self.controller_id,
+                    controller_epoch,
+                    broker_epoch,
+                    states,
+                    live_brokers,
+                    topic_ids,
+                )
+                self._channels.send_request(
+                    broker_id, request, self._on_update_metadata_response(broker_id)
+                )
+        self._update_metadata_brokers = {}
+        self._update_metadata = {}
+        self._told_all = None
+
+    def _on_update_metadata_response(
+        self, broker_id: int
+    ) -> Callable[[UpdateMetadataResponse], object]:
+        def callback(response: UpdateMetadataResponse) -> object:
+            return self._events.on_update_metadata_response(response, broker_id)
+
+        return callback
+
+    def _send_stop_replica(self, controller_epoch: int) -> None:
+        for broker_id, broker_epoch in self._destinations(self._stop_replica):
+            states = tuple(self._stop_replica[broker_id].values())
+            groups = [states]
+            if self._behaviour.stop_replica_one_by_one:
+                groups = [(state,) for state in states]
+                if self._behaviour.stop_replica_empty_request:
+                    # The group of what has no callback: in these releases everything has one.
+                    groups.insert(0, ())
+            elif not self._behaviour.stop_replica_per_partition_delete:
+                # The old request has one delete flag for all its partitions.
+                deleted = tuple(state for state in states if state.delete_partition)
+                kept = tuple(state for state in states if not state.delete_partition)
+                groups = [group for group in (deleted, kept) if group]
+            for group in groups:
+                self._channels.send_request(
+                    broker_id,
+                    StopReplicaRequest(self.controller_id, controller_epoch, broker_epoch, group),
+                    self._on_stop_replica_response(broker_id, group),
+                )
+        self._stop_replica = {}
+
+    def _on_stop_replica_response(
+        self, broker_id: int, sent: tuple[StopReplicaPartitionState, ...]
+    ) -> Callable[[StopReplicaResponse], object]:
+        def callback(response: StopReplicaResponse) -> object:
+            deleted = {state.topic_partition for state in sent if state.delete_partition}
+            errors = {
+                tp: error
+                for tp, error in response.partitions
+                if tp in deleted and self._context.is_topic_deletion_in_progress(tp.topic)
+            }
+            if not errors:
+                return None
+            return self._events.on_stop_replica_deletion_response(broker_id, response.error, errors)
+
+        return callback
+
+
+def _as_new(state: LeaderAndIsrPartitionState) -> LeaderAndIsrPartitionState:
+    return LeaderAndIsrPartitionState(
+        state.topic,
+        state.partition,
+        state.controller_epoch,
+        state.leader,
+        state.leader_epoch,
+        state.isr,
+        state.zk_version,
+        state.replicas,
+        state.adding_replicas,
+        state.removing_replicas,
+        True,
+    )

@@ -1,0 +1,174 @@
+"""The two state machines of the controller as tables (docs/kafka/partition-states.md,
+docs/kafka/replica-states.md).
+
+A transition is legal if the current state is among the predecessors of the target state. Both
+machines check this table before anything changes; the documentation's diagrams and tables are
+generated from it (``mermaid_diagram``, ``markdown_table``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum, unique
+from types import MappingProxyType
+from typing import TypeVar
+
+from ...protocol.versions import Behaviour
+
+
+@unique
+class PartitionState(IntEnum):
+    """States of a partition by Kafka's names and numbers."""
+
+    NEW = 0
+    """Known, with replicas, but never had a leader."""
+    ONLINE = 1
+    """Has a leader, as far as the controller knows."""
+    OFFLINE = 2
+    """Lost its leader, or waits for one."""
+    NON_EXISTENT = 3
+    """Never created, or deleted."""
+
+    @property
+    def kafka_name(self) -> str:
+        return _PARTITION_STATE_NAMES[self]
+
+    def __str__(self) -> str:
+        return self.kafka_name
+
+
+@unique
+class ReplicaState(IntEnum):
+    """States of a replica by Kafka's names and numbers."""
+
+    NEW = 1
+    """Created with its partition or by a reassignment; may only become a follower."""
+    ONLINE = 2
+    """Part of the assigned replicas and told its role."""
+    OFFLINE = 3
+    """Its broker or log directory is down, or it was told to stop."""
+    DELETION_STARTED = 4
+    """Told to delete its log."""
+    DELETION_SUCCESSFUL = 5
+    """Confirmed the deletion."""
+    DELETION_INELIGIBLE = 6
+    """Cannot be deleted now: it is dead, or the deletion failed."""
+    NON_EXISTENT = 7
+    """Never created, or gone."""
+
+    @property
+    def kafka_name(self) -> str:
+        return _REPLICA_STATE_NAMES[self]
+
+    def __str__(self) -> str:
+        return self.kafka_name
+
+
+_PARTITION_STATE_NAMES = {
+    PartitionState.NEW: "NewPartition",
+    PartitionState.ONLINE: "OnlinePartition",
+    PartitionState.OFFLINE: "OfflinePartition",
+    PartitionState.NON_EXISTENT: "NonExistentPartition",
+}
+_REPLICA_STATE_NAMES = {
+    ReplicaState.NEW: "NewReplica",
+    ReplicaState.ONLINE: "OnlineReplica",
+    ReplicaState.OFFLINE: "OfflineReplica",
+    ReplicaState.DELETION_STARTED: "ReplicaDeletionStarted",
+    ReplicaState.DELETION_SUCCESSFUL: "ReplicaDeletionSuccessful",
+    ReplicaState.DELETION_INELIGIBLE: "ReplicaDeletionIneligible",
+    ReplicaState.NON_EXISTENT: "NonExistentReplica",
+}
+
+PARTITION_PREDECESSORS: Mapping[PartitionState, tuple[PartitionState, ...]] = MappingProxyType(
+    {
+        PartitionState.NEW: (PartitionState.NON_EXISTENT,),
+        PartitionState.ONLINE: (
+            PartitionState.NEW,
+            PartitionState.ONLINE,
+            PartitionState.OFFLINE,
+        ),
+        PartitionState.OFFLINE: (
+            PartitionState.NEW,
+            PartitionState.ONLINE,
+            PartitionState.OFFLINE,
+        ),
+        PartitionState.NON_EXISTENT: (PartitionState.OFFLINE,),
+    }
+)
+"""Legal previous states by target state: 8 of the 16 pairs."""
+
+REPLICA_PREDECESSORS: Mapping[ReplicaState, tuple[ReplicaState, ...]] = MappingProxyType(
+    {
+        ReplicaState.NEW: (ReplicaState.NON_EXISTENT,),
+        ReplicaState.ONLINE: (
+            ReplicaState.NEW,
+            ReplicaState.ONLINE,
+            ReplicaState.OFFLINE,
+            ReplicaState.DELETION_INELIGIBLE,
+        ),
+        ReplicaState.OFFLINE: (
+            ReplicaState.NEW,
+            ReplicaState.ONLINE,
+            ReplicaState.OFFLINE,
+            ReplicaState.DELETION_INELIGIBLE,
+        ),
+        ReplicaState.DELETION_STARTED: (ReplicaState.OFFLINE,),
+        ReplicaState.DELETION_SUCCESSFUL: (ReplicaState.DELETION_STARTED,),
+        ReplicaState.DELETION_INELIGIBLE: (
+            ReplicaState.OFFLINE,
+            ReplicaState.DELETION_STARTED,
+        ),
+        ReplicaState.NON_EXISTENT: (ReplicaState.DELETION_SUCCESSFUL,),
+    }
+)
+"""Legal previous states by target state: 14 of the 49 pairs."""
+
+_REPLICA_PREDECESSORS_BEFORE_2_3: Mapping[ReplicaState, tuple[ReplicaState, ...]] = (
+    MappingProxyType(
+        {
+            **REPLICA_PREDECESSORS,
+            ReplicaState.DELETION_INELIGIBLE: (ReplicaState.DELETION_STARTED,),
+        }
+    )
+)
+
+
+def replica_predecessors(
+    behaviour: Behaviour,
+) -> Mapping[ReplicaState, tuple[ReplicaState, ...]]:
+    """The replica table of an emulated version (``ineligible_from_offline``)."""
+    if behaviour.ineligible_from_offline:
+        return REPLICA_PREDECESSORS
+    return _REPLICA_PREDECESSORS_BEFORE_2_3
+
+
+State = TypeVar("State", PartitionState, ReplicaState)
+
+
+def mermaid_diagram(predecessors: Mapping[State, tuple[State, ...]]) -> str:
+    """A Mermaid ``stateDiagram-v2`` of a table, one arrow per legal pair."""
+    lines = ["stateDiagram-v2"]
+    for target, previous_states in predecessors.items():
+        lines += [f"    {previous} --> {target}" for previous in previous_states]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_table(predecessors: Mapping[State, tuple[State, ...]]) -> str:
+    """A Markdown table of a table: target state, number, legal previous states."""
+    lines = ["| target state | number | legal previous states |", "|---|---|---|"]
+    for target, previous_states in predecessors.items():
+        previous = ", ".join(str(state) for state in previous_states)
+        lines.append(f"| {target} | {target.value} | {previous} |")
+    return "\n".join(lines) + "\n"
+
+
+def describe_illegal(
+    subject: object, current: State, target: State, predecessors: Mapping[State, tuple[State, ...]]
+) -> str:
+    """The log line of a refused transition."""
+    legal = ", ".join(str(state) for state in predecessors[target])
+    return (
+        f"{subject} cannot move from {current} to {target}: "
+        f"it would have to be in one of the states {legal}"
+    )

@@ -1,0 +1,34 @@
+"""What can go wrong inside the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline, StateChangeFailed
+from ...protocol.errors import FakeKafkaError
+
+__all__ = [
+    "ControllerMoved",
+    "IllegalState",
+    "LeaderElectionNotNeeded",
+    "Log",
+    "NoReplicaOnline",
+    "StateChangeFailed",
+    "ignore_log",
+]
+
+
+class ControllerMoved(FakeKafkaError):
+    """Another controller took over: this one must resign (``ControllerMovedException``)."""
+
+
+class IllegalState(FakeKafkaError):
+    """A request batch is in a state it must not be in (``IllegalStateException``)."""
+
+
+Log = Callable[[str, str], object]
+"""Takes a level (``"error"``, ``"warn"``, ``"info"``) and a line of text."""
+
+
+def ignore_log(_level: str, _text: str) -> None:
+    """The logger of those who want none."""

@@ -1,0 +1,323 @@
+"""Ground of ``KafkaZkClient``: sending, guarding writes, paths that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ...protocol.errors import InvariantError
+from ...protocol.versions import Behaviour
+from ...protocol.znodes import CONTROLLER_EPOCH
+from ...zkfake.messages import (
+    CheckRequest,
+    CreateRequest,
+    DeleteRequest,
+    ExistsRequest,
+    GetChildrenRequest,
+    GetDataRequest,
+    MultiRequest,
+    Request,
+    SetDataRequest,
+    Stat,
+    ZkCode,
+    ZkResponse,
+    ZooKeeperError,
+)
+from ..controller.timed_work import ZOOKEEPER_ANSWERS, Work, ignore_work
+from .errors import ControllerMoved
+
+MATCH_ANY_VERSION = -1
+"""As expected version of ``/controller_epoch``: the write is not guarded."""
+UNKNOWN_VERSION = -2
+"""Version of a node that is not there, or whose conditional update failed."""
+
+WriteRequest = CreateRequest | DeleteRequest | SetDataRequest
+
+
+class AsyncZooKeeperClient(Protocol):
+    """What is asked of a ZooKeeper client (``zkfake.client.client`` or ``zkfake.client.local``)."""
+
+    @property
+    def session_id(self) -> int: ...
+
+    async def handle_requests(self, requests: Sequence[Request]) -> list[ZkResponse]:
+        """Answers in order, repeated over lost connections until they come."""
+        ...
+
+    def register_change_handler(self, path: str, handler: Any) -> None: ...
+    def unregister_change_handler(self, path: str) -> None: ...
+    def register_child_change_handler(self, path: str, handler: Any) -> None: ...
+    def unregister_child_change_handler(self, path: str) -> None: ...
+    def register_state_change_handler(self, name: str, handler: Any) -> None: ...
+    def unregister_state_change_handler(self, name: str) -> None: ...
+
+
+class ZkBase:
+    """Requests, one batch per step.
+
+    Writes of the controller are guarded where the emulated version does so: each travels in a
+    transaction with a check of ``/controller_epoch``, and ``ControllerMoved`` is raised when that
+    check fails. Codes that are no part of an operation's answer raise ``ZooKeeperError``.
+    """
+
+    def __init__(self, client: AsyncZooKeeperClient, behaviour: Behaviour) -> None:
+        self.client = client
+        self.behaviour = behaviour
+        self.work: Work = ignore_work
+        """Told of the answers looked at."""
+        self._registered_session_id = -1
+        """Session in which this process last made an ephemeral node; -1: none yet."""
+
+    # --- sending
+
+    async def _send(self, requests: Sequence[Request]) -> list[ZkResponse]:
+        """Send requests in one batch, or one by one before 1.1."""
+        if not requests:
+            return []
+        if self.behaviour.pipelined_zookeeper:
+            answers = await self.client.handle_requests(requests)
+            self.work(ZOOKEEPER_ANSWERS, len(answers))
+            return answers
+        return [await self._send_one(request) for request in requests]
+
+    async def _send_one(self, request: Request) -> ZkResponse:
+        answers = await self.client.handle_requests((request,))
+        self.work(ZOOKEEPER_ANSWERS, 1)
+        return answers[0]
+
+    async def _write(
+        self, requests: Sequence[WriteRequest], expected_controller_epoch_zk_version: int
+    ) -> list[ZkResponse]:
+        """Send guarded writes; the answers are those of the writes themselves.
+
+        Raises ``ControllerMoved`` if the guard of any of them failed.
+        """
+        version = expected_controller_epoch_zk_version
+        if version == MATCH_ANY_VERSION or not self.behaviour.guard_controller_writes:
+            return await self._send(requests)
+        check = CheckRequest(CONTROLLER_EPOCH, version)
+        answers = await self._send([MultiRequest((check, request)) for request in requests])
+        return [_unwrap(answer) for answer in answers]
+
+    async def _write_one(
+        self, request: WriteRequest, expected_controller_epoch_zk_version: int
+    ) -> ZkResponse:
+        return (await self._write((request,), expected_controller_epoch_zk_version))[0]
+
+    # --- reading
+
+    async def path_exists(self, path: str) -> bool:
+        """Whether a node is there; arms the watch of a registered handler either way."""
+        response = await self._send_one(ExistsRequest(path))
+        if response.code == ZkCode.NONODE:
+            return False
+        response.raise_if_failed()
+        return True
+
+    async def get_children(self, path: str, register_watch: bool = True) -> list[str]:
+        """Child names, sorted; none if the node is missing. Arms a registered child handler."""
+        response = await self._send_one(GetChildrenRequest(path, watch=register_watch))
+        if response.code == ZkCode.NONODE:
+            return []
+        return list(response.raise_if_failed().children)
+
+    async def get_data_and_stat(self, path: str) -> tuple[bytes | None, Stat | None]:
+        """Data and stat; (None, None) if the node is missing."""
+        response = await self._send_one(GetDataRequest(path))
+        if response.code == ZkCode.NONODE:
+            return None, None
+        response.raise_if_failed()
+        return response.data, response.stat
+
+    async def get_data_and_version(self, path: str) -> tuple[bytes | None, int]:
+        """Data and version; (None, ``UNKNOWN_VERSION``) if the node is missing."""
+        data, stat = await self.get_data_and_stat(path)
+        return data, UNKNOWN_VERSION if stat is None else stat.version
+
+    async def _get_data_of(self, paths: Sequence[str]) -> list[ZkResponse]:
+        return await self._send([GetDataRequest(path) for path in paths])
+
+    # --- writing
+
+    async def conditional_update_path(
+        self,
+        path: str,
+        data: bytes,
+        expected_version: int,
+        already_written: Callable[[bytes | None], bool] | None = None,
+    ) -> tuple[bool, int]:
+        """Set data if the version matches; answers (success, new version).
+
+        On BADVERSION, ``already_written`` judges the stored data: a set that was repeated after a
+        lost connection finds its own value there. Failure gives (False, ``UNKNOWN_VERSION``).
+        """
+        response = await self._send_one(SetDataRequest(path, data, expected_version))
+        if response.code == ZkCode.OK:
+            return True, _version(response)
+        if response.code == ZkCode.BADVERSION and already_written is not None:
+            stored, version = await self.get_data_and_version(path)
+            if version != UNKNOWN_VERSION and already_written(stored):
+                return True, version
+            return False, UNKNOWN_VERSION
+        if response.code in (ZkCode.BADVERSION, ZkCode.NONODE):
+            return False, UNKNOWN_VERSION
+        raise ZooKeeperError(response.code, path)
+
+    async def make_sure_persistent_path_exists(self, path: str) -> None:
+        """Create a node without data and its parents, as far as they are missing."""
+        await self.create_recursive(path, None, throw_if_path_exists=False)
+
+    async def create_recursive(
+        self,
+        path: str,
+        data: bytes | None = None,
+        throw_if_path_exists: bool = True,
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> None:
+        """Create a persistent node; parents are created without data where missing."""
+        request = CreateRequest(path, data)
+        response = await self._write_one(request, expected_controller_epoch_zk_version)
+        if response.code == ZkCode.NONODE:
+            parents = [CreateRequest(parent) for parent in parents_of(path)]
+            for answer in await self._write(parents, expected_controller_epoch_zk_version):
+                if answer.code != ZkCode.NODEEXISTS:
+                    answer.raise_if_failed()
+            response = await self._write_one(request, expected_controller_epoch_zk_version)
+        if response.code == ZkCode.NODEEXISTS and not throw_if_path_exists:
+            return
+        if response.code != ZkCode.OK:
+            raise ZooKeeperError(response.code, path)
+
+    async def delete_path(
+        self,
+        path: str,
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        recursive_delete: bool = True,
+    ) -> bool:
+        """Delete a node (with all below it); False if it was not there."""
+        if recursive_delete:
+            return await self.delete_recursive(path, expected_controller_epoch_zk_version)
+        response = await self._write_one(DeleteRequest(path), expected_controller_epoch_zk_version)
+        if response.code == ZkCode.NONODE:
+            return False
+        if response.code != ZkCode.OK:
+            raise ZooKeeperError(response.code, path)
+        return True
+
+    async def delete_recursive(
+        self, path: str, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
+    ) -> bool:
+        """Delete a node and all below it, children first; False if it was not there.
+
+        The levels are listed one batch each, then everything is deleted in one batch.
+        """
+        doomed: list[str] = []
+        level = [path]
+        while level:
+            found: list[str] = []
+            for parent, response in zip(
+                level, await self._send([GetChildrenRequest(p) for p in level]), strict=True
+            ):
+                if response.code == ZkCode.NONODE:
+                    continue
+                doomed.append(parent)
+                found += [f"{parent}/{child}" for child in response.raise_if_failed().children]
+            level = found
+        requests = [DeleteRequest(p) for p in reversed(doomed)]
+        for response in await self._write(requests, expected_controller_epoch_zk_version):
+            if response.code != ZkCode.NONODE:
+                response.raise_if_failed()
+        return bool(doomed)
+
+    async def _delete_all(
+        self, paths: Sequence[str], expected_controller_epoch_zk_version: int
+    ) -> None:
+        """Delete leaves in one batch; missing ones are fine."""
+        requests = [DeleteRequest(path) for path in paths]
+        for response in await self._write(requests, expected_controller_epoch_zk_version):
+            if response.code != ZkCode.NONODE:
+                response.raise_if_failed()
+
+    # --- ephemeral nodes
+
+    async def _create_checked_ephemeral(self, path: str, data: bytes) -> Stat:
+        """Create an ephemeral node, or find out that it is ours; its stat.
+
+        Creating and setting travel in one transaction because only the set answers a stat. An
+        existing node is kept if this session owns it (its data is *not* rewritten), replaced if
+        an expired session of this process owns it; otherwise ``ZooKeeperError`` (NODEEXISTS).
+        """
+        while True:
+            create = CreateRequest(path, None, ephemeral=True)
+            multi = MultiRequest((create, SetDataRequest(path, data, 0)))
+            response = await self._send_one(multi)
+            if response.code == ZkCode.OK:
+                stat = response.results[1].stat
+                break
+            if response.code != ZkCode.NODEEXISTS:
+                raise ZooKeeperError(response.code, path)
+            _, stat = await self.get_data_and_stat(path)
+            if stat is None:
+                continue
+            if stat.ephemeral_owner == self.client.session_id:
+                break
+            if stat.ephemeral_owner != self._registered_session_id:
+                raise ZooKeeperError(ZkCode.NODEEXISTS, path)
+            deleted = await self._send_one(DeleteRequest(path))
+            if deleted.code != ZkCode.NONODE:
+                deleted.raise_if_failed()
+        if stat is None:
+            raise InvariantError(f"the set of {path} succeeded without a stat")
+        self._registered_session_id = self.client.session_id
+        return stat
+
+    # --- handlers
+
+    def register_znode_change_handler(self, path: str, handler: Any) -> None:
+        """Call the handler for events of a node; the next read or exists call arms the watch."""
+        self.client.register_change_handler(path, handler)
+
+    async def register_znode_change_handler_and_check_existence(
+        self, path: str, handler: Any
+    ) -> bool:
+        """Register a handler and arm its watch with an exists call; whether the node exists."""
+        self.client.register_change_handler(path, handler)
+        return await self.path_exists(path)
+
+    def unregister_znode_change_handler(self, path: str) -> None:
+        self.client.unregister_change_handler(path)
+
+    def register_znode_child_change_handler(self, path: str, handler: Any) -> None:
+        """Call the handler for child events; ``get_children`` of the path arms the watch."""
+        self.client.register_child_change_handler(path, handler)
+
+    def unregister_znode_child_change_handler(self, path: str) -> None:
+        self.client.unregister_child_change_handler(path)
+
+    def register_state_change_handler(self, name: str, handler: Any) -> None:
+        self.client.register_state_change_handler(name, handler)
+
+    def unregister_state_change_handler(self, name: str) -> None:
+        self.client.unregister_state_change_handler(name)
+
+
+def parents_of(path: str) -> list[str]:
+    """Paths above a path, topmost first, without the root."""
+    names = path.split("/")[1:-1]
+    return ["/" + "/".join(names[: i + 1]) for i in range(len(names))]
+
+
+def _version(response: ZkResponse) -> int:
+    return UNKNOWN_VERSION if response.stat is None else response.stat.version
+
+
+def _unwrap(answer: ZkResponse) -> ZkResponse:
+    """The answer of the write in a guarded transaction."""
+    if len(answer.results) != 2:
+        return answer
+    check, write = answer.results
+    if check.code == ZkCode.BADVERSION:
+        raise ControllerMoved("the controller epoch in ZooKeeper changed: another one took over")
+    if check.code not in (ZkCode.OK, ZkCode.RUNTIMEINCONSISTENCY):
+        raise ZooKeeperError(check.code, CONTROLLER_EPOCH)
+    return write

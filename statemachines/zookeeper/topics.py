@@ -1,0 +1,322 @@
+"""``KafkaZkClient``, part 2: topics, assignments and partition states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...protocol import znodes
+from ...protocol.values import (
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicPartition,
+    message,
+)
+from ...protocol.versions import Behaviour
+from ...zkfake.messages import CreateRequest, SetDataRequest, ZkCode, ZkResponse, ZooKeeperError
+from ..machines.shared_values import SharedValues
+from .errors import ControllerMoved
+from .requests import MATCH_ANY_VERSION, AsyncZooKeeperClient, ZkBase
+
+
+@message
+class TopicIdReplicaAssignment:
+    """A topic as its znode describes it."""
+
+    topic: str
+    topic_id: str | None
+    assignment: tuple[tuple[TopicPartition, ReplicaAssignment], ...]
+    """By partition number."""
+
+
+@message
+class UpdateLeaderAndIsrResult:
+    """Outcome of writing many partition states (CP-74)."""
+
+    finished: dict[TopicPartition, LeaderAndIsr | Exception]
+    """Written (with the new version), or failed for good."""
+    to_retry: list[TopicPartition]
+    """Version conflicts: read again, decide again."""
+
+
+class ZkTopics(ZkBase):
+    """Topics, their assignments and the leadership of their partitions."""
+
+    def __init__(self, client: AsyncZooKeeperClient, behaviour: Behaviour) -> None:
+        super().__init__(client, behaviour)
+        self.shared = SharedValues()
+        """Decoded and encoded values that partitions have in common."""
+
+    # --- topics
+
+    async def get_all_topics_in_cluster(self, register_watch: bool = False) -> list[str]:
+        """Topic names, sorted."""
+        return await self.get_children(znodes.BROKER_TOPICS, register_watch)
+
+    async def topic_exists(self, topic: str) -> bool:
+        return await self.path_exists(znodes.topic_path(topic))
+
+    async def get_replica_assignment_and_topic_ids_for_topics(
+        self, topics: Iterable[str]
+    ) -> list[TopicIdReplicaAssignment]:
+        """Assignments and ids in the order given, missing topics left out; arms the watches."""
+        names = list(topics)
+        found = []
+        shared = self.shared.assignments()
+        answers = await self._get_data_of([znodes.topic_path(topic) for topic in names])
+        for topic, response in zip(names, answers, strict=True):
+            if response.code == ZkCode.NONODE:
+                continue
+            response.raise_if_failed()
+            stored = znodes.decode_topic(response.data, shared)
+            pairs = tuple((TopicPartition(topic, p), a) for p, a in stored.assignment)
+            found.append(TopicIdReplicaAssignment(topic, stored.topic_id, pairs))
+        return found
+
+    async def get_full_replica_assignment_for_topics(
+        self, topics: Iterable[str]
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """Assignments of all partitions of some topics; arms the watches."""
+        found = await self.get_replica_assignment_and_topic_ids_for_topics(topics)
+        return {tp: assignment for topic in found for tp, assignment in topic.assignment}
+
+    async def get_replica_assignment_for_topics(
+        self, topics: Iterable[str]
+    ) -> dict[TopicPartition, tuple[int, ...]]:
+        found = await self.get_full_replica_assignment_for_topics(topics)
+        return {tp: assignment.replicas for tp, assignment in found.items()}
+
+    async def get_partitions_for_topics(self, topics: Iterable[str]) -> dict[str, list[int]]:
+        """Partition numbers by topic, missing topics left out."""
+        found = await self.get_replica_assignment_and_topic_ids_for_topics(topics)
+        return {t.topic: [tp.partition for tp, _ in t.assignment] for t in found}
+
+    async def get_topic_ids_for_topics(self, topics: Iterable[str]) -> dict[str, str]:
+        """Ids by topic, where they have one."""
+        found = await self.get_replica_assignment_and_topic_ids_for_topics(topics)
+        return {t.topic: t.topic_id for t in found if t.topic_id is not None}
+
+    async def create_topic_assignment(
+        self,
+        topic: str,
+        assignment: Mapping[int, ReplicaAssignment],
+        topic_id: str | None = None,
+    ) -> None:
+        """Create a topic's znode; raises ``ZooKeeperError`` (NODEEXISTS)."""
+        payload = self._topic_payload(assignment, topic_id)
+        await self.create_recursive(znodes.topic_path(topic), payload)
+
+    async def set_topic_assignment(
+        self,
+        topic: str,
+        topic_id: str | None,
+        assignment: Mapping[TopicPartition, ReplicaAssignment],
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> None:
+        """Replace a topic's assignment (all partitions); raises ``ControllerMoved``."""
+        response = await self.set_topic_assignment_raw(
+            topic, topic_id, assignment, expected_controller_epoch_zk_version
+        )
+        if response.code != ZkCode.OK:
+            raise ZooKeeperError(response.code, znodes.topic_path(topic))
+
+    async def set_topic_assignment_raw(
+        self,
+        topic: str,
+        topic_id: str | None,
+        assignment: Mapping[TopicPartition, ReplicaAssignment],
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> ZkResponse:
+        """As ``set_topic_assignment``, but answers the response whatever its code."""
+        by_number = {tp.partition: replicas for tp, replicas in assignment.items()}
+        payload = self._topic_payload(by_number, topic_id)
+        return await self._write_one(
+            SetDataRequest(znodes.topic_path(topic), payload),
+            expected_controller_epoch_zk_version,
+        )
+
+    async def set_topic_ids(
+        self,
+        topics: Sequence[TopicIdReplicaAssignment],
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> None:
+        """Write back topics that were given ids; raises ``ControllerMoved``."""
+        requests = [
+            SetDataRequest(
+                znodes.topic_path(topic.topic),
+                self._topic_payload(
+                    {tp.partition: replicas for tp, replicas in topic.assignment}, topic.topic_id
+                ),
+            )
+            for topic in topics
+        ]
+        for response in await self._write(requests, expected_controller_epoch_zk_version):
+            response.raise_if_failed()
+
+    def _topic_payload(
+        self, assignment: Mapping[int, ReplicaAssignment], topic_id: str | None
+    ) -> bytes:
+        return znodes.encode_topic(assignment, self.behaviour.topic_znode_version, topic_id)
+
+    # --- partitions
+
+    async def create_topic_partitions(
+        self,
+        topics: Iterable[str],
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> list[ZkResponse]:
+        """Create the ``partitions`` node of topics; responses whatever their codes."""
+        requests = [CreateRequest(znodes.topic_partitions_path(topic)) for topic in topics]
+        return await self._write(requests, expected_controller_epoch_zk_version)
+
+    async def create_topic_partition(
+        self,
+        partitions: Iterable[TopicPartition],
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> list[ZkResponse]:
+        """Create the node of partitions; responses whatever their codes."""
+        requests = [CreateRequest(znodes.topic_partition_path(tp)) for tp in partitions]
+        return await self._write(requests, expected_controller_epoch_zk_version)
+
+    async def create_topic_partition_states_raw(
+        self,
+        leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> list[ZkResponse]:
+        """Create state nodes and what is missing above them; responses in order.
+
+        Raises ``ControllerMoved``; codes of the nodes above do not count (NODEEXISTS is usual).
+        """
+        version = expected_controller_epoch_zk_version
+        await self.create_topic_partitions(dict.fromkeys(tp.topic for tp in leadership), version)
+        await self.create_topic_partition(leadership, version)
+        requests = [
+            CreateRequest(znodes.topic_partition_state_path(tp), self.shared.payload(decision))
+            for tp, decision in leadership.items()
+        ]
+        return await self._write(requests, version)
+
+    async def set_topic_partition_states_raw(
+        self,
+        leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> list[ZkResponse]:
+        """Set state nodes, each expecting the version its value was read with."""
+        requests = [
+            SetDataRequest(
+                znodes.topic_partition_state_path(tp),
+                self.shared.payload(decision),
+                decision.leader_and_isr.zk_version,
+            )
+            for tp, decision in leadership.items()
+        ]
+        return await self._write(requests, expected_controller_epoch_zk_version)
+
+    async def get_topic_partition_states_raw(
+        self, partitions: Sequence[TopicPartition]
+    ) -> list[ZkResponse]:
+        """State nodes in order; responses whatever their codes; arms the watches."""
+        return await self._get_data_of([znodes.topic_partition_state_path(p) for p in partitions])
+
+    async def get_topic_partition_states(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
+        """Stored leadership, partitions without any left out; arms the watches."""
+        answers = await self.get_topic_partition_states_raw(partitions)
+        found = {}
+        for topic_partition, response in zip(partitions, answers, strict=True):
+            if response.code == ZkCode.NONODE:
+                continue
+            response.raise_if_failed()
+            leadership = self.shared.leadership(response)
+            if leadership is not None:
+                found[topic_partition] = leadership
+        return found
+
+    def decode_state(self, response: ZkResponse) -> LeaderIsrAndControllerEpoch | None:
+        """Leadership in the answer of a successful read; None if the node is empty."""
+        return self.shared.leadership(response)
+
+    async def get_topic_partition_state(
+        self, topic_partition: TopicPartition
+    ) -> LeaderIsrAndControllerEpoch | None:
+        found = await self.get_topic_partition_states((topic_partition,))
+        return found.get(topic_partition)
+
+    async def topic_partition_exists(self, topic_partition: TopicPartition) -> bool:
+        return await self.path_exists(znodes.topic_partition_path(topic_partition))
+
+    async def get_all_partitions(self) -> list[TopicPartition]:
+        """Partitions that have a node under their topic, sorted."""
+        topics = await self.get_all_topics_in_cluster()
+        paths = [znodes.topic_partitions_path(topic) for topic in topics]
+        found: list[TopicPartition] = []
+        for topic, path in zip(topics, paths, strict=True):
+            names = await self.get_children(path, register_watch=False)
+            found += [TopicPartition(topic, number) for number in sorted(map(int, names))]
+        return found
+
+    async def update_leader_and_isr(
+        self,
+        leader_and_isrs: Mapping[TopicPartition, LeaderAndIsr],
+        controller_epoch: int,
+        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+    ) -> UpdateLeaderAndIsrResult:
+        """Write leadership, each value expecting the version it carries (CP-74).
+
+        Raises ``ControllerMoved``; any other exception becomes every partition's failure.
+        """
+        if not leader_and_isrs:
+            return UpdateLeaderAndIsrResult({}, [])
+        decisions = {
+            tp: LeaderIsrAndControllerEpoch(value, controller_epoch)
+            for tp, value in leader_and_isrs.items()
+        }
+        try:
+            answers = await self.set_topic_partition_states_raw(
+                decisions, expected_controller_epoch_zk_version
+            )
+        except ControllerMoved:
+            raise
+        except Exception as error:
+            return UpdateLeaderAndIsrResult(dict.fromkeys(leader_and_isrs, error), [])
+        finished: dict[TopicPartition, LeaderAndIsr | Exception] = {}
+        to_retry: list[TopicPartition] = []
+        for (tp, value), response in zip(leader_and_isrs.items(), answers, strict=True):
+            if response.code == ZkCode.OK and response.stat is not None:
+                finished[tp] = value.with_zk_version(response.stat.version)
+            elif response.code == ZkCode.BADVERSION:
+                to_retry.append(tp)
+            else:
+                finished[tp] = ZooKeeperError(response.code, znodes.topic_partition_state_path(tp))
+        return UpdateLeaderAndIsrResult(finished, to_retry)
+
+    async def update_partition_isr(
+        self, topic_partition: TopicPartition, leader_and_isr: LeaderAndIsr, controller_epoch: int
+    ) -> int | None:
+        """A partition leader's own write of its ISR, before AlterIsr
+        (docs/kafka/isr.md#changes-through-zookeeper).
+
+        The new version, also if the wanted content is found stored already; None on conflict.
+        """
+
+        def is_mine(stored: bytes | None) -> bool:
+            found = znodes.decode_partition_state(stored, 0)
+            wanted = LeaderIsrAndControllerEpoch(
+                leader_and_isr.with_zk_version(0), controller_epoch
+            )
+            return found == wanted
+
+        succeeded, version = await self.conditional_update_path(
+            znodes.topic_partition_state_path(topic_partition),
+            znodes.encode_partition_state(leader_and_isr, controller_epoch),
+            leader_and_isr.zk_version,
+            is_mine,
+        )
+        return version if succeeded else None
+
+    async def delete_topic_znode(
+        self, topic: str, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
+    ) -> None:
+        """Delete a topic with its partitions; raises ``ControllerMoved``."""
+        await self.delete_recursive(znodes.topic_path(topic), expected_controller_epoch_zk_version)

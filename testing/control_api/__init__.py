@@ -1,0 +1,1 @@
+"""The control API: what a cluster can do, over HTTP and JSON."""

@@ -1,0 +1,1 @@
+"""The nine questions on leader election, each answered by running it."""

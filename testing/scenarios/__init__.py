@@ -1,0 +1,1 @@
+"""Scenarios: read from files, run in virtual time, judged."""

@@ -1,0 +1,354 @@
+"""Running scenarios: a ``ScenarioSpec`` in virtual time, with its faults and expectations.
+
+Actions that wait on the API (a controlled shutdown, an election) are started at their moment and
+awaited before the next thing is due, in virtual time; faults with a condition are watched after
+every event.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol.errors import FakeKafkaError, UsageError
+from ..checks import fully_replicated
+from ..cluster import WaitTimeout
+from ..simulation import Simulation
+from .file import parse_scenario
+from .spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
+from .story.play import StoryRun
+from .table import toml_text
+from .verdict import ScenarioResult, judge
+from .workload import Workload
+
+_START_TIMEOUT_MS = 120_000
+
+
+class ScenarioRun:
+    """One run of a scenario, driven from outside: ``run`` does it all."""
+
+    def __init__(self, spec: ScenarioSpec, seed: int | None = None, recorder: Any = None) -> None:
+        self.spec = spec
+        self.seed = spec.seed if seed is None else seed
+        cluster = spec.cluster
+        self.simulation = Simulation(
+            cluster.brokers,
+            seed=self.seed,
+            kafka_version=cluster.release,
+            config=cluster.config,
+            zookeepers=cluster.zookeepers,
+            racks=cluster.racks,
+            restart_delay_ms=cluster.restart_delay_ms,
+            recorder=recorder,
+            trace=recorder is not None,
+            start=False,
+        )
+        for process in self.simulation.processes.values():
+            process.spec.behaviour = cluster.behaviour()
+        self.result = ScenarioResult(spec.name, self.seed)
+        self.workloads: list[Workload] = []
+        self._begun_us = 0
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._waiting: list[tuple[FaultSpec, float]] = []
+
+    # -- the run -------------------------------------------------------------------------------
+
+    def run(self) -> ScenarioResult:
+        """Run to the end and judge; failures of the emulation itself are raised."""
+        self.set_up()
+        if self.spec.story is None:
+            self._main()
+            self._settle()
+            for expectation in [e for e in self.spec.expect if e.at_ms is None]:
+                self._expect(expectation.that, expectation.within_ms, expectation.message)
+            judge(self.spec, self.simulation, self.workloads, self.result)
+        else:
+            story = StoryRun(self, self.spec.story)
+            self.result.problems += story.play()
+            self.result.story = story.result
+        self.result.virtual_ms = self.simulation.now_ms
+        if self.simulation.recorder is not None:
+            self.result.fingerprint = self.simulation.fingerprint
+        self.simulation.stop()
+        return self.result
+
+    def set_up(self) -> None:
+        """Start the cluster, create the topics, schedule everything that has a time."""
+        spec, simulation = self.spec, self.simulation
+        simulation.network.latency(**spec.network.latency.arguments())
+        simulation.start()
+        for topic in spec.cluster.topics:
+            if spec.story is None or not spec.story.creates(topic.name):
+                self.create_topic(topic.name)
+        # Loss only from here on: a cluster that never comes up tells nothing.
+        if spec.network.loss:
+            simulation.network.drop(spec.network.loss)
+        for link in spec.network.links:
+            ends: dict[str, Any] = {"source": link.source, "target": link.target}
+            if link.latency is not None:
+                simulation.network.latency(**link.latency.arguments(), **ends)
+            if link.loss is not None:
+                simulation.network.drop(link.loss, **ends)
+        self._begun_us = simulation.runtime.now_us()
+        for workload in spec.workloads:
+            self._schedule_workload(workload)
+        for fault in spec.faults:
+            if fault.when is not None:
+                self._waiting.append((fault, fault.at_ms))
+            else:
+                for number in range(fault.times):
+                    self._at(fault.at_ms + number * fault.every_ms, self._act_of(fault))
+        for expectation in spec.expect:
+            if expectation.at_ms is not None:
+                self._at(expectation.at_ms, self._expect_of(expectation))
+
+    def create_topic(self, name: str) -> None:
+        """Create a topic of the cluster as the scenario describes it."""
+        topic = next(t for t in self.spec.cluster.topics if t.name == name)
+        self.simulation.create_topic(
+            topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            config=topic.config,
+            assignment=dict(enumerate(topic.assignment)) if topic.assignment else None,
+        )
+
+    def _schedule_workload(self, spec: WorkloadSpec) -> None:
+        topic = next(t for t in self.spec.cluster.topics if t.name == spec.topic)
+        count = len(topic.assignment) or topic.partitions
+        workload = Workload(self.simulation, spec, count)
+        self.workloads.append(workload)
+        self._at(spec.start_ms, workload.start)
+        if spec.stop_ms is not None:
+            self._at(spec.stop_ms, workload.stop)
+
+    def _at(self, at_ms: float, action: Callable[[], None]) -> None:
+        self._due.append((at_ms, len(self._due), action))
+        self._due.sort(key=lambda entry: entry[:2])
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Virtual milliseconds since the scenario's own zero."""
+        return (self.simulation.runtime.now_us() - self._begun_us) / 1000
+
+    def _main(self) -> None:
+        stop = self.spec.stop
+        while self.elapsed_ms < stop.at_ms:
+            if stop.when is not None and stop.when.holds(self.simulation):
+                return
+            if self._events_left() <= 0:
+                self._problem(f"stopped after {stop.max_events:,} events, as stop.max_events says")
+                return
+            if self._due and self._due[0][0] <= self.elapsed_ms:
+                self._due.pop(0)[2]()
+                continue
+            until_ms = min(stop.at_ms, self._due[0][0] if self._due else stop.at_ms)
+            self._run_to(until_ms)
+        self._run_due_now()
+
+    def _events_left(self) -> float:
+        limit = self.spec.stop.max_events
+        return math.inf if limit is None else limit - self.simulation.runtime.events_run
+
+    def _run_due_now(self) -> None:
+        while self._due and self._due[0][0] <= self.elapsed_ms:
+            self._due.pop(0)[2]()
+
+    def _run_to(self, until_ms: float) -> None:
+        """Run up to a time, or until a condition that is watched comes true."""
+        simulation = self.simulation
+        # Whole microseconds, at least one: a rest of less would never move the clock.
+        elapsed_us = simulation.runtime.now_us() - self._begun_us
+        span_ms = max(_whole_us(until_ms) - elapsed_us, 1) / 1000
+        stop_when = self.spec.stop.when
+        events_left = self._events_left()
+        if not self._waiting and stop_when is None and events_left == math.inf:
+            simulation.run_for(span_ms)
+            return
+        asked = itertools.count()  # at the beginning, and after every event
+
+        def something() -> bool:
+            return (
+                next(asked) >= events_left
+                or self._awaited() is not None
+                or (stop_when is not None and stop_when.holds(simulation))
+            )
+
+        try:
+            simulation.run_until(something, span_ms)
+        except WaitTimeout:
+            return
+        found = self._awaited()
+        if found is not None:
+            self._waiting.remove(found)
+            fault = found[0]
+            for number in range(fault.times):
+                at_ms = self.elapsed_ms + fault.after_ms + number * fault.every_ms
+                self._at(at_ms, self._act_of(fault))
+
+    def _awaited(self) -> tuple[FaultSpec, float] | None:
+        for entry in self._waiting:
+            fault, from_ms = entry
+            assert fault.when is not None
+            if self.elapsed_ms >= from_ms and fault.when.holds(self.simulation):
+                return entry
+        return None
+
+    # -- faults --------------------------------------------------------------------------------
+
+    def _act_of(self, fault: FaultSpec) -> Callable[[], None]:
+        def act() -> None:
+            try:
+                self._act(fault)
+            except (FakeKafkaError, KeyError) as error:
+                self._problem(f"{fault.action}: {error}")
+            for condition in fault.expect:
+                self._expect(condition, fault.expect_within_ms, f"after {fault.action}")
+
+        return act
+
+    def _act(self, fault: FaultSpec) -> None:
+        simulation, arguments = self.simulation, fault.arguments
+        if fault.broker is not None:
+            broker_id = fault.broker.resolve(simulation)
+            if broker_id is None:
+                raise UsageError(f"there is no {fault.broker.text} at this moment")
+            self._act_on_broker(fault, broker_id)
+        elif fault.action == "isolate":
+            simulation.network.isolate(arguments["machine"])
+        elif fault.action == "partition":
+            simulation.network.partition(*arguments["groups"], both_ways=arguments["both_ways"])
+        elif fault.action == "heal":
+            simulation.network.heal()
+        elif fault.action == "drop":
+            simulation.network.drop(**arguments)
+        elif fault.action == "latency":
+            link = {name: value for name, value in arguments.items() if name != "latency"}
+            simulation.network.latency(**arguments["latency"].arguments(), **link)
+        elif fault.action == "elect_leaders":
+            simulation.elect_leaders(arguments["election"], arguments["partitions"])
+        elif fault.action == "reassign":
+            simulation.reassign_partitions(arguments["replicas"])
+        elif fault.action == "resign_controller":
+            simulation.controller.resign()
+        elif fault.action == "kill_zookeeper":
+            simulation.zookeeper.server(arguments["server"]).kill()
+        elif fault.action == "start_zookeeper":
+            simulation.zookeeper.server(arguments["server"]).start()
+        elif fault.action == "inject":
+            simulation.inject(**arguments)
+        elif fault.action == "note":
+            simulation.runtime.note("note", "scenario", arguments["text"])
+        else:
+            raise UsageError(f"there is no action {fault.action!r}")
+
+    def _act_on_broker(self, fault: FaultSpec, broker_id: int) -> None:
+        handle = self.simulation.broker(broker_id)
+        if fault.action == "expire_session":
+            self.simulation.zookeeper.expire_session(broker_id)
+        elif fault.action == "fail_log_dir":
+            handle.fail_log_dir(fault.arguments["directory"])
+        elif fault.action == "start":
+            handle.start(wait=False)
+        else:
+            getattr(handle, fault.action)()
+
+    # -- expectations --------------------------------------------------------------------------
+
+    def _expect_of(self, expectation: ExpectSpec) -> Callable[[], None]:
+        def check() -> None:
+            self._expect(expectation.that, expectation.within_ms, expectation.message)
+
+        return check
+
+    def _expect(self, condition: Any, within_ms: float, about: str) -> None:
+        simulation = self.simulation
+        try:
+            simulation.run_until(lambda: condition.holds(simulation), within_ms)
+        except WaitTimeout:
+            text = f"{about + ': ' if about else ''}{condition.text} does not hold"
+            self._problem(text + (f" within {within_ms:g} ms" if within_ms else ""))
+
+    def _problem(self, text: str) -> None:
+        self.result.problems.append(f"at {self.elapsed_ms:g} ms: {text}")
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Heal, revive, and wait until everything acknowledged is everywhere."""
+        simulation, stop = self.simulation, self.spec.stop
+        for workload in self.workloads:
+            workload.stop()
+        if not stop.settle:
+            return
+        simulation.network.heal()
+        simulation.network.release()
+        for server in simulation.zookeepers.values():
+            if not server.is_alive:
+                server.start()
+        for broker_id in simulation.broker_ids:
+            handle = simulation.broker(broker_id)
+            if handle._process.process.paused:
+                handle.resume()
+            if not handle.is_alive:
+                handle.start(wait=False)
+        topics = [topic.name for topic in self.spec.cluster.topics]
+
+        def settled() -> bool:
+            return (
+                simulation._is_settled()
+                and not any(workload.unfinished for workload in self.workloads)
+                and fully_replicated(simulation, topics)
+            )
+
+        try:
+            simulation.run_until(settled, stop.settle_timeout_ms, every_ms=20)
+        except WaitTimeout:
+            self._problem(f"the cluster did not recover within {stop.settle_timeout_ms:g} ms")
+
+
+def _whole_us(time_ms: float) -> int:
+    """The first whole microsecond that is not before a time in milliseconds."""
+    time_us = round(time_ms * 1000)
+    return time_us if time_us / 1000 >= time_ms else time_us + 1
+
+
+def header_of(run: ScenarioRun) -> dict[str, Any]:
+    """Header of a recorded run: all that is needed to run it again."""
+    spec = run.spec
+    return {
+        "mode": "sim",
+        "seed": run.seed,
+        "kafka_version": spec.cluster.kafka_version,
+        "config": {key: str(value) for key, value in sorted(spec.cluster.config.items())},
+        "scenario": spec.text,
+        "scenario_name": spec.name,
+        "parameters": spec.parameters,
+        "reproduce": reproduce(run),
+    }
+
+
+def reproduce(run: ScenarioRun) -> str:
+    """The command that gives this very run again."""
+    spec = run.spec
+    command = f"fakekafka run {shlex.quote(spec.source)} --seed {run.seed}"
+    for key, value in spec.parameters.items():
+        if key == "cluster.kafka_version":
+            command += f" --kafka-version {value}"
+        else:
+            command += f" --set {shlex.quote(f'{key}={toml_text(value)}')}"
+    return command
+
+
+def run_from_header(header: dict[str, Any], recorder: Any) -> ScenarioResult:
+    """Run what a trace's header describes again, into another recorder.
+
+    Raises ``TraceError`` by way of the caller when the header holds no scenario.
+    """
+    spec = parse_scenario(
+        header["scenario"], header.get("scenario_name", "<trace>"), header.get("parameters") or {}
+    )
+    return ScenarioRun(spec, header["seed"], recorder).run()

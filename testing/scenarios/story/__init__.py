@@ -1,0 +1,1 @@
+"""Stories: scenarios told step by step, with the state expected after each."""

@@ -1,0 +1,237 @@
+"""What a step of a story may do: the reading of each action, and the doing.
+
+An action is ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` has all of them with their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ....protocol.config import validate_topic_config
+from ....protocol.errors import UsageError
+from ...faults import message_type
+from ..pieces import check_machine
+from ..spec import ActionSpec, ClusterSpec, StateExpect
+from ..table import Table, flatten
+from .logs import value_range
+
+if TYPE_CHECKING:
+    from .play import StoryRun
+
+_WITHIN_MS = 60_000.0
+
+
+class NameReader(Protocol):
+    """What the readers of actions need of the story's header."""
+
+    def broker(self, table: Table, name: str, value: Any) -> int: ...
+
+    def state(self, table: Table) -> StateExpect: ...
+
+
+Read = Callable[[Table, NameReader, ClusterSpec], dict[str, Any]]
+
+
+def _broker(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    if not table.has("broker"):
+        raise table.error("broker", "is missing")
+    return {"broker": reader.broker(table, "broker", table.raw("broker"))}
+
+
+def _any_broker(table: Table, reader: NameReader, cluster: ClusterSpec) -> dict[str, Any]:
+    """A named broker, or one that only keeps the cluster company, by its id."""
+    value = table.raw("broker")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"broker": check_machine(table, "broker", value, cluster)}
+    return _broker(table, reader, cluster)
+
+
+def _nothing(_table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    return {}
+
+
+def _produce(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    raw = table.raw("values", [])
+    values: list[str] = []
+    for text in raw if isinstance(raw, list) else [raw]:
+        if not isinstance(text, str):
+            raise table.error("values", f"must be texts, not {text!r}")
+        try:
+            values += value_range(text)
+        except ValueError as error:
+            raise table.error("values", str(error)) from None
+    if not values:
+        raise table.error("values", "is missing; write 'm1' or ['m1', 'r0..r9']")
+    acks = table.raw("acks", "all")
+    if acks not in ("all", -1, 0, 1) or isinstance(acks, bool):
+        raise table.error("acks", f"must be 0, 1 or 'all', not {acks!r}")
+    return {
+        "values": values,
+        "acks": -1 if acks == "all" else acks,
+        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
+        "retries": table.flag("retries", False),
+        "timeout_ms": table.integer("timeout_ms", 30_000, 1),
+    }
+
+
+def _run(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    if table.has("for_ms") == table.has("until"):
+        raise table.error("", "run needs for_ms, or until with a state to wait for")
+    if table.has("for_ms"):
+        return {"for_ms": table.number("for_ms", 0.0)}
+    return {
+        "until": reader.state(table.table("until")),
+        "within_ms": table.number("within_ms", _WITHIN_MS),
+    }
+
+
+def _machine(table: Table, name: str, reader: NameReader, cluster: ClusterSpec) -> int | str | None:
+    if not table.has(name):
+        return None
+    value = table.raw(name)
+    if isinstance(value, str) and (value == "clients" or "-" in value or value == "admin"):
+        return check_machine(table, name, value, cluster)
+    if isinstance(value, int):
+        return check_machine(table, name, value, cluster)
+    return reader.broker(table, name, value)
+
+
+def _messages(table: Table, reader: NameReader, cluster: ClusterSpec) -> dict[str, Any]:
+    raw = table.raw("messages", [])
+    names = raw if isinstance(raw, list) else [raw]
+    try:
+        types = [message_type(str(name)) for name in names]
+    except UsageError as error:
+        raise table.error("messages", str(error)) from None
+    return {
+        "messages": tuple(types),
+        "source": _machine(table, "from", reader, cluster),
+        "target": _machine(table, "to", reader, cluster),
+    }
+
+
+def _link(table: Table, reader: NameReader, cluster: ClusterSpec) -> dict[str, Any]:
+    ends = {name: _machine(table, name, reader, cluster) for name in ("from", "to")}
+    for name, end in ends.items():
+        if end is None:
+            raise table.error(name, "is missing; a link has two ends")
+    return {**ends, "both_ways": table.flag("both_ways", True)}
+
+
+def _elect(table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    return {"election": table.text("election", "preferred", ("preferred", "unclean"))}
+
+
+def _config(table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    config = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in flatten(table.table("config").rest()).items()
+    }
+    if not config:
+        raise table.error("config", "is missing; write {min.insync.replicas = 2}")
+    try:
+        validate_topic_config(config)
+    except ValueError as error:
+        raise table.error("config", str(error)) from None
+    return {"config": config}
+
+
+def _read(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    return {
+        "name": _answer_name(table),
+        "offset": table.integer("offset", 0),
+        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
+    }
+
+
+def _ask_epoch(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    return {
+        "name": _answer_name(table),
+        "epoch": table.integer("epoch", 0),
+        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
+    }
+
+
+def _ask_leader(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
+    return {
+        "name": _answer_name(table),
+        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
+    }
+
+
+def _answer_name(table: Table) -> str:
+    name = table.text("name")
+    if not name:
+        raise table.error("name", "is missing; the answer is expected under it")
+    return name
+
+
+STEP_ACTIONS: dict[str, Read] = {
+    "produce": _produce,
+    "run": _run,
+    "kill": _any_broker,
+    "power_off": _any_broker,
+    "shutdown": _any_broker,
+    "start": _any_broker,
+    "pause": _any_broker,
+    "resume": _any_broker,
+    "expire_session": _any_broker,
+    "flush": _broker,
+    "hold": _messages,
+    "release": _messages,
+    "lose": _messages,
+    "cut": _link,
+    "heal": _nothing,
+    "elect": _elect,
+    "resign_controller": _nothing,
+    "alter_config": _config,
+    "create_topic": _nothing,
+    "read": _read,
+    "ask_epoch": _ask_epoch,
+    "ask_leader": _ask_leader,
+}
+"""Action to the reader of its own keys."""
+
+
+def read_action(table: Table, reader: NameReader, cluster: ClusterSpec) -> ActionSpec:
+    """One entry of a step's ``do``."""
+    action = table.text("action", choices=STEP_ACTIONS)
+    arguments = STEP_ACTIONS[action](table, reader, cluster)
+    table.finish()
+    return ActionSpec(action, arguments)
+
+
+# -- doing -------------------------------------------------------------------------------------
+
+
+def act(run: StoryRun, spec: ActionSpec) -> None:
+    """Do what an action says; operating errors are raised."""
+    simulation, arguments = run.simulation, spec.arguments
+    if spec.action in ("kill", "power_off", "shutdown", "start", "pause", "resume"):
+        getattr(simulation.broker(arguments["broker"]), spec.action)()
+    elif spec.action == "expire_session":
+        simulation.zookeeper.expire_session(arguments["broker"])
+    elif spec.action in ("produce", "read", "ask_epoch", "ask_leader"):
+        getattr(run.clients, spec.action)(**arguments)
+    elif spec.action == "run":
+        run.advance(**arguments)
+    elif spec.action == "flush":
+        run.flush(arguments["broker"])
+    elif spec.action in ("hold", "release", "lose"):
+        getattr(run.gate, spec.action)(*arguments.values())
+    elif spec.action == "cut":
+        ends = [arguments["from"]], [arguments["to"]]
+        simulation.network.partition(*ends, both_ways=arguments["both_ways"])
+    elif spec.action == "heal":
+        simulation.network.heal()
+    elif spec.action == "elect":
+        simulation.elect_leaders(arguments["election"], [run.where])
+    elif spec.action == "resign_controller":
+        simulation.controller.resign()
+    elif spec.action == "alter_config":
+        simulation.alter_config(run.story.topic, arguments["config"])
+    elif spec.action == "create_topic":
+        run.create_topic()
+    else:
+        raise UsageError(f"there is no action {spec.action!r}")

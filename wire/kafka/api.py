@@ -1,0 +1,51 @@
+"""What a module of ``wire.kafka.apis`` is made of: its versions, its decoder and its encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...protocol.api_versions import VersionRange
+from .primitives import Reader, Writer
+
+NEVER_FLEXIBLE = 32767
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API key: its versions and how its messages are read and written.
+
+    ``decode(reader, version)`` returns the message for the backend, or a ``Batch`` or ``Answer``.
+    ``encode(writer, version, response, request)`` writes the body for the backend's response.
+    """
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    flexible_from: int
+    """First version in the compact encoding with request header v2 (KIP-482)."""
+    decode: Callable[[Reader, int], Any]
+    encode: Callable[[Writer, int, Any, Any], None]
+
+    @property
+    def versions(self) -> VersionRange:
+        return VersionRange(self.min_version, self.max_version)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One client request that stands for several of the backend's.
+
+    ``encode`` is called with the tuple of responses, in the order of the requests.
+    """
+
+    requests: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A request that the codec answers itself; the backend never sees it."""
+
+    response: Any

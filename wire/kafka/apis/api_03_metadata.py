@@ -1,0 +1,167 @@
+"""Metadata (key 3): brokers, controller, topics and the leaders of their partitions.
+
+Versions 0-12. 0: an empty list asks for all topics. 1: null does; racks, controller, internal
+topics. 2: cluster id. 4: automatic creation may be declined. 5: offline replicas. 7: leader
+epochs. 8-10: authorized operations of the cluster (then DescribeCluster). 9: flexible. 10: topic
+ids. 12: topics asked for by id. The hot path of a client's start, written with as few calls as
+possible. LISTENER_NOT_FOUND came with 6; only version 0 hides offline replicas
+(docs/kafka/administration.md#metadata).
+"""
+
+from __future__ import annotations
+
+from struct import pack
+
+from ....protocol.data import MetadataPartition, MetadataRequest, MetadataResponse, MetadataTopic
+from ....protocol.errors import ErrorCode
+from ..api import Api
+from ..endpoints import write_address
+from ..primitives import CompactWriter, Reader, Writer
+from ..topic_names import ZERO_UUID, uuid_bytes, uuid_text
+
+NOT_ASKED = -2147483648
+"""Authorized operations where the client did not ask for them."""
+ALL_CLUSTER_OPERATIONS = 8096
+ALL_TOPIC_OPERATIONS = 3576
+"""Bit sets of all operations of the resource type: what a broker without an authorizer answers."""
+_COUNT_IN_ONE_BYTE_MAX = 126
+
+
+def decode(reader: Reader, version: int) -> MetadataRequest:
+    names: list[str] | None = []
+    ids: list[str] = []
+    count = reader.nullable_array()
+    if count < 0 or (version == 0 and count == 0):
+        names = None
+    else:
+        names = []
+        for _ in range(count):
+            topic_id = reader.uuid() if version >= 10 else ZERO_UUID
+            name = reader.nullable_string()
+            reader.tags()
+            if topic_id != ZERO_UUID:
+                ids.append(uuid_text(topic_id))
+            else:
+                names.append(name or "")
+    may_create = reader.boolean() if version >= 4 else True
+    cluster_operations = reader.boolean() if 8 <= version <= 10 else False
+    topic_operations = reader.boolean() if version >= 8 else False
+    reader.tags()
+    return MetadataRequest(
+        None if names is None else tuple(names),
+        may_create,
+        tuple(ids),
+        cluster_operations,
+        topic_operations,
+    )
+
+
+def encode(
+    writer: Writer, version: int, response: MetadataResponse, request: MetadataRequest | None
+) -> None:
+    if version >= 3:
+        writer.int32(0)  # throttle time
+    writer.array(len(response.brokers))
+    for broker in response.brokers:
+        write_address(writer, broker)
+        if version >= 1:
+            writer.nullable_string(broker.rack)
+        writer.tags()
+    if version >= 2:
+        writer.nullable_string(response.cluster_id)
+    if version >= 1:
+        writer.int32(response.controller_id)
+    asked = request is not None and request.include_topic_authorized_operations
+    writer.array(len(response.topics))
+    for topic in response.topics:
+        _encode_topic(writer, version, topic, asked)
+    if 8 <= version <= 10:
+        asked = request is not None and request.include_cluster_authorized_operations
+        writer.int32(operations(response.authorized_operations, asked, ALL_CLUSTER_OPERATIONS))
+    writer.tags()
+
+
+def operations(allowed: int | None, asked: bool, all_operations: int) -> int:
+    """The bit set of authorized operations to answer."""
+    if not asked:
+        return NOT_ASKED
+    return all_operations if allowed is None else allowed
+
+
+def _encode_topic(writer: Writer, version: int, topic: MetadataTopic, asked: bool) -> None:
+    writer.int16(topic.error)
+    if version >= 12:
+        writer.nullable_string(topic.name)
+    else:
+        writer.string(topic.name or "")
+    if version >= 10:
+        writer.uuid(uuid_bytes(topic.topic_id))
+    if version >= 1:
+        writer.boolean(topic.is_internal)
+    writer.array(len(topic.partitions))
+    parts = writer.parts
+    for partition in topic.partitions:
+        parts.append(
+            _flexible_partition(partition)
+            if version >= 9
+            else _classic_partition(partition, version)
+        )
+    if version >= 8:
+        writer.int32(operations(topic.authorized_operations, asked, ALL_TOPIC_OPERATIONS))
+    writer.tags()
+
+
+def _flexible_partition(partition: MetadataPartition) -> bytes:
+    replicas, isr, offline = partition.replicas, partition.isr, partition.offline_replicas
+    replica_count, isr_count, offline_count = len(replicas), len(isr), len(offline)
+    if max(replica_count, isr_count, offline_count) > _COUNT_IN_ONE_BYTE_MAX:
+        return _many_replicas_partition(partition)
+    return pack(
+        f">hiiiB{replica_count}iB{isr_count}iB{offline_count}iB",
+        partition.error,
+        partition.partition,
+        partition.leader,
+        partition.leader_epoch,
+        replica_count + 1,
+        *replicas,
+        isr_count + 1,
+        *isr,
+        offline_count + 1,
+        *offline,
+        0,
+    )
+
+
+def _many_replicas_partition(partition: MetadataPartition) -> bytes:
+    writer = CompactWriter()
+    writer.int16(partition.error)
+    writer.int32(partition.partition)
+    writer.int32(partition.leader)
+    writer.int32(partition.leader_epoch)
+    writer.int32s(partition.replicas)
+    writer.int32s(partition.isr)
+    writer.int32s(partition.offline_replicas)
+    writer.tags()
+    return b"".join(writer.parts)
+
+
+def _classic_partition(partition: MetadataPartition, version: int) -> bytes:
+    replicas, isr, offline = partition.replicas, partition.isr, partition.offline_replicas
+    error = partition.error
+    if version < 6 and error is ErrorCode.LISTENER_NOT_FOUND:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+    if version == 0 and offline:
+        replicas = tuple(replica for replica in replicas if replica not in offline)
+        isr = tuple(replica for replica in isr if replica not in offline)
+        if error is ErrorCode.NONE:
+            error = ErrorCode.REPLICA_NOT_AVAILABLE
+    encoded = pack(">hii", error, partition.partition, partition.leader)
+    if version >= 7:
+        encoded += pack(">i", partition.leader_epoch)
+    encoded += pack(f">i{len(replicas)}ii{len(isr)}i", len(replicas), *replicas, len(isr), *isr)
+    if version >= 5:
+        encoded += pack(f">i{len(offline)}i", len(offline), *offline)
+    return encoded
+
+
+API = Api(3, "Metadata", 0, 12, flexible_from=9, decode=decode, encode=encode)

@@ -1,0 +1,62 @@
+"""OffsetCommit (key 8): where a consumer group has got to.
+
+Versions 1-9. 1: a time per partition. 2-4: retention time. 6: leader epoch. 7: static members
+(KIP-345). 8: flexible. 9 adds errors of KIP-848 groups only. Version 0 commits to ZooKeeper.
+"""
+
+from __future__ import annotations
+
+from ....protocol.data import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitResponse
+from ....protocol.values import TopicPartition
+from ..api import Api
+from ..primitives import Reader, Writer, tuples_by_topic
+
+
+def decode(reader: Reader, version: int) -> OffsetCommitRequest:
+    group_id = reader.string()
+    generation = reader.int32()
+    member_id = reader.string()
+    instance_id = reader.nullable_string() if version >= 7 else None
+    retention_time_ms = reader.int64() if 2 <= version <= 4 else -1
+    partitions: list[OffsetCommitPartition] = []
+    for _ in range(reader.array()):
+        topic = reader.string()
+        for _ in range(reader.array()):
+            number = reader.int32()
+            offset = reader.int64()
+            leader_epoch = reader.int32() if version >= 6 else -1
+            if version == 1:
+                reader.int64()  # when it was committed; offsets live by the broker's clock
+            metadata = reader.nullable_string() or ""
+            reader.tags()
+            partition = TopicPartition(topic, number)
+            partitions.append(OffsetCommitPartition(partition, offset, leader_epoch, metadata))
+        reader.tags()
+    reader.tags()
+    return OffsetCommitRequest(
+        group_id, generation, member_id, instance_id, tuple(partitions), retention_time_ms
+    )
+
+
+def encode(
+    writer: Writer,
+    version: int,
+    response: OffsetCommitResponse,
+    request: OffsetCommitRequest | None,
+) -> None:
+    if version >= 3:
+        writer.int32(0)  # throttle time
+    topics = tuples_by_topic(response.partitions)
+    writer.array(len(topics))
+    for topic, results in topics:
+        writer.string(topic)
+        writer.array(len(results))
+        for partition, error in results:
+            writer.int32(partition.partition)
+            writer.int16(error)
+            writer.tags()
+        writer.tags()
+    writer.tags()
+
+
+API = Api(8, "OffsetCommit", 1, 9, flexible_from=8, decode=decode, encode=encode)

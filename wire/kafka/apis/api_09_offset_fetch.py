@@ -1,0 +1,99 @@
+"""OffsetFetch (key 9): the offsets a consumer group has committed.
+
+Versions 1-9. 2: null asks for all partitions, error for the whole answer. 5: leader epoch.
+6: flexible. 7: wait for pending transactions (KIP-447). 8: several groups at once (KIP-709): each
+is a request of its own to the backend. 9: member id and epoch of KIP-848 groups, which classic
+groups ignore. An unknown group is no error: its offsets are -1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....protocol.data import CommittedOffset, OffsetFetchRequest, OffsetFetchResponse
+from ....protocol.errors import ErrorCode
+from ..api import Api, Batch
+from ..primitives import Reader, Writer, by_topic
+
+
+def decode(reader: Reader, version: int) -> OffsetFetchRequest | Batch:
+    if version >= 8:
+        return _decode_groups(reader, version)
+    group_id = reader.string()
+    partitions = reader.nullable_topic_partitions()
+    require_stable = reader.boolean() if version >= 7 else False
+    reader.tags()
+    return OffsetFetchRequest(group_id, partitions, require_stable)
+
+
+def _decode_groups(reader: Reader, version: int) -> Batch:
+    groups = []
+    for _ in range(reader.array()):
+        group_id = reader.string()
+        if version >= 9:
+            reader.nullable_string()  # member id
+            reader.int32()  # member epoch
+        groups.append((group_id, reader.nullable_topic_partitions()))
+        reader.tags()
+    require_stable = reader.boolean()
+    reader.tags()
+    return Batch(
+        tuple(
+            OffsetFetchRequest(group_id, partitions, require_stable)
+            for group_id, partitions in groups
+        )
+    )
+
+
+def encode(
+    writer: Writer,
+    version: int,
+    response: Any,
+    request: OffsetFetchRequest | Batch | None,
+) -> None:
+    if version >= 3:
+        writer.int32(0)  # throttle time
+    if isinstance(request, Batch):
+        writer.array(len(response))
+        for asked, group in zip(request.requests, response, strict=True):
+            writer.string(asked.group_id)
+            _encode_offsets(writer, version, group.partitions)
+            writer.int16(group.error)
+            writer.tags()
+    elif version >= 2:
+        _encode_offsets(writer, version, response.partitions)
+        writer.int16(response.error)
+    else:
+        _encode_offsets(writer, version, _with_group_error(response, request))
+    writer.tags()
+
+
+def _with_group_error(
+    response: OffsetFetchResponse, request: OffsetFetchRequest | None
+) -> tuple[CommittedOffset, ...]:
+    """Version 1 has no place for the group's error: every partition asked for carries it."""
+    if response.error is ErrorCode.NONE or request is None:
+        return response.partitions
+    return tuple(
+        CommittedOffset(partition, response.error) for partition in request.partitions or ()
+    )
+
+
+def _encode_offsets(writer: Writer, version: int, partitions: tuple[CommittedOffset, ...]) -> None:
+    topics = by_topic(partitions)
+    writer.array(len(topics))
+    for topic, results in topics:
+        writer.string(topic)
+        writer.array(len(results))
+        for result in results:
+            writer.int32(result.topic_partition.partition)
+            writer.int64(result.offset)
+            if version >= 5:
+                writer.int32(result.leader_epoch)
+            writer.nullable_string(result.metadata)
+            writer.int16(result.error)
+            writer.tags()
+        writer.tags()
+
+
+API = Api(9, "OffsetFetch", 1, 9, flexible_from=6, decode=decode, encode=encode)

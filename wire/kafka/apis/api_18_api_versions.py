@@ -1,0 +1,59 @@
+"""ApiVersions (key 18): which versions of which APIs the broker speaks.
+
+Versions 0-4. 1: throttle time. 3: flexible, the client's software name and version (KIP-511).
+The response header is always v0. A version that is not offered is answered in the layout of
+version 0 with error 35 and the range of this API, so that the client can ask again (KIP-511).
+Answered by ``wire.kafka.codec`` from cached bytes; the backend never sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from struct import Struct
+
+from ....protocol.api_versions import VersionRange
+from ....protocol.errors import ErrorCode
+from ..api import Answer, Api
+from ..primitives import Reader, Writer
+
+KEY = 18
+_RANGE = Struct(">hhh")
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionsResponse:
+    """Error and the ranges offered, by key."""
+
+    error: ErrorCode
+    ranges: Mapping[int, VersionRange] | None
+    """None stands for what the codec offers."""
+
+
+def decode(reader: Reader, version: int) -> Answer:
+    error = ErrorCode.NONE
+    if version >= 3:
+        name, software_version = reader.string(), reader.string()
+        reader.tags()
+        if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(software_version):
+            error = ErrorCode.INVALID_REQUEST
+    if error is ErrorCode.NONE:
+        return Answer(ApiVersionsResponse(error, None))
+    return Answer(ApiVersionsResponse(error, {}))
+
+
+def encode(writer: Writer, version: int, response: ApiVersionsResponse, request: object) -> None:
+    ranges = response.ranges or {}
+    writer.int16(response.error)
+    writer.array(len(ranges))
+    for key, (minimum, maximum) in ranges.items():
+        writer.pack(_RANGE, key, minimum, maximum)
+        writer.tags()
+    if version >= 1:
+        writer.int32(0)  # throttle time
+    writer.tags()
+
+
+API = Api(KEY, "ApiVersions", 0, 4, flexible_from=3, decode=decode, encode=encode)

@@ -1,0 +1,60 @@
+"""DeleteTopics (key 20): topics by name, or by id.
+
+Versions 0-6. 1: throttle time. 3: TOPIC_DELETION_DISABLED, before that INVALID_REQUEST.
+4: flexible. 5: error message (KIP-599). 6: topic ids (KIP-516).
+"""
+
+from __future__ import annotations
+
+from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse
+from ....protocol.errors import ErrorCode
+from ..api import Api
+from ..primitives import Reader, Writer
+from ..topic_names import ZERO_UUID, uuid_bytes, uuid_text
+
+
+def decode(reader: Reader, version: int) -> DeleteTopicsRequest:
+    names: list[str] = []
+    ids: list[str] = []
+    for _ in range(reader.array()):
+        if version < 6:
+            names.append(reader.string())
+            continue
+        name = reader.nullable_string()
+        topic_id = reader.uuid()
+        reader.tags()
+        if name is not None:
+            names.append(name)
+        if topic_id != ZERO_UUID:
+            ids.append(uuid_text(topic_id))
+    timeout_ms = reader.int32()
+    reader.tags()
+    return DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids))
+
+
+def encode(
+    writer: Writer,
+    version: int,
+    response: DeleteTopicsResponse,
+    request: DeleteTopicsRequest | None,
+) -> None:
+    if version >= 1:
+        writer.int32(0)  # throttle time
+    writer.array(len(response.topics))
+    for topic in response.topics:
+        if version >= 6:
+            writer.nullable_string(topic.name or None)
+            writer.uuid(uuid_bytes(topic.topic_id))
+        else:
+            writer.string(topic.name)
+        error = topic.error
+        if error is ErrorCode.TOPIC_DELETION_DISABLED and version < 3:
+            error = ErrorCode.INVALID_REQUEST
+        writer.int16(error)
+        if version >= 5:
+            writer.nullable_string(topic.error_message)
+        writer.tags()
+    writer.tags()
+
+
+API = Api(20, "DeleteTopics", 0, 6, flexible_from=4, decode=decode, encode=encode)

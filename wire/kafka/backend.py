@@ -1,0 +1,58 @@
+"""What a listener needs from the cluster behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ...protocol.data import RequestContext
+
+
+class Backend(Protocol):
+    """Takes the requests of all connections; called on the loop's thread only."""
+
+    @property
+    def kafka_version(self) -> str:
+        """The emulated release; it sets which API versions are offered."""
+        ...
+
+    def submit(
+        self,
+        broker_id: int,
+        connection_name: str,
+        request: Any,
+        context: RequestContext,
+        respond: Callable[[Any], None],
+    ) -> None:
+        """Hand a request to a broker.
+
+        ``respond`` is called once, now or later, on the loop's thread, with the response message
+        or with an exception: any exception closes the connection without an answer
+        (``KafkaError`` and ``Disconnected`` silently, others are logged as errors of the
+        backend). Calls after the first, or after the connection has gone, are ignored.
+        """
+        ...
+
+    def topic_id(self, broker_id: int, topic: str) -> bytes | None:
+        """The 16 bytes of a topic's id as the broker knows it, None where it does not."""
+        ...
+
+    def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
+        """The topic with an id of 16 bytes as the broker knows it, None where it does not."""
+        ...
+
+
+class BrokerTopicNames:
+    """Topic ids and names as one broker of a backend knows them."""
+
+    __slots__ = ("_backend", "_broker_id")
+
+    def __init__(self, backend: Backend, broker_id: int) -> None:
+        self._backend = backend
+        self._broker_id = broker_id
+
+    def topic_id(self, topic: str) -> bytes | None:
+        return self._backend.topic_id(self._broker_id, topic)
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        return self._backend.topic_name(self._broker_id, topic_id)

@@ -1,0 +1,190 @@
+"""Frames to messages and back: request headers, the version check, response framing.
+
+A ``Codec`` belongs to one listener of one broker: the emulated release sets which versions are
+offered, and topic ids are resolved with what that broker knows. Errors of clients are
+``ClientError`` whose text is the reason to log.
+
+Why an own codec and no library: importing one stops the loop that all brokers share for more than
+100 ms in the middle of a client's first request, and it copies records. Libraries check this
+codec in the tests instead.
+"""
+
+from __future__ import annotations
+
+import struct
+from struct import Struct
+from typing import Any, NamedTuple
+
+from ...protocol.api_versions import API_NAMES, VersionRange, offered_ranges
+from ...protocol.errors import ClientError, ErrorCode
+from .api import Answer, Api
+from .apis.api_18_api_versions import KEY as API_VERSIONS
+from .apis.api_18_api_versions import ApiVersionsResponse
+from .primitives import Buffer, CompactReader, CompactWriter, Reader, Writer
+from .registry import APIS, implemented_ranges
+from .topic_names import NO_TOPIC_NAMES, TopicNames
+
+_HEADER = Struct(">hhih")
+_SIZE_AND_CORRELATION = Struct(">ii")
+_JOINED_BYTES_MAX = 65536
+"""Up to this size one copy is cheaper than a vector of buffers."""
+_SMALL_PART_BYTES = 4096
+
+
+class RequestHeader(NamedTuple):
+    """Header of a request, version 1 or 2; ``body_at`` is where the body starts in the frame."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+    body_at: int
+
+
+class Codec:
+    """Decodes requests and encodes responses for one listener of one broker."""
+
+    __slots__ = ("_api_versions", "_listener", "_names", "ranges")
+
+    def __init__(
+        self,
+        kafka_version: str,
+        names: TopicNames = NO_TOPIC_NAMES,
+        listener: str = "PLAINTEXT",
+    ) -> None:
+        """Raises ``UsageError`` for a release that is not emulated."""
+        self.ranges: dict[int, VersionRange] = offered_ranges(kafka_version, implemented_ranges())
+        """API key -> versions offered, as ApiVersions tells."""
+        self._names = names
+        self._listener = listener
+        self._api_versions: dict[int, bytes] = {}
+
+    def parse_header(self, frame: memoryview) -> RequestHeader:
+        """The header of a frame (without its size field).
+
+        Raises ``ClientError`` for an API or version that is not offered, except that ApiVersions
+        passes with any version (KIP-511).
+        """
+        try:
+            key, version, correlation_id, id_size = _HEADER.unpack_from(frame)
+        except struct.error:
+            raise ClientError(f"a request of {len(frame)} bytes is too short") from None
+        offered = self.ranges.get(key)
+        if offered is None or key not in APIS:
+            raise ClientError(f"API key {key}{_name(key)} is not offered to clients")
+        if not offered[0] <= version <= offered[1]:
+            if key == API_VERSIONS:
+                return RequestHeader(key, version, correlation_id, "", len(frame))
+            raise ClientError(
+                f"{API_NAMES[key]} version {version} is not offered; "
+                f"versions {offered[0]} to {offered[1]} are"
+            )
+        at = _HEADER.size
+        client_id = ""
+        if id_size > 0:
+            try:
+                client_id = str(frame[at : at + id_size], "utf-8")
+            except UnicodeDecodeError:
+                raise ClientError("the client id is not UTF-8") from None
+            at += id_size
+        if version >= APIS[key].flexible_from:
+            tags = CompactReader(frame, at)
+            tags.tags()
+            at = tags.at
+        if at > len(frame):
+            raise ClientError("the request ends inside its header")
+        return RequestHeader(key, version, correlation_id, client_id, at)
+
+    def decode(self, api_key: int, api_version: int, body: memoryview) -> Any:
+        """The message in a request body: one of ``protocol``'s, or a ``Batch`` or ``Answer``.
+
+        Views into ``body`` (records) stay views. Raises ``ClientError`` if it cannot be decoded.
+        """
+        api = APIS[api_key]
+        if api_key == API_VERSIONS and not self._offers(api_key, api_version):
+            own_range = {API_VERSIONS: self.ranges[API_VERSIONS]}
+            return Answer(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own_range))
+        reader_class = CompactReader if api_version >= api.flexible_from else Reader
+        try:
+            return api.decode(reader_class(body, 0, self._names), api_version)
+        except (ClientError, struct.error, ValueError) as error:
+            raise ClientError(
+                f"{api.name} version {api_version} cannot be decoded: {error}"
+            ) from error
+
+    def encode(
+        self, api_key: int, api_version: int, response: Any, request: Any = None
+    ) -> list[Buffer]:
+        """The body of a response as buffers to be sent in order; records are not copied."""
+        api = APIS[api_key]
+        if api_key == API_VERSIONS:
+            return [self._encode_api_versions(api_version, response)]
+        writer = self._writer(api, api_version)
+        api.encode(writer, api_version, response, request)
+        return writer.parts
+
+    def encode_frame(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        response: Any,
+        request: Any = None,
+    ) -> list[Buffer]:
+        """A whole response with size and header, as few buffers as pays off."""
+        parts = self.encode(api_key, api_version, response, request)
+        size = 4 + sum(map(len, parts))
+        # ApiVersions keeps response header v0 so that any client can read it (KIP-511).
+        if api_version >= APIS[api_key].flexible_from and api_key != API_VERSIONS:
+            header = _SIZE_AND_CORRELATION.pack(size + 1, correlation_id) + b"\0"
+        else:
+            header = _SIZE_AND_CORRELATION.pack(size, correlation_id)
+        parts.insert(0, header)
+        if size <= _JOINED_BYTES_MAX:
+            return [b"".join(parts)]
+        return _small_parts_joined(parts)
+
+    def _offers(self, api_key: int, api_version: int) -> bool:
+        low, high = self.ranges[api_key]
+        return low <= api_version <= high
+
+    def _writer(self, api: Api, api_version: int) -> Writer:
+        writer_class = CompactWriter if api_version >= api.flexible_from else Writer
+        return writer_class(self._names, self._listener)
+
+    def _encode_api_versions(self, api_version: int, response: ApiVersionsResponse) -> bytes:
+        if not self._offers(API_VERSIONS, api_version):
+            api_version = 0
+        if response.ranges is None:
+            cached = self._api_versions.get(api_version)
+            if cached is not None:
+                return cached
+        api = APIS[API_VERSIONS]
+        writer = self._writer(api, api_version)
+        ranges = self.ranges if response.ranges is None else response.ranges
+        api.encode(writer, api_version, ApiVersionsResponse(response.error, ranges), None)
+        encoded = b"".join(writer.parts)
+        if response.ranges is None:
+            self._api_versions[api_version] = encoded
+        return encoded
+
+
+def _name(key: int) -> str:
+    return f" ({API_NAMES[key]})" if key in API_NAMES else ""
+
+
+def _small_parts_joined(parts: list[Buffer]) -> list[Buffer]:
+    """The same bytes in fewer buffers: runs of small ones are joined, large ones kept."""
+    joined: list[Buffer] = []
+    small: list[Buffer] = []
+    for part in parts:
+        if len(part) < _SMALL_PART_BYTES:
+            small.append(part)
+            continue
+        if small:
+            joined.append(b"".join(small))
+            small = []
+        joined.append(part)
+    if small:
+        joined.append(b"".join(small))
+    return joined

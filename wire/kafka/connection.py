@@ -1,0 +1,399 @@
+"""One client connection: frames in, one request in processing at a time, responses in order.
+
+Kafka mutes a channel while one of its requests is processed; here later frames wait in a queue,
+and reading stops when the queue is long. Small frames are cut out of a receive buffer that all
+connections of the listener share, for each uses it only while the loop is with it. A large frame of
+which only a part has come gets a buffer of its own that the socket then fills directly, so that
+usual produce requests are never copied; how large it is at first is up to ``RequestMemory``.
+
+A client that sends nonsense is disconnected with one line in the log, whatever else goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from struct import Struct
+from typing import TYPE_CHECKING, Any, cast
+
+from ...protocol.awaiting import Disconnected
+from ...protocol.data import ProduceRequest, RequestContext
+from ...protocol.errors import ClientError, ErrorCode, KafkaError
+from ..accepting import cut
+from .api import Answer, Batch
+from .codec import RequestHeader
+from .exchange import BatchExchange, Exchange
+
+if TYPE_CHECKING:
+    from .listener import BrokerListener
+
+logger = logging.getLogger("fakekafka.wire")
+
+_SIZE = Struct(">i")
+_OWN_BUFFER_BYTES_MIN = 4096
+"""An incomplete frame from this size on gets a buffer of its own."""
+_WAITING_FRAMES_MAX = 64
+_WAITING_BYTES_MAX = 4 * 1024 * 1024
+_WAITING_FRAME_BYTES = 256  # beside its own
+_CONTEXTS_MAX = 64
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The broker's end of one client connection."""
+
+    __slots__ = (
+        "_closed",
+        "_contexts",
+        "_exchange",
+        "_frame",
+        "_frame_size",
+        "_frame_view",
+        "_held",
+        "_idle_timer",
+        "_last_active_s",
+        "_listener",
+        "_peer",
+        "_processing",
+        "_reading_paused",
+        "_requests",
+        "_rest",
+        "_transport",
+        "_waiting",
+        "_waiting_bytes",
+        "_writing_paused",
+        "name",
+    )
+
+    def __init__(self, listener: BrokerListener) -> None:
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self.name = ""
+        """As Kafka names connections: ``local:port-peer:port-index``."""
+        self._peer = "?"
+        self._rest = b""  # the begin of a small frame that is not complete yet
+        self._frame: bytearray | None = None
+        """The incomplete frame that the socket fills directly; None while there is none."""
+        self._frame_size = 0
+        """Its size; the buffer may be smaller and grow."""
+        self._frame_view = memoryview(b"")
+        """The part of the buffer that is not filled yet."""
+        self._held = 0
+        """Bytes that the listener's memory counts for this connection."""
+        self._waiting: deque[memoryview] = deque()
+        self._waiting_bytes = 0
+        self._exchange: Exchange | None = None
+        """The one request in processing."""
+        self._processing = False
+        self._reading_paused = False
+        self._writing_paused = False
+        self._closed = False
+        self._requests = 0
+        self._contexts: dict[tuple[int, str], RequestContext] = {}
+        self._last_active_s = 0.0
+        self._idle_timer: asyncio.TimerHandle | None = None
+
+    # Called by the transport.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports do not derive from asyncio's.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        local = _address_text(transport.get_extra_info("sockname"))
+        self._peer = _address_text(transport.get_extra_info("peername"))
+        self.name = f"{local}-{self._peer}-{self._listener.next_connection_index()}"
+        transport_socket = transport.get_extra_info("socket")
+        if transport_socket is not None:
+            transport_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._last_active_s = self._listener.loop.time()
+        if not self._listener.on_connection_made(self):
+            self.close()
+            return
+        self._watch_idleness()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        begun = self._frame is not None
+        have = len(self._frame) - len(self._frame_view) if self._frame else len(self._rest)
+        if not self._closed and (begun or have):
+            self._listener.log_refusal(
+                self._peer, f"the connection ended inside a frame, after {have} bytes of it"
+            )
+        self._forget()
+        self._listener.on_connection_lost(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._frame is not None:
+            return self._frame_view
+        receive = self._listener.receive_buffer
+        if rest := self._rest:
+            receive[: len(rest)] = rest
+            return receive[len(rest) :]
+        return receive
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._closed:
+            return
+        self._last_active_s = self._listener.loop.time()
+        frame = self._frame
+        if frame is not None:
+            self._frame_view = self._frame_view[nbytes:]
+            if not len(self._frame_view):
+                if len(frame) < self._frame_size:
+                    self._grow(frame)
+                else:
+                    self._frame = None
+                    self._enqueue(memoryview(frame))
+        else:
+            self._cut_frames(len(self._rest) + nbytes)
+        self._process()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._process()
+
+    # Frames.
+
+    def _cut_frames(self, end: int) -> None:
+        """Take the complete frames out of the first ``end`` bytes of the receive buffer."""
+        receive = self._listener.receive_buffer
+        start = 0
+        while end - start >= 4:
+            (size,) = _SIZE.unpack_from(receive, start)
+            if not 0 <= size <= self._listener.max_request_bytes:
+                self.refuse(
+                    f"a frame of {size} bytes; socket.request.max.bytes is "
+                    f"{self._listener.max_request_bytes}"
+                )
+                return
+            frame_end = start + 4 + size
+            if frame_end <= end:
+                self._enqueue(memoryview(bytearray(receive[start + 4 : frame_end])))
+                start = frame_end
+                continue
+            if size >= _OWN_BUFFER_BYTES_MIN:
+                self._begin_frame(size, receive[start + 4 : end])
+                start = end
+            break
+        self._rest = bytes(receive[start:end]) if start < end else b""
+
+    def _begin_frame(self, size: int, received: memoryview) -> None:
+        count = len(received)
+        self._frame = frame = bytearray(self._listener.memory.buffer_size(size, count))
+        self._frame_size = size
+        self._frame_view = memoryview(frame)[count:]
+        frame[:count] = received
+
+    def _grow(self, full: bytearray) -> None:
+        """Take a larger buffer for the frame."""
+        have = len(full)
+        self._frame = frame = bytearray(self._listener.memory.buffer_size(self._frame_size, have))
+        frame[:have] = full
+        self._frame_view = memoryview(frame)[have:]
+
+    def _enqueue(self, frame: memoryview) -> None:
+        self._waiting.append(frame)
+        self._waiting_bytes += len(frame)
+
+    def _process(self) -> None:
+        """Work off waiting frames while no request is in processing."""
+        if self._processing:
+            return  # an answer came at once: the loop below goes on with the next frame
+        self._processing = True
+        try:
+            while self._waiting and self._exchange is None and not self._writing_paused:
+                frame = self._waiting.popleft()
+                self._waiting_bytes -= len(frame)
+                self._handle(frame)
+        finally:
+            self._processing = False
+        if self._transport is None or self._closed:
+            return
+        if self._waiting or self._frame is not None or self._held:
+            self._note_memory()
+        self.update_reading()
+
+    def _note_memory(self) -> None:
+        held = self._waiting_bytes + _WAITING_FRAME_BYTES * len(self._waiting)
+        if self._frame is not None:
+            held += len(self._frame)
+        if held != self._held:
+            self._held = held
+            self._listener.memory.note(self, held)
+
+    def update_reading(self) -> None:
+        """Read, unless too much waits here or in all connections together."""
+        transport = self._transport
+        if transport is None or self._closed:
+            return
+        if (
+            len(self._waiting) > _WAITING_FRAMES_MAX
+            or self._waiting_bytes > _WAITING_BYTES_MAX
+            or (self._held and not self._listener.memory.may_read(self))
+        ) != self._reading_paused:
+            self._reading_paused = not self._reading_paused
+            if self._reading_paused:
+                transport.pause_reading()
+            else:
+                transport.resume_reading()
+
+    # Requests and responses.
+
+    def _handle(self, frame: memoryview) -> None:
+        listener = self._listener
+        codec = listener.codec
+        try:
+            header = codec.parse_header(frame)
+            request = codec.decode(header.api_key, header.api_version, frame[header.body_at :])
+        except ClientError as error:
+            self.refuse(str(error))
+            return
+        self._requests += 1
+        exchange = self._exchange = Exchange(self, header, request)
+        if isinstance(request, Answer):
+            exchange.respond(request.response)
+            return
+        context = self._context(header)
+        try:
+            if isinstance(request, Batch):
+                self._submit_batch(request, context, exchange)
+            else:
+                listener.backend.submit(
+                    listener.broker_id, self.name, request, context, exchange.respond
+                )
+        except Exception as error:
+            exchange.respond(error)
+
+    def _submit_batch(self, batch: Batch, context: RequestContext, exchange: Exchange) -> None:
+        listener = self._listener
+        if not batch.requests:
+            exchange.respond(())
+            return
+        gathered = BatchExchange(exchange, len(batch.requests))
+        for index, request in enumerate(batch.requests):
+            listener.backend.submit(
+                listener.broker_id, self.name, request, context, gathered.respond_to(index)
+            )
+
+    def on_response(self, exchange: Exchange, response: Any) -> None:
+        """Send the answer to the request in processing; any other one comes too late."""
+        if self._exchange is not exchange:
+            return
+        self._exchange = None
+        if isinstance(response, BaseException):
+            self._close_for(response)
+            return
+        request = exchange.request
+        if isinstance(request, ProduceRequest) and request.acks == 0:
+            if any(result.error is not ErrorCode.NONE for result in response.partitions):
+                # The only way to make a client without acknowledgements refresh its metadata.
+                logger.debug("%s: a produce request with acks=0 failed", self.name)
+                self.close()
+                return
+        else:
+            self._send(exchange, response)
+        self._process()
+
+    def _send(self, exchange: Exchange, response: Any) -> None:
+        header = exchange.header
+        try:
+            parts = self._listener.codec.encode_frame(
+                header.api_key,
+                header.api_version,
+                header.correlation_id,
+                response,
+                exchange.request,
+            )
+        except Exception as error:
+            self._close_for(error)
+            return
+        transport = self._transport
+        if transport is None:
+            return
+        self._last_active_s = self._listener.loop.time()
+        if len(parts) == 1:
+            transport.write(parts[0])
+        else:
+            transport.writelines(parts)
+
+    def _context(self, header: RequestHeader) -> RequestContext:
+        key = (header.api_version, header.client_id)
+        context = self._contexts.get(key)
+        if context is None:
+            if len(self._contexts) >= _CONTEXTS_MAX:
+                self._contexts.clear()
+            context = self._contexts[key] = RequestContext(
+                client_id=header.client_id,
+                api_version=header.api_version,
+                listener=self._listener.listener_name,
+                client_host=self._peer.rpartition(":")[0],
+            )
+        return context
+
+    # The end.
+
+    def close(self) -> None:
+        """Close at once, without a word; a request in processing stays unanswered."""
+        if self._closed:
+            return
+        self._closed = True
+        self._forget()
+        if self._transport is not None:
+            cut(self._transport)
+
+    def refuse(self, reason: str) -> None:
+        """Close, and say why in the log."""
+        if not self._closed:
+            self._listener.log_refusal(self._peer, reason)
+            self.close()
+
+    def _close_for(self, error: BaseException) -> None:
+        if isinstance(error, KafkaError | Disconnected):
+            logger.debug("%s: closed instead of an answer: %s", self.name, error)
+        else:
+            self._listener.bounded_log.log(
+                logging.ERROR, "%s: the request failed", self.name, exc_info=error
+            )
+        self.close()
+
+    def _forget(self) -> None:
+        """Drop what the connection holds: frames, the request in processing, the timer."""
+        self._exchange = None
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        self._frame = None
+        self._rest = b""
+        if self._held:
+            self._held = 0
+            self._listener.memory.note(self, 0)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def _watch_idleness(self) -> None:
+        """Close after ``connections.max.idle.ms`` without traffic; one timer, not one a frame."""
+        loop = self._listener.loop
+        idle_max_s = self._listener.idle_ms / 1000
+        if idle_max_s <= 0:
+            return
+        idle_s = loop.time() - self._last_active_s
+        if idle_s >= idle_max_s and self._exchange is None:
+            if self._rest or self._frame is not None or not self._requests:
+                self.refuse(f"no complete request within {self._listener.idle_ms} ms")
+            else:
+                logger.debug("%s: idle for %d ms, closed", self.name, self._listener.idle_ms)
+                self.close()
+            return
+        left_s = idle_max_s - idle_s if idle_s < idle_max_s else idle_max_s
+        self._idle_timer = loop.call_later(left_s, self._watch_idleness)
+
+
+def _address_text(address: Any) -> str:
+    if isinstance(address, tuple) and len(address) >= 2:
+        return f"{address[0]}:{address[1]}"
+    return str(address or "?")

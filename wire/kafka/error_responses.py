@@ -1,0 +1,100 @@
+"""The response that carries one error for everything a request asked (Kafka: getErrorResponse)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol import admin, control, data
+from ...protocol.errors import ErrorCode, UsageError
+
+_Builder = Callable[[Any, ErrorCode], Any]
+
+
+def _per_partition(response: type, answer: type) -> _Builder:
+    return lambda request, error: response(
+        tuple(answer(partition.topic_partition, error) for partition in request.partitions)
+    )
+
+
+def _topics(response: type) -> _Builder:
+    def build(request: Any, error: ErrorCode) -> Any:
+        names = [getattr(topic, "name", topic) for topic in request.topics]
+        return response(tuple(admin.TopicResult(name, error, None) for name in names))
+
+    return build
+
+
+def _metadata(request: data.MetadataRequest, error: ErrorCode) -> data.MetadataResponse:
+    topics = tuple(data.MetadataTopic(error, name, False, ()) for name in request.topics or ())
+    return data.MetadataResponse((), "", -1, topics)
+
+
+def _fetch(request: data.FetchRequest, error: ErrorCode) -> data.FetchResponse:
+    if error in (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH):
+        return data.FetchResponse(error, 0, ())
+    return data.FetchResponse(
+        ErrorCode.NONE,
+        0,
+        tuple(data.FetchPartitionResponse(p.topic_partition, error) for p in request.partitions),
+    )
+
+
+_BUILDERS: dict[type, _Builder] = {
+    data.ProduceRequest: _per_partition(data.ProduceResponse, data.ProducePartitionResponse),
+    data.FetchRequest: _fetch,
+    data.ListOffsetsRequest: _per_partition(
+        data.ListOffsetsResponse, data.ListOffsetsPartitionResponse
+    ),
+    data.OffsetForLeaderEpochRequest: _per_partition(
+        data.OffsetForLeaderEpochResponse, data.OffsetForLeaderEpochPartitionResponse
+    ),
+    data.MetadataRequest: _metadata,
+    data.InitProducerIdRequest: lambda _, error: data.InitProducerIdResponse(error),
+    data.FindCoordinatorRequest: lambda request, error: data.FindCoordinatorResponse(
+        tuple(data.Coordinator(key, error) for key in request.keys)
+    ),
+    data.JoinGroupRequest: lambda request, error: data.JoinGroupResponse(error, request.member_id),
+    data.OffsetCommitRequest: lambda request, error: data.OffsetCommitResponse(
+        tuple((partition.topic_partition, error) for partition in request.partitions)
+    ),
+    data.OffsetFetchRequest: lambda _, error: data.OffsetFetchResponse(error, ()),
+    data.DeleteRecordsRequest: lambda request, error: data.DeleteRecordsResponse(
+        tuple((partition, error, -1) for partition, _ in request.offsets)
+    ),
+    admin.CreateTopicsRequest: _topics(admin.CreateTopicsResponse),
+    admin.DeleteTopicsRequest: _topics(admin.DeleteTopicsResponse),
+    admin.CreatePartitionsRequest: _topics(admin.CreatePartitionsResponse),
+    admin.ElectLeadersRequest: lambda _, error: admin.ElectLeadersResponse(error),
+    admin.AlterPartitionReassignmentsRequest: lambda _, error: (
+        admin.AlterPartitionReassignmentsResponse(error)
+    ),
+    admin.ListPartitionReassignmentsRequest: lambda _, error: (
+        admin.ListPartitionReassignmentsResponse(error)
+    ),
+    admin.DescribeConfigsRequest: lambda request, error: admin.DescribeConfigsResponse(
+        tuple(
+            admin.DescribeConfigsResult(resource, error, None, ())
+            for resource, _ in request.resources
+        )
+    ),
+    admin.AlterConfigsRequest: lambda request, error: admin.AlterConfigsResponse(
+        tuple((resource, error, None) for resource, _ in request.resources)
+    ),
+    control.LeaderAndIsrRequest: lambda _, error: control.LeaderAndIsrResponse(error),
+    control.UpdateMetadataRequest: lambda _, error: control.UpdateMetadataResponse(error),
+    control.StopReplicaRequest: lambda _, error: control.StopReplicaResponse(error),
+    control.ControlledShutdownRequest: lambda _, error: control.ControlledShutdownResponse(error),
+    control.AlterIsrRequest: lambda _, error: control.AlterIsrResponse(error),
+}
+
+
+def error_response(request: Any, error: ErrorCode) -> Any:
+    """Build the response; ``UsageError`` for a request that has none."""
+    try:
+        build = _BUILDERS[type(request)]
+    except KeyError:
+        raise UsageError(
+            f"{type(request).__name__} has no error response; inject delay_ms or disconnect"
+        ) from None
+    return build(request, error)

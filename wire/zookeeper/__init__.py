@@ -1,0 +1,1 @@
+"""ZooKeeper's TCP protocol: listeners, connections, jute."""

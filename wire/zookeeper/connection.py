@@ -1,0 +1,387 @@
+"""One client connection of a ZooKeeper server: jute frames in and out.
+
+The connection speaks to its server through a *link*: requests go in as the messages of ``zkfake``,
+what the server says comes back to ``on_message``. Packets are numbered per direction, so that a
+message lost by the network ends the connection, as a lost segment would for TCP. Answers leave in
+the order of the requests, also those that need no server.
+
+Losing the connection is not the end of the session: only ``closeSession`` or its timeout is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ...protocol.errors import ClientError, invariant
+from ...zkfake.messages import (
+    AuthFailed,
+    ClientPacket,
+    ConnectionClosed,
+    ConnectRequest,
+    ConnectResponse,
+    Ping,
+    ServerPacket,
+    WatchEvent,
+    ZkCode,
+)
+from ..accepting import cut
+from .jute import AUTH, AUTH_XID, PING, Call, Connect
+from .jute_answers import encode_connected, encode_event, encode_reply, encode_response
+
+if TYPE_CHECKING:
+    from .listener import ZooKeeperListener
+
+logger = logging.getLogger("fakekafka.wire")
+
+_SIZE = Struct(">i")
+_PING_XID = -2
+_CALLS_MAX = 1000
+"""Calls without an answer from which on no more are read."""
+
+
+class ZooKeeperLink(Protocol):
+    """The way from one connection to its server and back."""
+
+    connection_id: int
+    """Unique among all connections to the server, over its restarts."""
+
+    def send(self, message: Any) -> None:
+        """Hand the server a packet of ``zkfake.messages``."""
+        ...
+
+    def close(self) -> None:
+        """The connection is gone: deliver nothing more. Idempotent."""
+        ...
+
+
+class ZooKeeperBackend(Protocol):
+    """What is behind a listener; called on the loop's thread only."""
+
+    def open(
+        self, server_id: int, on_message: Callable[[Any], None], on_lost: Callable[[], None]
+    ) -> ZooKeeperLink | None:
+        """A link to a server, None when it does not run.
+
+        ``on_message`` is called on the loop's thread with every packet of the server,
+        ``on_lost`` when the server has died.
+        """
+        ...
+
+
+class ZooKeeperConnection(asyncio.Protocol):
+    """The server's end of one client connection."""
+
+    __slots__ = (
+        "_calls",
+        "_connect",
+        "_connect_timer",
+        "_frames",
+        "_is_connected",
+        "_is_over",
+        "_is_processing",
+        "_link",
+        "_listener",
+        "_peer",
+        "_reading_paused",
+        "_received",
+        "_sent",
+        "_session_id",
+        "_transport",
+        "_writing_paused",
+        "_zxid",
+    )
+
+    def __init__(self, listener: ZooKeeperListener) -> None:
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self._link: ZooKeeperLink | None = None
+        """To the server; None before the connection is made and after it is over."""
+        self._peer = "?"
+        self._frames = bytearray()
+        """What has come and is not processed."""
+        self._connect: Connect | None = None
+        self._connect_timer: asyncio.TimerHandle | None = None
+        self._is_connected = False
+        """The server has accepted: calls may go to it."""
+        self._is_over = False
+        """Nothing is read or written any more; only the transport may still be closing."""
+        self._is_processing = False
+        self._calls: deque[Call] = deque()
+        """Without an answer yet, oldest first; the first one is always the server's to answer."""
+        self._session_id = 0
+        self._sent = 0
+        self._received = 0
+        """Packets of this connection to and from the server."""
+        self._zxid = 0
+        """Last one the client was told."""
+        self._reading_paused = False
+        self._writing_paused = False
+
+    # Called by the transport.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports do not derive from asyncio's.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "?"
+        transport_socket = transport.get_extra_info("socket")
+        if transport_socket is not None:
+            transport_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener = self._listener
+        if not listener.on_connection_made(self):
+            self.close()
+            return
+        self._link = listener.backend.open(listener.server_id, self.on_message, self.close)
+        if self._link is None:
+            self.close()
+            return
+        self._connect_timer = listener.loop.call_later(
+            listener.connect_timeout_ms / 1000, self._on_connect_timeout
+        )
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_over:
+            self._frames += data
+            self._process()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._is_over and self._frames:
+            self._log_nonsense(
+                f"the connection ended inside a frame, after {len(self._frames)} bytes of it"
+            )
+        self._transport = None
+        self._finish()
+        self._listener.on_connection_lost(self)
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+        self.update_reading()
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._process()
+
+    # What the client says.
+
+    def _process(self) -> None:
+        """Work off the complete frames, as far as they may be looked at now."""
+        if self._is_processing:
+            return  # an answer came at once: the loop below goes on with the next frame
+        self._is_processing = True
+        try:
+            while self._is_ready() and (frame := self._next_frame()) is not None:
+                if self._connect is None:
+                    self._on_connect(Connect(frame))
+                else:
+                    self._on_call(Call(frame))
+        except ClientError as error:
+            self.refuse(str(error))
+        finally:
+            self._is_processing = False
+        if not self._is_over:
+            self._listener.memory.note(self, len(self._frames))
+        self.update_reading()
+
+    def _is_ready(self) -> bool:
+        if self._is_over or self._writing_paused or len(self._calls) >= _CALLS_MAX:
+            return False
+        return self._is_connected or self._connect is None
+
+    def _next_frame(self) -> bytes | None:
+        frames = self._frames
+        if len(frames) < _SIZE.size:
+            return None
+        (size,) = _SIZE.unpack_from(frames)
+        if not 0 <= size <= self._listener.max_packet_bytes:
+            raise ClientError(
+                f"a frame of {size} bytes; jute.maxbuffer is {self._listener.max_packet_bytes}"
+            )
+        end = _SIZE.size + size
+        if len(frames) < end:
+            return None
+        frame = bytes(frames[_SIZE.size : end])
+        del frames[:end]
+        return frame
+
+    def update_reading(self) -> None:
+        """Read, unless too much waits here or in all connections together."""
+        transport = self._transport
+        if transport is None or self._is_over:
+            return
+        has_enough = len(self._frames) > self._listener.max_packet_bytes + _SIZE.size
+        should_pause = (
+            has_enough
+            or self._writing_paused
+            or len(self._calls) >= _CALLS_MAX
+            or not self._listener.memory.may_read(self)
+        )
+        if should_pause != self._reading_paused:
+            self._reading_paused = should_pause
+            if should_pause:
+                transport.pause_reading()
+            else:
+                transport.resume_reading()
+
+    def _on_connect(self, connect: Connect) -> None:
+        self._connect = connect
+        link = self._link
+        assert link is not None
+        if not connect.is_authentic:
+            self._reject_session(connect)
+            return
+        link.send(
+            ConnectRequest(
+                link.connection_id,
+                connect.session_id,
+                connect.session_timeout_ms,
+                connect.last_zxid_seen,
+            )
+        )
+
+    def _on_call(self, call: Call) -> None:
+        if call.opcode == PING:
+            self._send_ping()
+        elif call.request is not None:
+            self._calls.append(call)
+            self._send_call(call)
+        else:
+            self._calls.append(call)
+            self._answer_own_calls()
+
+    def _send_call(self, call: Call) -> None:
+        link = self._link
+        assert link is not None
+        number = self._sent
+        self._sent = number + 1
+        link.send(
+            ClientPacket(link.connection_id, number, self._session_id, call.xid, call.request)
+        )
+
+    def _send_ping(self) -> None:
+        link = self._link
+        assert link is not None
+        number = self._sent
+        self._sent = number + 1
+        link.send(Ping(link.connection_id, number, self._session_id))
+
+    def _answer_own_calls(self) -> None:
+        """Answer what needs no server, once everything before it is answered."""
+        calls = self._calls
+        while calls and calls[0].request is None:
+            call = calls.popleft()
+            self._write(encode_reply(call.xid, self._zxid, call.code))
+            if call.opcode == AUTH and call.code:
+                self.refuse("an authentication scheme that is not known", flush=True)
+                return
+
+    # What the server says.
+
+    def on_message(self, message: Any) -> None:
+        """A packet of the server, meant for this connection."""
+        link = self._link
+        if link is None or message.connection_id != link.connection_id:
+            return
+        if isinstance(message, ServerPacket | WatchEvent | Ping):
+            if message.number != self._received:
+                self.close()  # one before it was lost
+                return
+            self._received += 1
+            self._on_packet(message)
+        elif isinstance(message, ConnectResponse):
+            self._on_connected(message)
+        elif isinstance(message, AuthFailed):
+            self._write(encode_reply(AUTH_XID, self._zxid, ZkCode.AUTHFAILED))
+            self._finish(flush=True)
+        elif isinstance(message, ConnectionClosed):
+            self._finish(flush=True)
+
+    def _on_packet(self, packet: ServerPacket | WatchEvent | Ping) -> None:
+        if isinstance(packet, WatchEvent):
+            self._write(encode_event(packet.type, packet.path))
+        elif isinstance(packet, Ping):
+            self._write(encode_reply(_PING_XID, self._zxid, 0))
+        else:
+            calls = self._calls
+            invariant(calls and calls[0].xid == packet.xid, "answers come in the order of calls")
+            self._zxid = max(self._zxid, packet.response.zxid)
+            self._write(encode_response(calls.popleft(), packet.response))
+            self._answer_own_calls()
+            if self._frames or self._reading_paused:
+                self._process()
+
+    def _on_connected(self, response: ConnectResponse) -> None:
+        connect = self._connect
+        assert connect is not None
+        if response.session_id == 0:
+            self._reject_session(connect)
+            return
+        self._cancel_connect_timer()
+        self._session_id = response.session_id
+        self._zxid = connect.last_zxid_seen
+        self._is_connected = True
+        self._write(encode_connected(connect, response.session_id, response.session_timeout_ms))
+        self._process()
+
+    def _reject_session(self, connect: Connect) -> None:
+        """The session asked for has expired, or is not this client's."""
+        self._write(encode_connected(connect, 0, 0))
+        self._finish(flush=True)
+
+    def _write(self, frame: bytes) -> None:
+        if self._transport is not None and not self._is_over:
+            self._transport.write(frame)
+
+    # The end.
+
+    def close(self) -> None:
+        """Close at once, without a word."""
+        self._finish()
+
+    def _on_connect_timeout(self) -> None:
+        self._connect_timer = None
+        timeout_ms = self._listener.connect_timeout_ms
+        if self._connect is None:
+            self.refuse(f"no connect request within {timeout_ms} ms")
+        else:
+            logger.debug("%s: no session within %d ms, closed", self._peer, timeout_ms)
+            self.close()
+
+    def refuse(self, reason: str, *, flush: bool = False) -> None:
+        """Close, and say why in the log."""
+        if not self._is_over:
+            self._log_nonsense(reason)
+            self._finish(flush=flush)
+
+    def _log_nonsense(self, reason: str) -> None:
+        self._listener.log_refusal(self._peer, reason)
+
+    def _finish(self, *, flush: bool = False) -> None:
+        """Give everything up; ``flush`` lets what is written arrive before the end."""
+        if not self._is_over:
+            self._is_over = True
+            self._cancel_connect_timer()
+            self._frames.clear()
+            self._listener.memory.note(self, 0)
+            self._calls.clear()
+            if self._link is not None:
+                self._link.close()
+                self._link = None
+        if self._transport is not None:
+            if flush:
+                self._transport.close()
+            else:
+                cut(self._transport)
+
+    def _cancel_connect_timer(self) -> None:
+        if self._connect_timer is not None:
+            self._connect_timer.cancel()
+            self._connect_timer = None

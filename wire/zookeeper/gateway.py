@@ -1,0 +1,184 @@
+"""Real ZooKeeper clients over TCP: joins the listeners of ``wire`` to the ZooKeeper servers.
+
+Every connection is a port of the network, named ``zkclient-1`` and so on, on the machine that all
+TCP clients share: what it exchanges with its server are messages that can be delayed, lost, held
+and traced like those of the brokers' own clients.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...actors.zookeeper.server import zookeeper_name
+from ...protocol.errors import UsageError
+from ...zkfake.messages import ConnectionClosed
+from ..kafka.gateway import CLIENTS_MACHINE
+from .listener import ZooKeeperListener
+
+if TYPE_CHECKING:
+    from ...actors.node import Delivery
+    from ...actors.runtime.live import LiveRuntime
+    from ...actors.runtime.threaded import ThreadedRuntime
+
+_FIRST_CONNECTION_ID = 1 << 62
+"""Clients that are nodes number their connections below this."""
+
+
+class ZooKeeperPort:
+    """One TCP connection as a member of the network; a ``wire.ZooKeeperLink``."""
+
+    __slots__ = (
+        "_on_lost",
+        "_on_message",
+        "_runtime",
+        "_server_name",
+        "_server_told",
+        "blocked",
+        "connection_id",
+        "name",
+        "stopped",
+    )
+    machine = CLIENTS_MACHINE
+
+    def __init__(
+        self,
+        runtime: LiveRuntime | ThreadedRuntime,
+        index: int,
+        server_name: str,
+        on_message: Callable[[Any], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self.name = f"zkclient-{index}"
+        self.connection_id = _FIRST_CONNECTION_ID + index
+        self.blocked = False
+        self.stopped = False
+        self._runtime = runtime
+        self._server_name = server_name
+        self._server_told = False  # that there is a connection with this id
+        self._on_message = on_message
+        self._on_lost = on_lost
+        runtime.network.add(self)  # type: ignore[arg-type]
+
+    def send(self, message: Any) -> None:
+        self._server_told = True
+        self._runtime.network.send(self, self._server_name, message)
+
+    def close(self) -> None:
+        """Leave the network; a server that does not know yet is told."""
+        if self.stopped:
+            return
+        if self._server_told:
+            self.send(ConnectionClosed(self.connection_id))
+        self.blocked = self.stopped = True
+        self._runtime.network.remove(self)  # type: ignore[arg-type]
+
+    # Called by the network and the runtime.
+
+    def receive(self, delivery: Delivery) -> None:
+        message = delivery.message
+        if isinstance(message, ConnectionClosed):
+            self._server_told = False
+        self._on_message(message)
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        """A process was killed; if it was the server, so is the connection."""
+        if self._server_name in names and not self.stopped:
+            self._server_told = False
+            self._on_lost()
+
+    @property
+    def actor_ref(self) -> ZooKeeperPort:
+        """The threaded runtime tells timers of nodes to their actors; a port lives on the loop."""
+        return self
+
+    def tell(self, timer: Any) -> None:
+        self._runtime.loop.call_soon_threadsafe(timer.fire)
+
+
+class ZooKeeperTcp:
+    """A listener for each ZooKeeper server, for any client that speaks ZooKeeper's protocol.
+
+    ``ports`` fixes the ports, in the order of ``server_ids``; without it they are free ones that
+    stay the same until the end. A server that is down keeps its port and cuts whoever connects.
+    """
+
+    def __init__(
+        self,
+        runtime: LiveRuntime | ThreadedRuntime,
+        server_ids: Iterable[int],
+        *,
+        host: str = "127.0.0.1",
+        ports: Sequence[int] | None = None,
+    ) -> None:
+        ids = tuple(server_ids)
+        if ports is not None and len(ports) != len(ids):
+            raise UsageError(f"ports names {len(ports)} ports for {len(ids)} ZooKeeper servers")
+        self.host = host
+        self._runtime = runtime
+        self._indices = itertools.count(1)
+        self._listeners = {
+            server_id: ZooKeeperListener(runtime.loop, host, port, server_id, self)
+            for server_id, port in zip(ids, ports or (0,) * len(ids), strict=True)
+        }
+        self._started = False
+
+    def start(self) -> None:
+        """Take the ports and serve; raises ``UsageError`` when one cannot be taken."""
+
+        def serve() -> None:
+            for listener in self._listeners.values():
+                listener.serve()
+
+        try:
+            self._runtime.thread.call(serve)
+        except BaseException:
+            self._runtime.thread.call(self._close)
+            raise
+        self._started = True
+
+    def stop(self) -> None:
+        """Cut every connection and give the ports back; before the runtime stops. Idempotent."""
+        if self._started:
+            self._started = False
+            self._runtime.thread.call(self._close)
+
+    def _close(self) -> None:
+        for listener in self._listeners.values():
+            listener.close()
+
+    @property
+    def connect_string(self) -> str:
+        """``host:port`` of every server, comma-separated, as clients want it."""
+        return ",".join(self.address(server_id) for server_id in self._listeners)
+
+    def address(self, server_id: int) -> str:
+        """``host:port`` of one server."""
+        if not self._started:
+            raise UsageError("ZooKeeper's listeners are not started")
+        listener = self._listeners.get(server_id)
+        if listener is None:
+            raise UsageError(
+                f"there is no ZooKeeper server {server_id!r}; ids are {list(self._listeners)}"
+            )
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{listener.port}"
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that are open now, over all servers."""
+        return self._runtime.thread.call(
+            lambda: sum(len(listener.connections) for listener in self._listeners.values())
+        )
+
+    # The backend of the listeners.
+
+    def open(
+        self, server_id: int, on_message: Callable[[Any], None], on_lost: Callable[[], None]
+    ) -> ZooKeeperPort | None:
+        """A port for one connection; None while the server is down."""
+        name = zookeeper_name(server_id)
+        if name not in self._runtime.network.nodes:
+            return None
+        return ZooKeeperPort(self._runtime, next(self._indices), name, on_message, on_lost)

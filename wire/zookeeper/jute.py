@@ -1,0 +1,312 @@
+"""ZooKeeper's client protocol: what clients send, from jute frames to the messages of ``zkfake``.
+
+A frame is an int32 length and that many bytes. The first frame of a connection is a connect
+request; all others are ``Call``s (xid, opcode, body). ``jute_answers`` holds the other direction. A
+frame that cannot be a request raises ``ClientError``. What ZooKeeper would carry out and ``zkfake``
+does not model is answered without a server: access control lists are accepted and forgotten
+(everything is open to the world), credentials are believed, and other kinds of operations are
+UNIMPLEMENTED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from struct import Struct
+from struct import error as StructError  # noqa: N812
+from typing import Any
+
+from ...protocol.errors import ClientError
+from ...zkfake.messages import (
+    CheckRequest,
+    CloseSession,
+    CreateRequest,
+    DeleteRequest,
+    ExistsRequest,
+    GetChildrenRequest,
+    GetDataRequest,
+    MultiRequest,
+    SetDataRequest,
+    SetWatches,
+    SyncRequest,
+    ZkCode,
+)
+
+CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_ACL, SET_ACL, GET_CHILDREN, SYNC = range(1, 10)
+PING, GET_CHILDREN2, CHECK, MULTI, CREATE2 = range(11, 16)
+AUTH, SET_WATCHES = 100, 101
+CLOSE_SESSION = -11
+
+NOT_MODELLED = {
+    16: "reconfig",
+    17: "checkWatches",
+    18: "removeWatches",
+    19: "createContainer",
+    21: "createTTL",
+    22: "multiRead",
+    102: "sasl",
+    103: "getEphemerals",
+    104: "getAllChildrenNumber",
+    105: "setWatches2",
+    106: "addWatch",
+    107: "whoAmI",
+}
+"""Opcodes of ZooKeeper that are answered UNIMPLEMENTED."""
+
+AUTH_XID = -4
+PASSWORD_BYTES = 16
+_SCHEMES = ("digest", "ip", "world")
+_EPHEMERAL, _SEQUENTIAL, _CREATE_FLAGS_MAX = 1, 2, 3
+
+_INT32 = Struct(">i")
+_INT64 = Struct(">q")
+_CONNECT = Struct(">iqiq")
+_CALL = Struct(">ii")
+MULTI_HEADER = Struct(">i?i")
+
+
+class Reader:
+    """A cursor over one frame. Reading beyond its end raises ``struct.error``."""
+
+    __slots__ = ("at", "data")
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data = data
+        self.at = at
+        """0 <= at <= len(data)."""
+
+    @property
+    def left(self) -> int:
+        return len(self.data) - self.at
+
+    def unpack(self, layout: Struct) -> tuple[Any, ...]:
+        values = layout.unpack_from(self.data, self.at)
+        self.at += layout.size
+        return values
+
+    def int32(self) -> int:
+        return self.unpack(_INT32)[0]  # type: ignore[no-any-return]
+
+    def int64(self) -> int:
+        return self.unpack(_INT64)[0]  # type: ignore[no-any-return]
+
+    def boolean(self) -> bool:
+        if self.left < 1:
+            raise ClientError("it ends before a boolean")
+        self.at += 1
+        return self.data[self.at - 1] != 0
+
+    def buffer(self) -> bytes | None:
+        """Bytes with their length before them; length -1 is None."""
+        length = self.int32()
+        if length == -1:
+            return None
+        if not 0 <= length <= self.left:
+            raise ClientError(f"a buffer of {length} bytes in {self.left}")
+        start = self.at
+        self.at = start + length
+        return self.data[start : self.at]
+
+    def string(self) -> str:
+        """UTF-8 text; null is read as empty, which no path may be."""
+        return (self.buffer() or b"").decode()
+
+    def vector(self, element: Callable[[], Any]) -> tuple[Any, ...]:
+        count = self.int32()
+        if not -1 <= count <= self.left:
+            raise ClientError(f"a vector of {count} elements in {self.left} bytes")
+        return tuple([element() for _ in range(count)])
+
+    def acl(self) -> tuple[int, str, str]:
+        """Permissions, scheme and id of one entry of an access control list."""
+        return self.int32(), self.string(), self.string()
+
+
+def session_password(session_id: int) -> bytes:
+    """The 16 bytes that prove that a client owns a session; the same at every server."""
+    return blake2b(
+        _INT64.pack(session_id), digest_size=PASSWORD_BYTES, person=b"zk-session"
+    ).digest()
+
+
+class Connect:
+    """The first frame of a connection, as the client sent it."""
+
+    __slots__ = (
+        "last_zxid_seen",
+        "offers_read_only",
+        "password",
+        "session_id",
+        "session_timeout_ms",
+    )
+
+    def __init__(self, frame: bytes) -> None:
+        """Raises ``ClientError`` when the frame is not a connect request."""
+        reader = Reader(frame)
+        try:
+            version, self.last_zxid_seen, self.session_timeout_ms, self.session_id = reader.unpack(
+                _CONNECT
+            )
+            self.password = reader.buffer() or b""
+        except (StructError, ClientError):
+            raise ClientError(f"{len(frame)} bytes that are no connect request") from None
+        if version != 0:
+            raise ClientError(f"protocol version {version}; only 0 is known")
+        # Clients before 3.4 do not send the flag and do not expect it in the answer.
+        self.offers_read_only = reader.left > 0
+
+    @property
+    def is_authentic(self) -> bool:
+        """Whether the password is that of the session, if one is asked for."""
+        return self.session_id == 0 or self.password == session_password(self.session_id)
+
+
+class Call:
+    """One request of a client after the connect request."""
+
+    __slots__ = ("code", "details", "opcode", "request", "xid")
+
+    def __init__(self, frame: bytes) -> None:
+        """Raises ``ClientError`` when the frame is no request that ZooKeeper knows."""
+        self.request: Any = None
+        """For the server; None for a ping and for what is answered here, with ``code``."""
+        self.code = ZkCode.OK
+        self.details: tuple[int, ...] = ()
+        """Of a multi the opcodes of its operations, of a setACL the expected version."""
+        reader = Reader(frame)
+        try:
+            self.xid, self.opcode = reader.unpack(_CALL)
+        except StructError:
+            raise ClientError(f"a request of {len(frame)} bytes") from None
+        if self.opcode in NOT_MODELLED:
+            self.code = ZkCode.UNIMPLEMENTED
+            return
+        decode = _DECODERS.get(self.opcode)
+        if decode is None:
+            raise ClientError(f"opcode {self.opcode} is unknown")
+        try:
+            decode(self, reader)
+        except (ClientError, StructError, UnicodeDecodeError) as error:
+            raise ClientError(
+                f"a request with opcode {self.opcode} that cannot be decoded: {error}"
+            ) from None
+
+
+# --- requests
+
+
+def _decode_auth(call: Call, reader: Reader) -> None:
+    reader.int32()
+    scheme = reader.string()
+    reader.buffer()
+    if scheme not in _SCHEMES:
+        call.code = ZkCode.AUTHFAILED
+
+
+def _decode_create(call: Call, reader: Reader) -> None:
+    path, data = reader.string(), reader.buffer()
+    reader.vector(reader.acl)
+    flags = reader.int32()
+    if not 0 <= flags <= _CREATE_FLAGS_MAX:
+        call.code = ZkCode.UNIMPLEMENTED  # containers and nodes that expire
+        return
+    call.request = CreateRequest(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL))
+
+
+def _decode_delete(call: Call, reader: Reader) -> None:
+    call.request = DeleteRequest(reader.string(), reader.int32())
+
+
+def _decode_set_data(call: Call, reader: Reader) -> None:
+    call.request = SetDataRequest(reader.string(), reader.buffer(), reader.int32())
+
+
+def _decode_check(call: Call, reader: Reader) -> None:
+    call.request = CheckRequest(reader.string(), reader.int32())
+
+
+def _decode_exists(call: Call, reader: Reader) -> None:
+    call.request = ExistsRequest(reader.string(), reader.boolean())
+
+
+def _decode_get_data(call: Call, reader: Reader) -> None:
+    call.request = GetDataRequest(reader.string(), reader.boolean())
+
+
+def _decode_get_children(call: Call, reader: Reader) -> None:
+    call.request = GetChildrenRequest(reader.string(), reader.boolean())
+
+
+def _decode_get_acl(call: Call, reader: Reader) -> None:
+    call.request = ExistsRequest(reader.string())
+
+
+def _decode_set_acl(call: Call, reader: Reader) -> None:
+    call.request = ExistsRequest(reader.string())
+    reader.vector(reader.acl)
+    call.details = (reader.int32(),)
+
+
+def _decode_sync(call: Call, reader: Reader) -> None:
+    call.request = SyncRequest(reader.string())
+
+
+def _decode_set_watches(call: Call, reader: Reader) -> None:
+    relative_zxid = reader.int64()
+    string = reader.string
+    call.request = SetWatches(
+        relative_zxid, reader.vector(string), reader.vector(string), reader.vector(string)
+    )
+
+
+def _decode_close_session(call: Call, _reader: Reader) -> None:
+    call.request = CloseSession()
+
+
+def _decode_ping(_call: Call, _reader: Reader) -> None:
+    """A ping is nothing but its header."""
+
+
+_OPERATION_DECODERS: dict[int, Callable[[Call, Reader], None]] = {
+    CREATE: _decode_create,
+    DELETE: _decode_delete,
+    SET_DATA: _decode_set_data,
+    CHECK: _decode_check,
+    CREATE2: _decode_create,
+}
+
+
+def _decode_multi(call: Call, reader: Reader) -> None:
+    opcodes: list[int] = []
+    operations: list[Any] = []
+    while True:
+        opcode, is_done, _ = reader.unpack(MULTI_HEADER)
+        if is_done:
+            break
+        decode = _OPERATION_DECODERS.get(opcode)
+        if decode is None:
+            raise ClientError(f"opcode {opcode} inside a multi")
+        call.request = None
+        decode(call, reader)
+        opcodes.append(opcode)
+        operations.append(call.request)
+    is_modelled = call.code is ZkCode.OK
+    call.details = tuple(opcodes)
+    call.request = MultiRequest(tuple(operations)) if is_modelled else None
+
+
+_DECODERS: dict[int, Callable[[Call, Reader], None]] = {
+    **_OPERATION_DECODERS,
+    EXISTS: _decode_exists,
+    GET_DATA: _decode_get_data,
+    GET_ACL: _decode_get_acl,
+    SET_ACL: _decode_set_acl,
+    GET_CHILDREN: _decode_get_children,
+    SYNC: _decode_sync,
+    PING: _decode_ping,
+    GET_CHILDREN2: _decode_get_children,
+    MULTI: _decode_multi,
+    AUTH: _decode_auth,
+    SET_WATCHES: _decode_set_watches,
+    CLOSE_SESSION: _decode_close_session,
+}

@@ -1,0 +1,86 @@
+"""Requests under way at a client, in the order in which they will be answered."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from ...protocol.awaiting import Pending
+from ..messages import Request, SessionRequest, ZkCode, ZkResponse
+
+
+class Batch:
+    """Requests of one call; done when each has an answer."""
+
+    __slots__ = ("answered", "done", "next_index", "requests", "responses")
+
+    def __init__(self, requests: Sequence[SessionRequest]) -> None:
+        self.requests = requests
+        self.responses: list[ZkResponse | None] = [None] * len(requests)
+        self.answered = 0
+        self.next_index = 0
+        """Requests before this one were sent."""
+        self.done: Pending[list[ZkResponse]] = Pending()
+
+    def answer(self, index: int, response: ZkResponse) -> None:
+        self.responses[index] = response
+        self.answered += 1
+        if self.answered == len(self.requests):
+            self.done.set_result(self.responses)  # type: ignore[arg-type]
+
+    def answer_rest(self, code: ZkCode) -> None:
+        """Give every request without an answer this code."""
+        for index in range(len(self.requests)):
+            if self.responses[index] is None:
+                self.answer(index, lost(self.requests[index], code))
+
+
+class InFlight:
+    """What was sent and not answered, and what waits for room; answers come in order."""
+
+    __slots__ = ("max_in_flight", "next_xid", "sent", "waiting")
+
+    def __init__(self, max_in_flight: int) -> None:
+        self.max_in_flight = max_in_flight
+        self.next_xid = 1
+        self.sent: deque[tuple[int, Batch | None, int, SessionRequest]] = deque()
+        """xid, batch (None: the client's own request), index in the batch, request."""
+        self.waiting: deque[Batch] = deque()
+
+    def take_next(self) -> tuple[int, SessionRequest] | None:
+        """The next request to send with its xid; None without work or room."""
+        waiting = self.waiting
+        if not waiting or len(self.sent) >= self.max_in_flight:
+            return None
+        batch = waiting[0]
+        index = batch.next_index
+        request = batch.requests[index]
+        batch.next_index = index + 1
+        if batch.next_index == len(batch.requests):
+            waiting.popleft()
+        return self.add(batch, index, request), request
+
+    def add(self, batch: Batch | None, index: int, request: SessionRequest) -> int:
+        """Note a request as sent; answers its xid."""
+        xid = self.next_xid
+        self.next_xid = xid + 1
+        self.sent.append((xid, batch, index, request))
+        return xid
+
+    def fail_all(self, code: ZkCode) -> None:
+        """Answer everything under way and everything waiting with a code."""
+        batches: dict[int, Batch] = {}
+        for _, batch, _, _ in self.sent:
+            if batch is not None:
+                batches[id(batch)] = batch
+        for batch in self.waiting:
+            batches[id(batch)] = batch
+        self.sent.clear()
+        self.waiting.clear()
+        for batch in batches.values():
+            batch.answer_rest(code)
+
+
+def lost(request: SessionRequest | Request, code: ZkCode) -> ZkResponse:
+    """The answer to a request that got none."""
+    return ZkResponse(code, getattr(request, "path", None))

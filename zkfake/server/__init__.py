@@ -1,0 +1,1 @@
+"""ZooKeeper servers: sessions, roles, quorum, and what outlives a server."""

@@ -1,0 +1,110 @@
+"""The server's side of its clients' connections: packet order, numbering, who is who."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ...protocol.host import Host
+from ..messages import (
+    ClientPacket,
+    ConnectionClosed,
+    ConnectResponse,
+    EventType,
+    Ping,
+    ServerPacket,
+    SessionRequest,
+    WatchEvent,
+    ZkResponse,
+)
+
+
+class ClientConnection:
+    """One open connection. Packets carry numbers; a gap means that the network lost one."""
+
+    __slots__ = ("_host", "_sent", "connection_id", "is_open", "queue", "received", "session_id",
+                 "source")  # fmt: skip
+
+    def __init__(self, host: Host, source: str, connection_id: int) -> None:
+        self._host = host
+        self.source = source
+        """Name of the client's node."""
+        self.connection_id = connection_id
+        self.session_id = 0
+        """0 until the session is created or found alive."""
+        self.is_open = True
+        self.received = 0
+        """Number the next packet must carry."""
+        self._sent = 0
+        self.queue: deque[tuple[int, SessionRequest]] = deque()
+        """Requests (xid first) not answered yet: a write under way, and whatever follows it."""
+
+    def accepts(self, packet: ClientPacket | Ping) -> bool:
+        """Whether this is the packet that comes next."""
+        if packet.number != self.received:
+            return False
+        self.received += 1
+        return True
+
+    def send_response(self, xid: int, response: ZkResponse) -> None:
+        number = self._sent
+        self._sent = number + 1
+        self._host.send(
+            self.source, ServerPacket(self.connection_id, number, self.session_id, xid, response)
+        )
+
+    def send_event(self, event_type: EventType, path: str) -> None:
+        number = self._sent
+        self._sent = number + 1
+        self._host.send(
+            self.source, WatchEvent(self.connection_id, number, self.session_id, event_type, path)
+        )
+
+    def send_ping(self) -> None:
+        number = self._sent
+        self._sent = number + 1
+        self._host.send(self.source, Ping(self.connection_id, number, self.session_id))
+
+    def send_connected(self, session_id: int, session_timeout_ms: int) -> None:
+        self.session_id = session_id
+        self._host.send(
+            self.source, ConnectResponse(self.connection_id, session_id, session_timeout_ms)
+        )
+
+    def send_closed(self) -> None:
+        self._host.send(self.source, ConnectionClosed(self.connection_id))
+
+
+class ConnectionTable:
+    """The open connections of one server, by connection id and by session."""
+
+    __slots__ = ("_host", "by_id", "by_session")
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.by_id: dict[int, ClientConnection] = {}
+        self.by_session: dict[int, ClientConnection] = {}
+
+    def open(self, source: str, connection_id: int) -> ClientConnection:
+        connection = ClientConnection(self._host, source, connection_id)
+        self.by_id[connection_id] = connection
+        return connection
+
+    def bind(self, connection: ClientConnection, session_id: int) -> ClientConnection | None:
+        """Give the session to this connection; answers the one that had it before."""
+        before = self.by_session.get(session_id)
+        self.by_session[session_id] = connection
+        connection.session_id = session_id
+        return before if before is not connection else None
+
+    def remove(self, connection: ClientConnection) -> bool:
+        """Forget a connection; True when its session has no connection here any more."""
+        connection.is_open = False
+        connection.queue.clear()
+        self.by_id.pop(connection.connection_id, None)
+        if self.by_session.get(connection.session_id) is connection:
+            del self.by_session[connection.session_id]
+            return True
+        return False
+
+    def of_source(self, source: str) -> list[ClientConnection]:
+        return [c for c in self.by_id.values() if c.source == source]

@@ -1,0 +1,218 @@
+"""The role of a follower: takes the leader's history, acknowledges, applies what is committed.
+
+Phases: *discovery* (the leader proposes an epoch, the follower promises it), *synchronisation*
+(the follower's log becomes the leader's; both the new log and the epoch are taken at once, at
+``NewLeader``), then *broadcast*. Clients are served from ``UpToDate`` on. Whatever breaks the
+link sends the server back to looking.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..messages import SessionRequest, SyncRequest
+from ..timers import OneTimer
+from .connections import ClientConnection
+from .links import Link
+from .quorum_messages import (
+    Ack,
+    AckEpoch,
+    Commit,
+    FollowerInfo,
+    FollowerPing,
+    ForwardedRequest,
+    LeaderInfo,
+    LeaderPing,
+    LinkClosed,
+    NewLeader,
+    Proposal,
+    RequestRefused,
+    RevalidateSession,
+    SessionValidity,
+    SyncDone,
+    SyncFollower,
+    SyncMode,
+    UpToDate,
+)
+
+if TYPE_CHECKING:
+    from .server import ZooKeeperServer
+
+CONNECT_ATTEMPTS_MAX = 8
+CONNECT_RETRY_MS_MIN = 50
+CONNECT_RETRY_MS_MAX = 1000
+
+
+class Following:
+    """Follows the server ``leader_id``."""
+
+    def __init__(self, server: ZooKeeperServer, leader_id: int) -> None:
+        self._server = server
+        self._leader = server.peers[leader_id]
+        self.is_serving = False
+        self._link = Link(server.host, self._leader, 0)
+        self._is_accepted = False  # the leader has answered on this link
+        self._attempts = 0
+        self._sync: SyncFollower | None = None
+        self._is_synced = False  # log and epoch are the leader's
+        self._synced_zxid = 0  # end of the leader's history as taken at NewLeader
+        self._touched: dict[int, None] = {}
+        self._timer = OneTimer(server.host)
+        self._handlers: dict[type, Any] = {
+            LeaderInfo: self._on_leader_info,
+            SyncFollower: self._on_sync_follower,
+            NewLeader: self._on_new_leader,
+            UpToDate: self._on_up_to_date,
+            Proposal: self._on_proposal,
+            Commit: self._on_commit,
+            LeaderPing: self._on_leader_ping,
+            SessionValidity: self._on_session_validity,
+            RequestRefused: self._on_request_refused,
+            SyncDone: self._on_sync_done,
+        }
+
+    # --- life
+
+    def start(self) -> None:
+        self._connect()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _give_up(self) -> None:
+        self._link.close()
+        self._server.look()
+
+    def _connect(self) -> None:
+        """Open a link; a leader that does not answer yet is asked again, but not for ever."""
+        if self._attempts == CONNECT_ATTEMPTS_MAX:
+            self._give_up()
+            return
+        host = self._server.host
+        self._link = Link(host, self._leader, host.rng.getrandbits(62))
+        self._link.send(FollowerInfo, self._server.server_id, self._server.storage.accepted_epoch)
+        delay_ms = min(CONNECT_RETRY_MS_MIN << self._attempts, CONNECT_RETRY_MS_MAX)
+        self._attempts += 1
+        self._timer.set(delay_ms, self._connect)
+
+    def _check_leader(self) -> None:
+        """Look for a new leader when this one is silent for too long."""
+        config = self._server.config
+        limit_ms = config.tick_time_ms * config.sync_limit_ticks
+        silent_ms = self._server.host.now_ms() - self._link.last_heard_ms
+        if silent_ms >= limit_ms:
+            self._give_up()
+        else:
+            self._timer.set(limit_ms - silent_ms, self._check_leader)
+
+    def on_disconnect(self, name: str) -> None:
+        if name == self._leader:
+            self._server.look()
+
+    # --- messages of the leader
+
+    def on_message(self, source: str, message: Any) -> bool:
+        if isinstance(message, FollowerInfo):
+            self._server.host.send(source, LinkClosed(message.link_id))
+            return True
+        if getattr(message, "link_id", None) != self._link.link_id:
+            return True
+        if isinstance(message, LinkClosed):
+            if self._is_accepted:
+                self._server.look()
+            return True  # else the leader is not leading yet: the timer asks again
+        if not self._link.accepts(message):
+            self._give_up()
+            return True
+        if not self._is_accepted:
+            self._is_accepted = True
+            config = self._server.config
+            self._timer.set(config.tick_time_ms * config.init_limit_ticks, self._give_up)
+        self._handlers[type(message)](message)
+        return True
+
+    def _on_leader_info(self, info: LeaderInfo) -> None:
+        storage = self._server.storage
+        if info.new_epoch < storage.accepted_epoch:
+            self._give_up()
+            return
+        # A promise is given once: for an epoch promised before, it does not count again.
+        counts = info.new_epoch > storage.accepted_epoch
+        storage.accepted_epoch = info.new_epoch
+        self._link.send(AckEpoch, storage.current_epoch if counts else -1, storage.last_logged_zxid)
+
+    def _on_sync_follower(self, sync: SyncFollower) -> None:
+        self._sync = sync
+
+    def _on_new_leader(self, new_leader: NewLeader) -> None:
+        """Take the leader's history and its epoch, both or neither."""
+        storage = self._server.storage
+        sync, self._sync = self._sync, None
+        if sync is None:
+            self._give_up()
+            return
+        if sync.mode is SyncMode.SNAP and sync.snapshot is not None:
+            storage.install(sync.snapshot)
+        elif sync.mode is SyncMode.TRUNC and not storage.truncate_after(sync.truncate_to):
+            self._link.send(AckEpoch, -1, storage.last_logged_zxid, True)
+            return
+        for transaction in sync.transactions:
+            storage.append(transaction)
+        self._is_synced = True
+        storage.current_epoch = new_leader.epoch
+        self._synced_zxid = storage.last_logged_zxid
+        self._link.send(Ack, new_leader.epoch << 32)
+
+    def _on_up_to_date(self, _message: UpToDate) -> None:
+        server = self._server
+        server.apply_committed(self._synced_zxid)
+        server.election.update_epoch(server.storage.current_epoch)
+        self.is_serving = True
+        self._check_leader()
+
+    def _on_proposal(self, proposal: Proposal) -> None:
+        if not self._is_synced:
+            return  # it will come again, behind the snapshot asked for
+        self._server.storage.append(proposal.transaction)
+        self._link.send(Ack, proposal.transaction.zxid)
+
+    def _on_commit(self, commit: Commit) -> None:
+        if self._is_synced:
+            self._server.apply_committed(commit.zxid)
+
+    def _on_leader_ping(self, _ping: LeaderPing) -> None:
+        touched, self._touched = self._touched, {}
+        self._link.send(FollowerPing, tuple(touched))
+
+    def _on_session_validity(self, validity: SessionValidity) -> None:
+        connection = self._server.connections.by_id.get(validity.connection_id)
+        if connection is not None:
+            self._server.session_found(connection, validity.session_id, validity.session_timeout_ms)
+
+    def _on_request_refused(self, refused: RequestRefused) -> None:
+        connection = self._server.connections.by_id.get(refused.connection_id)
+        if connection is not None:
+            self._server.close_connection(connection)
+
+    def _on_sync_done(self, done: SyncDone) -> None:
+        connection = self._server.connections.by_id.get(done.connection_id)
+        if connection is not None:
+            self._server.answer_sync(connection, done.xid)
+
+    # --- clients
+
+    def submit(
+        self,
+        connection: ClientConnection | None,
+        session_id: int,
+        xid: int,
+        request: SessionRequest | SyncRequest,
+    ) -> None:
+        connection_id = 0 if connection is None else connection.connection_id
+        self._link.send(ForwardedRequest, session_id, connection_id, xid, request)
+
+    def revalidate(self, connection: ClientConnection, session_id: int) -> None:
+        self._link.send(RevalidateSession, session_id, connection.connection_id)
+
+    def touch(self, session_id: int) -> None:
+        self._touched[session_id] = None

@@ -1,0 +1,394 @@
+"""The role of a leader: opens an epoch, brings a quorum to its own history, then orders writes.
+
+Phases: *discovery* (hear what a quorum has accepted, propose an epoch above it, have a quorum
+promise it), *synchronisation* (every follower takes the leader's history; when a quorum has, that
+history is committed), *broadcast* (a write is logged by a quorum, then committed everywhere).
+A follower that comes later goes through the same steps alone. Without a quorum within the limits
+the leader goes back to looking.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from ..messages import CloseSession, CreateSession, SessionRequest, SyncRequest, ZkCode
+from ..timers import OneTimer
+from .connections import ClientConnection
+from .links import Follower, Link
+from .quorum_messages import (
+    Ack,
+    AckEpoch,
+    Commit,
+    FollowerInfo,
+    FollowerPing,
+    ForwardedRequest,
+    LeaderInfo,
+    LeaderPing,
+    LinkClosed,
+    NewLeader,
+    Proposal,
+    RequestRefused,
+    RevalidateSession,
+    SessionValidity,
+    SyncDone,
+    SyncFollower,
+    Txn,
+    UpToDate,
+)
+from .sessions import SessionTracker
+from .synchronisation import difference
+
+if TYPE_CHECKING:
+    from .server import ZooKeeperServer
+
+_COUNTER_MAX = 0xFFFFFFFF
+
+
+class Leading:
+    """Leads the servers that follow."""
+
+    def __init__(self, server: ZooKeeperServer) -> None:
+        self._server = server
+        self.is_serving = False
+        self.epoch = 0
+        """0 until a quorum of followers has been heard."""
+        self._followers: dict[int, Follower] = {}  # by link id
+        self._accepted_epochs = {server.server_id: server.storage.accepted_epoch}
+        self._epoch_acks = {server.server_id: None}
+        self._history = (server.storage.current_epoch, server.storage.last_logged_zxid)
+        self._next_zxid = 0
+        self._tracker = SessionTracker(server.host, server.config.tick_time_ms, self._expire)
+        self._owners: dict[int, int] = {}
+        """Session to the server its client is connected to, as far as heard."""
+        self._syncs: deque[tuple[int, Follower | ClientConnection, int, int]] = deque()
+        """zxid to wait for, who asked, connection id, xid."""
+        self._quorum_seen_ms = 0
+        self._next_ping_ms = 0.0
+        self._timer = OneTimer(server.host)
+        self._handlers: dict[type, Any] = {
+            AckEpoch: self._on_ack_epoch,
+            Ack: self._on_ack,
+            FollowerPing: self._on_follower_ping,
+            ForwardedRequest: self._on_forwarded_request,
+            RevalidateSession: self._on_revalidate_session,
+        }
+
+    # --- life
+
+    def start(self) -> None:
+        config = self._server.config
+        limit_ms = config.tick_time_ms * config.init_limit_ticks
+        self._timer.set(limit_ms, self._give_up)
+
+    def stop(self) -> None:
+        self.is_serving = False
+        self._tracker.stop()
+        self._timer.cancel()
+
+    def _give_up(self) -> None:
+        for follower in self._followers.values():
+            follower.link.close()
+        self._server.look()
+
+    def _is_quorum(self, count: int) -> bool:
+        return count >= self._server.election.quorum
+
+    def on_disconnect(self, name: str) -> None:
+        for follower in list(self._followers.values()):
+            if follower.link.peer == name:
+                self._drop(follower)
+
+    def _drop(self, follower: Follower) -> None:
+        """Forget a follower; whether a quorum is left is looked at with the next ping."""
+        follower.link.close()
+        self._followers.pop(follower.link.link_id, None)
+
+    # --- messages of followers
+
+    def on_message(self, source: str, message: Any) -> bool:
+        if isinstance(message, FollowerInfo):
+            self._on_follower_info(source, message)
+            return True
+        link_id = getattr(message, "link_id", None)
+        follower = None if link_id is None else self._followers.get(link_id)
+        if follower is None:
+            if link_id is not None and not isinstance(message, LinkClosed):
+                self._server.host.send(source, LinkClosed(link_id))
+            return True
+        if isinstance(message, LinkClosed) or not follower.link.accepts(message):
+            self._drop(follower)
+            return True
+        handler = self._handlers.get(type(message))
+        if handler is not None:
+            handler(follower, message)
+        return True
+
+    def _on_follower_info(self, source: str, info: FollowerInfo) -> None:
+        for known in list(self._followers.values()):
+            if known.server_id == info.server_id:
+                self._drop(known)
+        follower = Follower(info.server_id, Link(self._server.host, source, info.link_id))
+        if not follower.link.accepts(info):
+            follower.link.close()
+            return
+        self._followers[info.link_id] = follower
+        follower.link.send(LeaderPing)  # says that somebody is leading here
+        if self.epoch:
+            if info.accepted_epoch > self.epoch:
+                # It could never follow; the next election opens an epoch that all can accept.
+                self._server.storage.accepted_epoch = info.accepted_epoch
+                self._give_up()
+                return
+            follower.link.send(LeaderInfo, self.epoch)
+            return
+        self._accepted_epochs[info.server_id] = info.accepted_epoch
+        if self._is_quorum(len(self._accepted_epochs)):
+            self.epoch = max(self._accepted_epochs.values()) + 1
+            self._server.storage.accepted_epoch = self.epoch
+            for each in self._followers.values():
+                each.link.send(LeaderInfo, self.epoch)
+
+    def _on_ack_epoch(self, follower: Follower, ack: AckEpoch) -> None:
+        follower.acked_zxid = ack.last_logged_zxid
+        if ack.needs_snapshot:
+            self._send_history(follower, force_snapshot=True)
+            return
+        follower.has_acked_epoch = True
+        storage = self._server.storage
+        if storage.current_epoch == self.epoch:
+            self._send_history(follower)
+            return
+        if (ack.current_epoch, ack.last_logged_zxid) > self._history:
+            self._give_up()  # this follower has more: it should lead
+            return
+        if ack.current_epoch == -1:
+            return  # it had promised this epoch to another leader
+        self._epoch_acks[follower.server_id] = None
+        if self._is_quorum(len(self._epoch_acks)):
+            storage.current_epoch = self.epoch
+            self._next_zxid = (self.epoch << 32) + 1
+            for each in list(self._followers.values()):
+                if each.has_acked_epoch:
+                    self._send_history(each)
+
+    def _send_history(self, follower: Follower, force_snapshot: bool = False) -> None:
+        """Bring a follower to this server's history, then let proposals follow.
+
+        Before a quorum has it, that is everything logged; after, everything committed.
+        """
+        storage = self._server.storage
+        end = storage.applied_position() if self.is_serving else len(storage.log)
+        link = follower.link
+        link.send(SyncFollower, *difference(storage, follower.acked_zxid, end, force_snapshot))
+        link.send(NewLeader, self.epoch)
+        follower.is_sent_history = True
+        follower.acked_zxid = storage.log[end - 1].zxid if end else storage.base_zxid
+        for transaction in storage.log_between(end, len(storage.log)):
+            link.send(Proposal, transaction)
+
+    def _on_ack(self, follower: Follower, ack: Ack) -> None:
+        if ack.zxid != self.epoch << 32:
+            follower.acked_zxid = ack.zxid
+            self._commit()
+            return
+        follower.is_active = True
+        if self.is_serving:
+            follower.link.send(UpToDate)
+        elif self._is_quorum(self._active_count()):
+            self._establish()
+
+    def _active_count(self) -> int:
+        """Servers that hold this leader's history, itself included."""
+        return 1 + sum(follower.is_active for follower in self._followers.values())
+
+    def _establish(self) -> None:
+        """A quorum has the history: all of it is committed, clients may come."""
+        server = self._server
+        server.apply_committed(server.storage.last_logged_zxid)
+        for session_id, timeout_ms in sorted(server.storage.tree.sessions.items()):
+            self._tracker.add(session_id, timeout_ms)
+        server.election.update_epoch(self.epoch)
+        self.is_serving = True
+        for follower in self._followers.values():
+            if follower.is_active:
+                follower.link.send(UpToDate)
+        self._quorum_seen_ms = server.host.now_ms()
+        self._ping()
+        # Their clients ended with a former process and cannot come back.
+        for session_id in server.storage.former_sessions:
+            if session_id in server.storage.tree.sessions:
+                self._expire(session_id)
+
+    # --- heartbeats
+
+    def _ping(self) -> None:
+        """Ping everyone, and see to it that a quorum still answers; then again after a while."""
+        server = self._server
+        tick_ms = server.config.tick_time_ms
+        now_ms = server.host.now_ms()
+        limit_ms = tick_ms * server.config.sync_limit_ticks
+        for follower in list(self._followers.values()):
+            if now_ms - follower.link.last_heard_ms > limit_ms:
+                self._drop(follower)
+        if self._is_quorum(self._active_count()):
+            self._quorum_seen_ms = now_ms
+        elif now_ms - self._quorum_seen_ms >= tick_ms // 2:
+            self._give_up()
+            return
+        for follower in self._followers.values():
+            follower.link.send(LeaderPing)
+        interval_ms = self._ping_interval_ms()
+        self._next_ping_ms = now_ms + interval_ms
+        self._timer.set(interval_ms, self._ping)
+
+    def _ping_interval_ms(self) -> float:
+        """Half a tick, or less when short sessions need their heartbeats carried faster."""
+        half_tick_ms = self._server.config.tick_time_ms / 2
+        timeouts = self._server.storage.tree.sessions.values()
+        return min(half_tick_ms, max(1, min(timeouts) / 6)) if timeouts else half_tick_ms
+
+    def _ping_by(self, delay_ms: float) -> None:
+        """A session has begun, for which the next ping may come too late."""
+        by_ms = self._server.host.now_ms() + delay_ms
+        if self._next_ping_ms > by_ms:
+            self._next_ping_ms = by_ms
+            self._timer.set(delay_ms, self._ping)
+
+    def _on_follower_ping(self, _follower: Follower, ping: FollowerPing) -> None:
+        self._tracker.touch_all(ping.touched_sessions)
+
+    # --- sessions
+
+    def touch(self, session_id: int) -> None:
+        self._tracker.touch(session_id)
+
+    def _expire(self, session_id: int) -> None:
+        self._propose(session_id, CloseSession())
+
+    def revalidate(self, connection: ClientConnection, session_id: int) -> None:
+        timeout_ms = self._validate(session_id, self._server.server_id)
+        self._server.session_found(connection, session_id, timeout_ms)
+
+    def _on_revalidate_session(self, follower: Follower, request: RevalidateSession) -> None:
+        session_id = request.session_id
+        timeout_ms = self._validate(session_id, follower.server_id)
+        local = self._server.connections.by_session.get(session_id)
+        if local is not None:
+            self._server.close_connection(local)
+        follower.link.send(SessionValidity, session_id, request.connection_id, timeout_ms)
+
+    def _validate(self, session_id: int, server_id: int) -> int:
+        """Note where a session's client is now; its timeout, 0 when the session is over."""
+        if not self._tracker.touch(session_id):
+            return 0
+        self._owners[session_id] = server_id
+        return self._server.storage.tree.sessions.get(session_id, 0)
+
+    # --- writes
+
+    def submit(
+        self,
+        connection: ClientConnection | None,
+        session_id: int,
+        xid: int,
+        request: SessionRequest,
+    ) -> None:
+        server_id = self._server.server_id
+        if connection is None:
+            self._propose(session_id, request)
+        elif isinstance(request, SyncRequest):
+            self._sync(connection, connection.connection_id, xid)
+        elif self._is_owner(session_id, server_id, request):
+            self._propose(session_id, request, server_id, connection.connection_id, xid)
+        else:
+            self._server.close_connection(connection)
+
+    def _on_forwarded_request(self, follower: Follower, forwarded: ForwardedRequest) -> None:
+        request = forwarded.request
+        session_id = forwarded.session_id
+        connection_id = forwarded.connection_id
+        if isinstance(request, SyncRequest):
+            self._sync(follower, connection_id, forwarded.xid)
+        elif connection_id == 0:
+            self._propose(session_id, request)
+        elif self._is_owner(session_id, follower.server_id, request):
+            self._propose(session_id, request, follower.server_id, connection_id, forwarded.xid)
+        else:
+            follower.link.send(RequestRefused, connection_id, ZkCode.SESSIONMOVED)
+
+    def _is_owner(self, session_id: int, server_id: int, request: SessionRequest) -> bool:
+        """Whether the session's client is at that server: what it sent before it moved on must
+        not be applied behind what it sends now."""
+        if isinstance(request, CreateSession):
+            self._owners[session_id] = server_id
+            return True
+        return self._owners.setdefault(session_id, server_id) == server_id
+
+    def _propose(
+        self,
+        session_id: int,
+        request: SessionRequest,
+        origin: int = 0,
+        connection_id: int = 0,
+        xid: int = 0,
+    ) -> None:
+        if not self.is_serving:
+            return
+        if isinstance(request, CloseSession):
+            self._tracker.remove(session_id)
+        zxid = self._next_zxid
+        if zxid & _COUNTER_MAX == _COUNTER_MAX:
+            self._give_up()  # the epoch is used up
+            return
+        self._next_zxid = zxid + 1
+        now_ms = self._server.host.now_ms()
+        transaction = Txn(zxid, now_ms, session_id, request, origin, connection_id, xid)
+        self._server.storage.append(transaction)
+        for follower in self._followers.values():
+            if follower.is_sent_history:
+                follower.link.send(Proposal, transaction)
+
+    def _commit(self) -> None:
+        """Commit what a quorum has logged by now."""
+        storage = self._server.storage
+        next_unapplied = storage.next_unapplied
+        if next_unapplied is None or not self.is_serving:
+            return
+        acked = [f.acked_zxid for f in self._followers.values() if f.is_active]
+        acked.append(storage.last_logged_zxid)
+        acked.sort(reverse=True)
+        quorum = self._server.election.quorum
+        if len(acked) < quorum or acked[quorum - 1] < next_unapplied.zxid:
+            return
+        zxid = acked[quorum - 1]
+        for follower in self._followers.values():
+            if follower.is_sent_history:
+                follower.link.send(Commit, zxid)
+        first = storage.applied_position()
+        for txn in storage.log_between(first, storage.position_at_most(zxid)):
+            self._server.apply_committed(txn.zxid)
+            if isinstance(txn.request, CreateSession):
+                self._tracker.add(txn.session_id, txn.request.session_timeout_ms)
+                self._ping_by(txn.request.session_timeout_ms / 6)
+            elif isinstance(txn.request, CloseSession):
+                self._owners.pop(txn.session_id, None)
+        while self._syncs and self._syncs[0][0] <= zxid:
+            _, asker, connection_id, xid = self._syncs.popleft()
+            self._answer_sync(asker, connection_id, xid)
+
+    def _sync(self, asker: Follower | ClientConnection, connection_id: int, xid: int) -> None:
+        storage = self._server.storage
+        if storage.next_unapplied is None:
+            self._answer_sync(asker, connection_id, xid)
+        else:
+            self._syncs.append((storage.last_logged_zxid, asker, connection_id, xid))
+
+    def _answer_sync(
+        self, asker: Follower | ClientConnection, connection_id: int, xid: int
+    ) -> None:
+        if isinstance(asker, Follower):
+            if asker.link.link_id in self._followers:
+                asker.link.send(SyncDone, connection_id, xid)
+        elif asker.is_open:
+            self._server.answer_sync(asker, xid)

@@ -1,0 +1,57 @@
+"""A connection between a follower and its leader: messages in order, a lost one is noticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...protocol.host import Host
+from .quorum_messages import LinkClosed
+
+
+class Link:
+    """One end of a link; ``peer`` is the node at the other."""
+
+    __slots__ = ("_host", "_received", "_sent", "last_heard_ms", "link_id", "peer")
+
+    def __init__(self, host: Host, peer: str, link_id: int) -> None:
+        self._host = host
+        self.peer = peer
+        self.link_id = link_id
+        self.last_heard_ms = host.now_ms()
+        self._sent = 0
+        self._received = 0
+
+    def send(self, message_type: type[Any], *fields: Any) -> None:
+        """Send a message of the type: link id and number come first, then ``fields``."""
+        number = self._sent
+        self._sent = number + 1
+        self._host.send(self.peer, message_type(self.link_id, number, *fields))
+
+    def accepts(self, message: Any) -> bool:
+        """Whether this message is the next one; False when others were lost before it."""
+        if message.number != self._received:
+            return False
+        self._received += 1
+        self.last_heard_ms = self._host.now_ms()
+        return True
+
+    def close(self) -> None:
+        """Tell the other end that the link is over."""
+        self._host.send(self.peer, LinkClosed(self.link_id))
+
+
+class Follower:
+    """What the leader knows of one follower."""
+
+    __slots__ = ("acked_zxid", "has_acked_epoch", "is_active", "is_sent_history", "link",
+                 "server_id")  # fmt: skip
+
+    def __init__(self, server_id: int, link: Link) -> None:
+        self.server_id = server_id
+        self.link = link
+        self.has_acked_epoch = False
+        self.is_sent_history = False
+        """History and ``NewLeader`` are sent; proposals and commits follow them."""
+        self.is_active = False
+        """It has acknowledged ``NewLeader``: its acknowledgements count."""
+        self.acked_zxid = 0

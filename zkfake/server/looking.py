@@ -1,0 +1,56 @@
+"""The role of a server that looks for a leader: it serves nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..messages import SessionRequest
+from .connections import ClientConnection
+from .quorum_messages import FollowerInfo, LinkClosed, Vote
+
+if TYPE_CHECKING:
+    from .server import ZooKeeperServer
+
+
+class Looking:
+    """Starts an election; the server takes its next role when that has an outcome."""
+
+    is_serving = False
+
+    def __init__(self, server: ZooKeeperServer) -> None:
+        self._server = server
+
+    def start(self) -> None:
+        server = self._server
+        storage = server.storage
+        server.election.look_for_leader(
+            Vote(storage.current_epoch, storage.last_logged_zxid, server.server_id)
+        )
+
+    def stop(self) -> None:
+        self._server.election.stop()
+
+    def submit(
+        self,
+        connection: ClientConnection | None,
+        session_id: int,
+        xid: int,
+        request: SessionRequest,
+    ) -> None:
+        if connection is not None:
+            self._server.close_connection(connection)
+
+    def revalidate(self, connection: ClientConnection, session_id: int) -> None:
+        self._server.close_connection(connection)
+
+    def touch(self, session_id: int) -> None:
+        pass
+
+    def on_message(self, source: str, message: Any) -> bool:
+        if isinstance(message, FollowerInfo):
+            # Not leading (yet): the follower asks again, or looks elsewhere.
+            self._server.host.send(source, LinkClosed(message.link_id))
+        return True
+
+    def on_disconnect(self, name: str) -> None:
+        pass

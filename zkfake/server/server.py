@@ -1,0 +1,394 @@
+"""One ZooKeeper server: client connections, sessions, watches, and the role it plays.
+
+Theory of operation. The server has a *role*: ``Standalone`` without peers; with peers ``Looking``
+(electing, serves nobody), ``Leading`` or ``Following``. Reads are answered from the server's own
+tree. Writes go to the role, which numbers them (itself, or through the leader) and calls ``apply``
+in zxid order on every server; the server whose client asked answers it. A session's requests are
+answered in the order in which it sent them: reads behind a write under way wait in its queue.
+Watch events leave before the answer of any later request, so no client sees new data before the
+event that announces it. A role that loses its quorum drops all connections: clients go elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol.errors import invariant
+from ...protocol.host import Host
+from ..messages import (
+    AuthFailed,
+    ClientPacket,
+    CloseSession,
+    ConnectionClosed,
+    ConnectRequest,
+    CreateRequest,
+    CreateSession,
+    DeleteRequest,
+    EventType,
+    ExistsRequest,
+    GetChildrenRequest,
+    GetDataRequest,
+    MultiRequest,
+    Ping,
+    SessionRequest,
+    SetDataRequest,
+    SetWatches,
+    Stat,
+    SyncRequest,
+    ZkCode,
+    ZkResponse,
+)
+from ..watches import WatchManager
+from .connections import ClientConnection, ConnectionTable
+from .fast_leader_election import FastLeaderElection
+from .following import Following
+from .leading import Leading
+from .looking import Looking
+from .quorum_messages import Notification, Vote
+from .roles import Role, ZooKeeperConfig
+from .standalone import Standalone
+from .storage import ZooKeeperStorage
+
+__all__ = ["ZooKeeperConfig", "ZooKeeperServer", "ZooKeeperStorage"]
+
+ApplyObserver = Callable[[str, str, int], object]
+"""Called with path, operation (``create``, ``delete``, ``set``) and zxid."""
+
+_OPERATION_NAMES = {
+    EventType.NODE_CREATED: "create",
+    EventType.NODE_DELETED: "delete",
+    EventType.NODE_DATA_CHANGED: "set",
+}
+_WRITES = (SetDataRequest, CreateRequest, DeleteRequest, MultiRequest, CloseSession)
+_QUEUED = (*_WRITES, SyncRequest)
+
+
+class ZooKeeperServer:
+    """A server core. ``peers`` maps server ids (of the whole ensemble, with or without this one)
+    to node names; empty means standalone.
+
+    ``start`` before the first message; ``stop`` or ``crash`` at the end: the storage is whole at
+    any time, so both only fall silent. Server ids are 1 to 127: they are part of session ids.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        server_id: int,
+        peers: dict[int, str],
+        storage: ZooKeeperStorage,
+        config: ZooKeeperConfig | None = None,
+    ) -> None:
+        invariant(1 <= server_id <= 127, f"server id {server_id} is not within 1 to 127")
+        self.host = host
+        self.server_id = server_id
+        self.peers = {sid: name for sid, name in sorted(peers.items()) if sid != server_id}
+        self.storage = storage
+        self.config = config or ZooKeeperConfig()
+        self.connections = ConnectionTable(host)
+        self.watches = WatchManager(self._deliver_event)
+        self.election = FastLeaderElection(host, server_id, self.peers, self._on_elected)
+        self.role: Role = self._first_role()
+        self._running = False
+        self._observer: ApplyObserver | None = None
+        now_ms = host.now_ms()
+        first_id = (server_id << 56) | ((now_ms << 24 & (1 << 64) - 1) >> 8)
+        storage.next_session_id = max(storage.next_session_id, first_id)
+
+    # --- life
+
+    def _first_role(self) -> Role:
+        return Looking(self) if self.peers else Standalone(self)
+
+    def start(self) -> None:
+        """Serve at once when standalone, else look for a leader."""
+        self._running = True
+        self.role.start()
+
+    def stop(self) -> None:
+        """Fall silent, telling clients and peers that their connections are closed."""
+        if self._running:
+            self.drop_connections()
+            self.role.stop()
+            self._running = False
+
+    def crash(self) -> None:
+        """Fall silent without a word."""
+        self.role.stop()
+        self._running = False
+        self.connections = ConnectionTable(self.host)
+
+    def look(self) -> None:
+        """Leader or quorum is lost: serve nobody and elect anew."""
+        self._become(Looking(self))
+
+    def _on_elected(self, vote: Vote) -> None:
+        if vote.leader == self.server_id:
+            self._become(Leading(self))
+        else:
+            self._become(Following(self, vote.leader))
+
+    def _become(self, role: Role) -> None:
+        self.drop_connections()
+        self.role.stop()
+        self.role = role
+        role.start()
+
+    def drop_connections(self) -> None:
+        for connection in list(self.connections.by_id.values()):
+            self.close_connection(connection)
+
+    # --- messages in
+
+    def on_message(self, source: str, message: Any) -> bool:
+        """Handle a message from a client or a peer; False when it is none of ours."""
+        kind = type(message)
+        if kind is ClientPacket:
+            self._on_client_packet(source, message)
+        elif kind is Ping:
+            self._on_ping(source, message)
+        elif kind is ConnectRequest:
+            self._on_connect(source, message)
+        elif kind is ConnectionClosed:
+            connection = self.connections.by_id.get(message.connection_id)
+            if connection is not None:
+                self._forget_connection(connection)
+        elif not self._running:
+            return False
+        elif kind is Notification:
+            self.election.on_notification(message)
+        else:
+            return self.role.on_message(source, message)
+        return True
+
+    def on_disconnect(self, name: str) -> None:
+        """The network says that a node is gone: its connections are closed, its sessions live."""
+        for connection in self.connections.of_source(name):
+            self._forget_connection(connection)
+        if self._running:
+            self.election.on_disconnect(name)
+            self.role.on_disconnect(name)
+
+    def _on_connect(self, source: str, request: ConnectRequest) -> None:
+        if not self._running:
+            return
+        known = self.connections.by_id.get(request.connection_id)
+        if known is not None:
+            # Asked again: the answer was lost, or is still to come.
+            if known.session_id:
+                timeout_ms = self.storage.tree.sessions.get(known.session_id, 0)
+                known.send_connected(known.session_id, timeout_ms)
+            return
+        # A server that is behind the client must not serve it, or time would run backwards.
+        if not self.role.is_serving or request.last_zxid_seen > self.storage.tree.last_zxid:
+            self.host.send(source, ConnectionClosed(request.connection_id))
+            return
+        connection = self.connections.open(source, request.connection_id)
+        if request.session_id:
+            self.role.revalidate(connection, request.session_id)
+            return
+        session_id = self.storage.next_session_id
+        self.storage.next_session_id = session_id + 1
+        timeout_ms = self.config.negotiated_timeout_ms(request.session_timeout_ms)
+        self.role.submit(connection, session_id, 0, CreateSession(timeout_ms))
+
+    def _on_ping(self, source: str, ping: Ping) -> None:
+        connection = self._connection_of(source, ping)
+        if connection is not None:
+            self.role.touch(connection.session_id)
+            connection.send_ping()
+
+    def _on_client_packet(self, source: str, packet: ClientPacket) -> None:
+        connection = self._connection_of(source, packet)
+        if connection is None:
+            return
+        session_id = connection.session_id
+        self.role.touch(session_id)
+        request = packet.request
+        xid = packet.xid
+        if isinstance(request, _WRITES):
+            if _payload_bytes(request) > self.config.max_packet_bytes:
+                self.close_connection(connection)
+                return
+            connection.queue.append((xid, request))
+            self.role.submit(connection, session_id, xid, request)
+        elif isinstance(request, SyncRequest):
+            connection.queue.append((xid, request))
+            self.role.submit(connection, session_id, xid, request)
+        elif connection.queue:
+            connection.queue.append((xid, request))
+        else:
+            connection.send_response(xid, self._read(session_id, request))
+
+    def _connection_of(self, source: str, packet: ClientPacket | Ping) -> ClientConnection | None:
+        """The connection a packet belongs to; None (and the connection closed) when it is not
+        open, or when packets before this one were lost."""
+        connection = self.connections.by_id.get(packet.connection_id)
+        if connection is None:
+            if self._running:
+                self.host.send(source, ConnectionClosed(packet.connection_id))
+            return None
+        if connection.session_id == 0 or not connection.accepts(packet):
+            self.close_connection(connection)
+            return None
+        return connection
+
+    def _read(self, session_id: int, request: SessionRequest) -> ZkResponse:
+        if isinstance(request, SetWatches):
+            self.watches.set_watches(session_id, request, self.storage.tree)
+            return ZkResponse(ZkCode.OK, zxid=self.storage.tree.last_zxid)
+        response = self.storage.tree.read(request)
+        if isinstance(request, GetDataRequest):
+            if request.watch and response.code == 0:
+                self.watches.add_data(session_id, request.path)
+        elif isinstance(request, ExistsRequest):
+            if request.watch and (response.code == 0 or response.code is ZkCode.NONODE):
+                self.watches.add_data(session_id, request.path)
+        elif isinstance(request, GetChildrenRequest) and request.watch and response.code == 0:
+            self.watches.add_children(session_id, request.path)
+        return response
+
+    # --- what roles call
+
+    def session_found(self, connection: ClientConnection, session_id: int, timeout_ms: int) -> None:
+        """A session created or revalidated is this connection's; timeout 0: it has expired."""
+        if not connection.is_open:
+            return
+        if timeout_ms == 0:
+            connection.send_connected(0, 0)
+            self._forget_connection(connection)
+            return
+        before = self.connections.bind(connection, session_id)
+        if before is not None:
+            self.close_connection(before)
+        # Watches belong to the connection: the client sets them again.
+        self.watches.remove_session(session_id)
+        connection.send_connected(session_id, timeout_ms)
+
+    def applied(
+        self,
+        zxid: int,
+        session_id: int,
+        request: SessionRequest,
+        response: ZkResponse,
+        connection: ClientConnection | None,
+        xid: int,
+    ) -> None:
+        """A transaction is in the tree: fire watches, then answer if it was asked for here."""
+        changes = self.storage.tree.take_changes()
+        if changes:
+            if self._observer is not None:
+                for event_type, path in changes:
+                    self._observer(path, _OPERATION_NAMES[event_type], zxid)
+            self.watches.fire(changes)
+        kind = type(request)
+        if kind is CreateSession:
+            if connection is not None:
+                timeout_ms = request.session_timeout_ms  # type: ignore[union-attr]
+                self.session_found(connection, session_id, timeout_ms)
+            return
+        if connection is not None and connection.is_open:
+            self.answer(connection, xid, response)
+        if kind is CloseSession and response.code == 0:
+            self.watches.remove_session(session_id)
+            owner = self.connections.by_session.get(session_id)
+            if owner is not None:
+                self.close_connection(owner)
+
+    def apply_committed(self, zxid: int) -> None:
+        """Apply what is logged up to ``zxid``."""
+        storage = self.storage
+        while (txn := storage.next_unapplied) is not None and txn.zxid <= zxid:
+            txn, response = storage.apply_next()
+            connection = None
+            if txn.origin == self.server_id:
+                connection = self.connections.by_id.get(txn.connection_id)
+            self.applied(txn.zxid, txn.session_id, txn.request, response, connection, txn.xid)
+
+    def answer_sync(self, connection: ClientConnection, xid: int) -> None:
+        """Answer the sync at the head of the queue."""
+        if connection.queue:
+            self.answer(connection, xid, self.storage.tree.read(connection.queue[0][1]))
+
+    def answer(self, connection: ClientConnection, xid: int, response: ZkResponse) -> None:
+        """Answer the write at the head of the queue, and the reads that waited behind it."""
+        queue = connection.queue
+        invariant(queue and queue[0][0] == xid, "writes of a session are answered in order")
+        queue.popleft()
+        connection.send_response(xid, response)
+        while queue:
+            xid, request = queue[0]
+            if isinstance(request, _QUEUED):
+                return
+            queue.popleft()
+            connection.send_response(xid, self._read(connection.session_id, request))
+
+    def close_connection(self, connection: ClientConnection) -> None:
+        """Give a connection up and tell the client; its session lives on."""
+        if connection.is_open:
+            connection.send_closed()
+            self._forget_connection(connection)
+
+    def _forget_connection(self, connection: ClientConnection) -> None:
+        if self.connections.remove(connection):
+            self.watches.remove_session(connection.session_id)
+
+    def _deliver_event(self, session_id: int, event_type: EventType, path: str) -> None:
+        connection = self.connections.by_session.get(session_id)
+        if connection is not None:
+            connection.send_event(event_type, path)
+
+    # --- faults and views
+
+    def expire_session(self, session_id: int) -> None:
+        """Expire a session as if its heartbeats had stayed away; needs a serving server."""
+        if self.role.is_serving and session_id in self.storage.tree.sessions:
+            self.role.submit(None, session_id, 0, CloseSession())
+
+    def fail_authentication(self, session_id: int) -> None:
+        """Tell a connected client that its credentials were refused, and close its connection."""
+        connection = self.connections.by_session.get(session_id)
+        if connection is not None:
+            self.host.send(connection.source, AuthFailed(connection.connection_id))
+            self._forget_connection(connection)
+
+    def on_apply(self, observer: ApplyObserver | None) -> None:
+        """Call ``observer(path, operation, zxid)`` for every node changed here from now on."""
+        self._observer = observer
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether clients are served: standalone, or part of an active quorum."""
+        return self._running and self.role.is_serving
+
+    @property
+    def last_zxid(self) -> int:
+        """Last transaction applied."""
+        return self.storage.tree.last_zxid
+
+    def get(self, path: str) -> bytes | None:
+        """Data of a node as applied here; raises ``ZooKeeperError`` (NONODE)."""
+        return self.storage.tree.read(GetDataRequest(path)).raise_if_failed().data
+
+    def stat(self, path: str) -> Stat:
+        """Metadata of a node as applied here; raises ``ZooKeeperError`` (NONODE)."""
+        stat = self.storage.tree.read(ExistsRequest(path)).raise_if_failed().stat
+        assert stat is not None
+        return stat
+
+    def children(self, path: str) -> list[str]:
+        """Sorted child names; raises ``ZooKeeperError`` (NONODE)."""
+        return list(self.storage.tree.read(GetChildrenRequest(path)).raise_if_failed().children)
+
+    def tree(self) -> dict[str, bytes | None]:
+        """Every path with its data, parents first, siblings sorted."""
+        return {path: node.data for path, node in self.storage.tree.items()}
+
+
+def _payload_bytes(request: SessionRequest) -> int:
+    if isinstance(request, CreateRequest | SetDataRequest):
+        return 0 if request.data is None else len(request.data)
+    if isinstance(request, MultiRequest):
+        return sum(map(_payload_bytes, request.operations))
+    return 0

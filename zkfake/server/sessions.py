@@ -1,0 +1,108 @@
+"""When sessions expire (ZooKeeper: ``SessionTrackerImpl``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+
+from ...protocol.host import Host, Timer
+
+
+class SessionTracker:
+    """Expires sessions that are silent longer than their timeout, in buckets of a tick.
+
+    As in ZooKeeper a session ends between its timeout and one tick later. A tick is
+    ``tick_time_ms``, but for sessions shorter than three ticks a third of their timeout. One timer
+    runs, for the earliest bucket, and none when there are no sessions.
+    """
+
+    __slots__ = ("_buckets", "_due", "_expiry_ms", "_host", "_on_expire", "_tick_time_ms",
+                 "_timeout_ms", "_timer", "_timer_at_ms")  # fmt: skip
+
+    def __init__(self, host: Host, tick_time_ms: int, on_expire: Callable[[int], object]) -> None:
+        self._host = host
+        self._tick_time_ms = tick_time_ms
+        self._on_expire = on_expire
+        self._timeout_ms: dict[int, int] = {}
+        self._expiry_ms: dict[int, int] = {}  # session to the time of its bucket
+        self._buckets: dict[int, dict[int, None]] = {}  # time to sessions; empty ones linger
+        self._due: list[int] = []  # heap of the bucket times
+        self._timer: Timer | None = None
+        self._timer_at_ms = 0
+
+    def __contains__(self, session_id: int) -> bool:
+        return session_id in self._timeout_ms
+
+    def add(self, session_id: int, timeout_ms: int) -> None:
+        """Track a session; its time starts now."""
+        self._timeout_ms[session_id] = timeout_ms
+        self.touch(session_id)
+
+    def touch(self, session_id: int) -> bool:
+        """The session was heard of; False when it is not tracked (expired or closed)."""
+        timeout_ms = self._timeout_ms.get(session_id)
+        if timeout_ms is None:
+            return False
+        tick = min(self._tick_time_ms, max(1, timeout_ms // 3))
+        expiry_ms = ((self._host.now_ms() + timeout_ms) // tick + 1) * tick
+        before_ms = self._expiry_ms.get(session_id)
+        if before_ms is not None:
+            if before_ms >= expiry_ms:
+                return True
+            del self._buckets[before_ms][session_id]
+        self._expiry_ms[session_id] = expiry_ms
+        bucket = self._buckets.get(expiry_ms)
+        if bucket is None:
+            bucket = self._buckets[expiry_ms] = {}
+            heappush(self._due, expiry_ms)
+            self._arm()
+        bucket[session_id] = None
+        return True
+
+    def touch_all(self, session_ids: Iterable[int]) -> None:
+        for session_id in session_ids:
+            self.touch(session_id)
+
+    def remove(self, session_id: int) -> None:
+        """Stop tracking a session that was closed."""
+        if self._timeout_ms.pop(session_id, None) is None:
+            return
+        del self._buckets[self._expiry_ms.pop(session_id)][session_id]
+        if not self._timeout_ms:
+            self.stop()
+
+    def stop(self) -> None:
+        """Forget all sessions and the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timeout_ms.clear()
+        self._expiry_ms.clear()
+        self._buckets.clear()
+        self._due.clear()
+
+    def _arm(self) -> None:
+        due_ms = self._due[0]
+        if self._timer is not None:
+            if self._timer_at_ms <= due_ms:
+                return
+            self._timer.cancel()
+        self._timer_at_ms = due_ms
+        self._timer = self._host.call_later_ms(due_ms - self._host.now_ms(), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now_ms = self._host.now_ms()
+        expired: list[int] = []
+        while self._due and self._due[0] <= now_ms:
+            expired.extend(self._buckets.pop(heappop(self._due)))
+        for session_id in expired:
+            del self._timeout_ms[session_id]
+            del self._expiry_ms[session_id]
+        # Buckets that everyone has left need no timer of their own.
+        while self._due and not self._buckets[self._due[0]]:
+            del self._buckets[heappop(self._due)]
+        if self._due:
+            self._arm()
+        for session_id in expired:
+            self._on_expire(session_id)

@@ -1,0 +1,213 @@
+"""What a ZooKeeper server keeps on disk; it outlives the server object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from ...protocol.errors import invariant
+from ..messages import CreateSession, ZkResponse
+from ..tree import ZnodeTree
+from ..znode import TreeSnapshot
+from .journal import Entry, Epochs, Journal, Saved, Truncation
+from .quorum_messages import Txn
+
+COMMITTED_LOG_TXNS = 500
+"""Applied transactions kept for bringing a follower up to date without a snapshot."""
+
+
+class ZooKeeperStorage:
+    """The applied tree, the log of transactions around it, and the epochs promised.
+
+    Instead of replaying a log on every start, the tree itself is kept as of the last applied
+    transaction, which is always a committed one. ``log`` ends with what is logged but not known
+    to be committed; only that part can be truncated.
+
+    With a ``journal`` everything is written down before it is done, and ``restored`` makes an
+    equal storage in another process.
+    """
+
+    __slots__ = ("_accepted_epoch", "_applied_count", "_base_zxid", "_current_epoch",
+                 "former_sessions", "journal", "log", "next_session_id", "tree")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.tree = ZnodeTree()
+        self.log: list[Txn] = []
+        self._accepted_epoch = 0
+        self._current_epoch = 0
+        self.next_session_id = 0
+        self.journal: Journal | None = None
+        self.former_sessions: dict[int, None] = {}
+        """Sessions of a former process, which no client comes back for: whoever decides about
+        sessions ends them as soon as it serves."""
+        self._applied_count = 0  # log[:_applied_count] is in the tree
+        self._base_zxid = 0  # the transaction before log[0]
+
+    @property
+    def accepted_epoch(self) -> int:
+        """Highest epoch this server has promised to take part in; >= ``current_epoch``."""
+        return self._accepted_epoch
+
+    @accepted_epoch.setter
+    def accepted_epoch(self, epoch: int) -> None:
+        if self.journal is not None:
+            self.journal.append(Epochs(epoch, self._current_epoch))
+        self._accepted_epoch = epoch
+
+    @property
+    def current_epoch(self) -> int:
+        """Epoch of the leader whose history this server holds."""
+        return self._current_epoch
+
+    @current_epoch.setter
+    def current_epoch(self, epoch: int) -> None:
+        if self.journal is not None:
+            self.journal.append(Epochs(self._accepted_epoch, epoch))
+        self._current_epoch = epoch
+
+    @property
+    def last_logged_zxid(self) -> int:
+        """What leader election compares."""
+        return self.log[-1].zxid if self.log else self.tree.last_zxid
+
+    @property
+    def base_zxid(self) -> int:
+        """The transaction just before the first one in ``log``."""
+        return self._base_zxid if self.log else self.tree.last_zxid
+
+    def append(self, txn: Txn) -> None:
+        """Log a transaction; zxids only grow."""
+        invariant(txn.zxid > self.last_logged_zxid, "a logged zxid did not grow")
+        if self.journal is not None:
+            self.write_down(txn)
+        if not self.log:
+            self._base_zxid = self.tree.last_zxid
+        self.log.append(txn)
+
+    @property
+    def next_unapplied(self) -> Txn | None:
+        """The first logged transaction that is not in the tree yet."""
+        log = self.log
+        return log[self._applied_count] if self._applied_count < len(log) else None
+
+    def apply_next(self) -> tuple[Txn, ZkResponse]:
+        """Apply the first logged transaction that is not in the tree yet."""
+        txn = self.log[self._applied_count]
+        response = self.tree.apply(txn.zxid, txn.time_ms, txn.session_id, txn.request)
+        self._applied_count += 1
+        if self._applied_count >= 2 * COMMITTED_LOG_TXNS:
+            self._base_zxid = self.log[COMMITTED_LOG_TXNS - 1].zxid
+            del self.log[:COMMITTED_LOG_TXNS]
+            self._applied_count -= COMMITTED_LOG_TXNS
+        return txn, response
+
+    def position_of(self, zxid: int) -> int | None:
+        """How many transactions of ``log`` come up to and including ``zxid``.
+
+        None when ``zxid`` is neither in the log nor the one before it.
+        """
+        if zxid == self.base_zxid:
+            return 0
+        index = self.position_at_most(zxid)
+        return index if index and self.log[index - 1].zxid == zxid else None
+
+    def position_at_most(self, zxid: int) -> int:
+        """How many transactions of ``log`` have a zxid not above ``zxid``."""
+        low, high = 0, len(self.log)
+        while low < high:
+            middle = (low + high) // 2
+            if self.log[middle].zxid <= zxid:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def truncate_after(self, zxid: int) -> bool:
+        """Forget what was logged after ``zxid``; False (and nothing done) when that is not an
+        unapplied part of the log."""
+        position = self.position_of(zxid)
+        if position is None or position < self._applied_count:
+            return False
+        if self.journal is not None:
+            self.journal.append(Truncation(zxid))
+        del self.log[position:]
+        return True
+
+    def settle(self) -> None:
+        """Apply all that is logged and start an empty log: for a server without peers."""
+        while self.next_unapplied is not None:
+            self.apply_next()
+        self.log.clear()
+        self._applied_count = 0
+        self.tree.take_changes()
+
+    def install(self, snapshot: TreeSnapshot) -> None:
+        """Replace tree and log by a snapshot."""
+        self.tree = ZnodeTree.restored(snapshot)
+        self.log.clear()
+        self._applied_count = 0
+        self.save()
+
+    def log_between(self, start: int, end: int) -> tuple[Txn, ...]:
+        """Transactions of ``log`` by position."""
+        return tuple(self.log[start:end])
+
+    def applied_position(self) -> int:
+        """How many transactions of ``log`` are in the tree."""
+        return self._applied_count
+
+    # --- outliving the process
+
+    def write_down(self, txn: Txn) -> None:
+        """Write a transaction to the journal, behind a snapshot if one is due."""
+        journal = self.journal
+        if journal is not None:
+            if journal.is_due:
+                self.save()
+            journal.append(txn)
+
+    def save(self) -> None:
+        """Have a snapshot of what is applied replace what the journal holds."""
+        if self.journal is not None:
+            epochs = Epochs(self._accepted_epoch, self._current_epoch)
+            rest: list[Entry] = [epochs, *self.log[self._applied_count :]]
+            self.journal.save(Saved(self.next_session_id, self.tree.snapshot()), rest)
+
+    def close(self) -> None:
+        """Leave a snapshot behind, so that the next start has nothing to replay."""
+        journal = self.journal
+        if journal is not None:
+            with suppress(OSError):  # the log is enough
+                self.save()
+            self.journal = None
+            journal.close()
+
+    @classmethod
+    def restored(
+        cls, server_id: int, saved: Saved | None, entries: Iterable[Entry]
+    ) -> ZooKeeperStorage:
+        """The storage that a journal describes, still without a journal.
+
+        The tree is that of the snapshot; what was logged after it is committed (or truncated) by
+        whoever serves next, as ZooKeeper does with its own log.
+        """
+        storage = cls()
+        if saved is not None:
+            storage.tree = ZnodeTree.restored(saved.tree)
+            storage.next_session_id = saved.next_session_id
+        sessions = dict.fromkeys(storage.tree.sessions)
+        for entry in entries:
+            if isinstance(entry, Epochs):
+                storage._accepted_epoch = entry.accepted
+                storage._current_epoch = entry.current
+            elif isinstance(entry, Truncation):
+                storage.truncate_after(entry.zxid)
+            else:
+                storage.append(entry)
+                if isinstance(entry.request, CreateSession):
+                    sessions[entry.session_id] = None
+                    if entry.session_id >> 56 == server_id:
+                        following = entry.session_id + 1
+                        storage.next_session_id = max(storage.next_session_id, following)
+        storage.former_sessions = sessions
+        return storage
