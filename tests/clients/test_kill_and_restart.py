@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import os
-import sys
 import threading
 import warnings
-from pathlib import Path
 
 import pytest
 from fakekafka import Cluster
@@ -17,14 +14,7 @@ from fakekafka.testing.checks import (
     fully_replicated,
     replicas_identical,
 )
-
-_path = Path(__file__).with_name("drivers.py")
-_spec = importlib.util.spec_from_file_location("client_drivers", _path)
-assert _spec is not None
-assert _spec.loader is not None
-drivers = importlib.util.module_from_spec(_spec)
-sys.modules["client_drivers"] = drivers
-_spec.loader.exec_module(drivers)
+from fakekafka.tests.support import client_drivers as drivers
 
 TOPIC = "orders"
 PARTITIONS = 3

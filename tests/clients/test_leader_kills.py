@@ -13,7 +13,6 @@ time it has no reason to, and aiokafka never does: for these there is no excepti
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import queue
@@ -23,7 +22,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,15 +29,10 @@ from confluent_kafka import OFFSET_INVALID
 from fakekafka import Cluster
 from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.testing.checks import fully_replicated, replicas_identical
+from fakekafka.tests.support import client_writers as writers
+from fakekafka.tests.support.paths import SUPPORT
 from fakekafka.zkfake.messages import ZooKeeperError
 
-_path = Path(__file__).with_name("writers.py")
-_spec = importlib.util.spec_from_file_location("client_writers", _path)
-assert _spec is not None
-assert _spec.loader is not None
-writers = importlib.util.module_from_spec(_spec)
-sys.modules["client_writers"] = writers
-_spec.loader.exec_module(writers)
 TOPIC: str = writers.TOPIC
 PARTITIONS: int = writers.PARTITIONS
 PATIENCE_S: float = writers.PATIENCE_S
@@ -53,7 +46,7 @@ SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "30" if os.environ.get(
 REPEATS = int(os.environ.get("FAKEKAFKA_KILL_REPEATS", "1"))
 STANDSTILL_S = 5
 STARTS_MAX = 4
-_READER = Path(__file__).with_name("reader_process.py")
+_READER = SUPPORT / "reader_process.py"
 
 CONFIG = {
     # Short enough for a partition to get a new leader while the old one is down.

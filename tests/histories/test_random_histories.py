@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import random_histories
-from history_end import heal, verdict, what_is_lacking
-from history_steps import Step, draw_steps, parse_step
-from history_world import build
-from random_histories import History, Outcome, draw_history, run
+from fakekafka.tests.support import random_histories
+from fakekafka.tests.support.history_end import heal, verdict, what_is_lacking
+from fakekafka.tests.support.history_steps import Step, draw_steps, parse_step
+from fakekafka.tests.support.history_world import build
+from fakekafka.tests.support.random_histories import History, Outcome, draw_history, run
 
 SEEDS = range(1, 7)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hostile import run
+from fakekafka.tests.support.hostile_input import run
 
 SEED = 1
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 from fakekafka import Cluster
+from fakekafka.tests.support.request_shapes import Shape, shapes
 from fakekafka.wire.kafka.registry import APIS
-from request_shapes import Shape, shapes
 
 SHAPES = {shape.name: shape for shape in shapes()}
 CHEAP_S = 0.25

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from fakekafka.tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SKIPPED_FOLDERS = {".git", ".venv", "build", "dist", "out", "node_modules", "__pycache__"}
 
 

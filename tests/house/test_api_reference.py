@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import fakekafka
 import pytest
@@ -24,8 +23,9 @@ from fakekafka.testing.handles import (
 )
 from fakekafka.testing.network_handle import Hold, NetworkHandle
 from fakekafka.testing.views import PartitionView, ReplicaView
+from fakekafka.tests.support.paths import ROOT
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "api.md").read_text()
 CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (

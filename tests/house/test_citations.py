@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from .test_tidy_docs import anchors
 
-ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = (".py", ".md", ".toml", ".txt", ".yml", ".cfg")
 EXEMPT = tuple(
     f"tests/house/{name}.py" for name in ("test_citations", "test_generated_docs", "test_tidy_docs")

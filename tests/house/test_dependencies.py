@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
+from fakekafka.tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 NOT_IMPORTED_HERE = {"pandas": "pyspark imports it for tables of Arrow"}

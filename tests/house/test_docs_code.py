@@ -17,8 +17,8 @@ from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
+from fakekafka.tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 ENABLED = True
 """Whether the real pages are run."""
 

@@ -12,8 +12,6 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture(scope="module")
 def blocks(docs_script: Callable[[str], ModuleType]) -> ModuleType:

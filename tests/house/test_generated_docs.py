@@ -10,8 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from fakekafka.tests.support.paths import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from fakekafka.cli.main import main
+from fakekafka.tests.support.paths import ROOT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
+PAGE = ROOT / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"`fakekafka ([^`]+)`")
 

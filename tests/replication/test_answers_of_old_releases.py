@@ -9,7 +9,7 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
 from fakekafka.protocol.versions import behaviour
 from fakekafka.replication.partition.metadata_cache import MetadataCache
-from replica_cluster import TP, led
+from fakekafka.tests.support.replica_cluster import TP, led
 
 
 @pytest.mark.parametrize(("version", "isr"), [("0.10", ()), ("1.1", ()), ("2.8", (2,))])

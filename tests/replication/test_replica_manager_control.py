@@ -12,7 +12,7 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from replica_cluster import TP, ReplicaCluster, led
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 OTHER = TopicPartition("u", 0)
 

@@ -7,7 +7,7 @@ from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceR
 from fakekafka.protocol.errors import ErrorCode, UsageError
 from fakekafka.protocol.records.batch import MalformedRecords, Record, build_batch
 from fakekafka.protocol.values import TopicPartition
-from replica_cluster import TP, ReplicaCluster, led
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 OTHER = TopicPartition("u", 0)
 

@@ -20,6 +20,7 @@ from typing import ClassVar
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -30,7 +31,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from replica_cluster import TP, ReplicaCluster
 
 BROKERS = (0, 1, 2)
 broker_ids = st.sampled_from(BROKERS)

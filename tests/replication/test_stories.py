@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.data import FetchRequest
 from fakekafka.protocol.errors import ErrorCode
-from replica_cluster import TP, ReplicaCluster
-from stories import (
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
+from fakekafka.tests.support.replication_stories import (
     CURED_279,
     KIP_101,
     NEWEST,

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.data import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from fakekafka.protocol.errors import ErrorCode
-from replica_cluster import ReplicaCluster
-from stories import (
+from fakekafka.tests.support.replica_cluster import ReplicaCluster
+from fakekafka.tests.support.replication_stories import (
     CURED_101,
     KIP_101,
     NEWEST,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from controller_cluster import ControllerCluster
 from fakekafka.protocol.admin import (
     APPEND,
     BROKER_LOGGER_RESOURCE,
@@ -25,6 +24,7 @@ from fakekafka.protocol.admin import (
     NewTopic,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 TOPIC = ConfigResource(TOPIC_RESOURCE, "t")
 OWN = ConfigResource(BROKER_RESOURCE, "1")

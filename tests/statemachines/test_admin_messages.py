@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from controller_cluster import ControllerCluster
 from fakekafka.protocol.admin import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -12,6 +11,7 @@ from fakekafka.protocol.admin import (
     TopicResult,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 CHARACTERS = "ASCII alphanumerics, '.', '_' and '-'"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from controller_cluster import ControllerCluster
 from fakekafka.protocol.admin import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -11,6 +10,7 @@ from fakekafka.protocol.admin import (
     NewTopic,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 TEXT = (
     "Excessively large number of partitions per request: max.partitions.per.request is 10000, "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from controller_cluster import ControllerCluster
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
     StopReplicaRequest,
@@ -13,6 +12,7 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.values import LEADER_DURING_DELETE, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
+from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 TP = TopicPartition("t", 0)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.tests.support.traces import Recorder, header, record_failover, record_fetches
 from fakekafka.tracing.diff import aligned, first_difference
 from fakekafka.tracing.events import TraceError
 from fakekafka.tracing.trace import TraceReader
 from fakekafka.tracing.verify import verify
 from fakekafka.tracing.writer import TraceWriter
-from trace_helpers import Recorder, header, record_failover, record_fetches
 
 
 def record(path: Path, count: int, changed: int = -1, **more: Any) -> TraceReader:

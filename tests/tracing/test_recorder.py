@@ -10,6 +10,17 @@ import pytest
 from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
 from fakekafka.protocol.errors import ErrorCode, UsageError
 from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch
+from fakekafka.tests.support.traces import (
+    ORDERS_0,
+    Scribe,
+    acknowledge,
+    fetch,
+    header,
+    leader_and_isr,
+    produce,
+    record_failover,
+    record_fetches,
+)
 from fakekafka.tracing.events import KINDS, Truncated
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recorder import LockedRecorder, Recorder
@@ -25,17 +36,6 @@ from fakekafka.zkfake.messages import (
     WatchEvent,
     ZkCode,
     ZkResponse,
-)
-from trace_helpers import (
-    ORDERS_0,
-    Scribe,
-    acknowledge,
-    fetch,
-    header,
-    leader_and_isr,
-    produce,
-    record_failover,
-    record_fetches,
 )
 
 
@@ -239,16 +239,14 @@ def test_cheap_sink_does_not_depend_on_its_buffer() -> None:
 def test_fingerprint_is_the_same_under_any_hash_seed() -> None:
     """Equal runs in different processes have equal fingerprints."""
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from trace_helpers import record_failover, Recorder\n"
+        "from fakekafka.tests.support.traces import record_failover, Recorder\n"
         "r = record_failover(Recorder())\n"
         "r.event(0, 'note', 'x', None, {'b', 'a', 'c'}, None, None)\n"
         "print(r.fingerprint(), r.outline())"
     )
-    folder = str(Path(__file__).parent)
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", program, folder],
+            [sys.executable, "-c", program],
             env={"PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from fakekafka.protocol.control import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.tracing.text import format_event, format_events, format_time
-from fakekafka.tracing.timeline import failovers, timeline
-from trace_helpers import (
+from fakekafka.tests.support.traces import (
     Recorder,
     Scribe,
     acknowledge,
@@ -18,6 +16,8 @@ from trace_helpers import (
     produce,
     record_failover,
 )
+from fakekafka.tracing.text import format_event, format_events, format_time
+from fakekafka.tracing.timeline import failovers, timeline
 
 GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakekafka.protocol.errors import UsageError
+from fakekafka.tests.support.traces import Recorder, header, record_fetches, write_failover
 from fakekafka.tracing.chunks import bitmap, in_bitmap
 from fakekafka.tracing.events import TraceError
 from fakekafka.tracing.format import MAGIC, TRAILER
@@ -16,7 +17,6 @@ from fakekafka.tracing.slices import write_slice
 from fakekafka.tracing.trace import TraceReader
 from fakekafka.tracing.verify import refusal
 from fakekafka.tracing.writer import TraceWriter
-from trace_helpers import Recorder, header, record_fetches, write_failover
 
 
 @pytest.mark.parametrize("codec", ["raw", "zlib", "zstd"])

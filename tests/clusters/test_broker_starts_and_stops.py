@@ -1,0 +1,249 @@
+"""A broker's process ends cleanly, whether it ran well, never came up, or waits for somebody."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from fakekafka import KafkaError, Simulation
+from fakekafka.protocol.awaiting import RequestTimeout
+from fakekafka.protocol.control import ControlledShutdownRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
+from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.memory import Disk
+from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOINT
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
+from fakekafka.tests.support.whole_clusters import (
+    CURRENT,
+    has_znode,
+    in_sync,
+    in_zookeeper,
+    running,
+    stored,
+)
+from fakekafka.zkfake.messages import ClientPacket, CreateRequest, MultiRequest
+
+TP = TopicPartition("t", 0)
+ONE = {0: ReplicaAssignment((1,))}
+
+
+def assert_nothing_is_left(cluster: Simulation, broker_id: int) -> None:
+    """Neither a node that could act nor a listener: what threads are to a JVM."""
+    assert cluster.broker(broker_id).state == "not_running"
+    assert not cluster.broker(broker_id).is_alive
+    assert cluster.runtime.processes[f"broker-{broker_id}"].nodes == {}
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_a_clean_stop_leaves_a_checkpoint_and_everything_readable(
+    version: str, is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CP-134: the recovery point is the end of the log; produced before, consumed after."""
+
+    def make_disk(cluster: Simulation, broker_id: int) -> Disk:
+        directory = tmp_path / str(broker_id)
+        return FileDisk(str(directory)) if is_on_disk else Disk()
+
+    monkeypatch.setattr(Simulation, "_make_disk", make_disk)
+    with running(2, version, topics={"t": {"assignment": {0: [2]}}}) as cluster:
+        cluster.produce("t", ["a", "b", "c"])
+        disk = cluster.processes[2].spec.disk
+        assert disk.read_checkpoint(RECOVERY_POINT_CHECKPOINT) == {}
+        cluster.broker(2).shutdown()
+        assert disk.read_checkpoint(RECOVERY_POINT_CHECKPOINT) == {TP: 3}
+        if is_on_disk:
+            written = (tmp_path / "2" / RECOVERY_POINT_CHECKPOINT).read_text()
+            assert written == "0\n1\nt 0 3\n"
+        assert_nothing_is_left(cluster, 2)
+        cluster.broker(2).start()
+        assert cluster.produce("t", "d") == 3
+        assert [r.value for r in cluster.consume("t")] == [b"a", b"b", b"c", b"d"]
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_a_broker_that_finds_no_zookeeper_gives_up(version: str) -> None:
+    """CP-135: it waits for the connection timeout (by default that of the session), then ends."""
+    for config, patience_ms in (
+        ({}, 6000 if version in ("0.10", "1.1") else 18000),
+        ({"zookeeper.connection.timeout.ms": 700}, 700),
+    ):
+        with running(2, version, config=config) as cluster:
+            cluster.broker(2).shutdown()
+            cluster.zookeeper.server(1).kill()
+            began_ms = cluster.now_ms
+            with pytest.raises(RequestTimeout, match="no ZooKeeper server answered"):
+                cluster.broker(2).start()
+            assert cluster.now_ms - began_ms == pytest.approx(patience_ms, abs=2)
+            assert_nothing_is_left(cluster, 2)
+            cluster.zookeeper.server(1).start()
+            cluster.broker(2).start()
+            assert cluster.broker(2).state == "running"
+
+
+def test_a_cluster_that_cannot_start_says_why() -> None:
+    """CP-135: the first broker's reason ends the start of the whole cluster."""
+    config = {"zookeeper.connection.timeout.ms": 10}
+    with pytest.raises(RequestTimeout, match="no ZooKeeper server answered within 10 ms"):
+        Simulation(2, config=config, latency_ms=50)
+
+
+@pytest.mark.parametrize("version", CURRENT)
+def test_a_broker_without_a_usable_log_directory_gives_up(version: str) -> None:
+    """CP-135: a storage error ends the start; its session ends with it, so a next start works."""
+    with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
+        cluster.produce("t", "kept")
+        cluster.broker(2).shutdown()
+        disk = cluster.processes[2].spec.disk
+        disk.fail()
+        sessions = cluster.zookeepers[1].storage.tree.sessions
+        others = set(sessions)
+        for _ in range(2):
+            with pytest.raises(KafkaError, match="every log directory") as refused:
+                cluster.broker(2).start()
+            assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+            assert_nothing_is_left(cluster, 2)
+            assert set(sessions) == others
+            assert not has_znode(cluster, "/brokers/ids/2")
+        cluster.broker(2).repair_log_dir()
+        cluster.broker(2).start()
+        in_sync(cluster, 1, 2)
+        assert [r.value for r in cluster.records("t", 0, replica=2)] == [b"kept"]
+
+
+def test_a_corrupt_high_watermark_checkpoint_makes_the_directory_unusable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CP-135: nonsense appended to the files of a broker that is down keeps it down."""
+    monkeypatch.setattr(
+        Simulation, "_make_disk", lambda cluster, n: FileDisk(str(tmp_path / str(n)))
+    )
+    with running(2, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
+        cluster.broker(2).shutdown()
+        with (tmp_path / "2" / "replication-offset-checkpoint").open("a") as file:
+            file.write("nonsense\n")
+        with pytest.raises(KafkaError, match="every log directory"):
+            cluster.broker(2).start()
+        assert_nothing_is_left(cluster, 2)
+        cluster.run_until(lambda: stored(cluster) == (1, 1, [1]))
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_a_second_shutdown_does_nothing(version: str) -> None:
+    """CP-136: neither while the first one runs nor after it."""
+    with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
+        broker = cluster.processes[2].broker
+        assert broker is not None
+        states: list[str] = []
+        cluster.processes[2].spec.on_state.append(lambda _, state: states.append(state))
+        first = broker.begin_shutdown()
+        assert broker.begin_shutdown() is first
+        cluster.run_for(5000)
+        assert first.result() is True
+        assert broker.begin_shutdown() is first
+        cluster.run_for(5000)
+        assert states == ["shutting_down", "not_running"]
+        assert_nothing_is_left(cluster, 2)
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_a_controller_that_waits_for_a_brokers_answer_shuts_down_at_once(version: str) -> None:
+    """CP-137: a frozen broker holds a request unanswered and others queued behind it."""
+    with running(3, version, topics={"t": {"assignment": {0: [2, 3]}}}) as cluster:
+        cluster.broker(3).pause()
+        for name in ("u", "v"):
+            create = partial(KafkaZkClient.create_topic_assignment, topic=name, assignment=ONE)
+            in_zookeeper(cluster, create)
+            cluster.run_for(100)
+        assert cluster.controller.metrics["QueueSize,broker-id=3"] > 0
+        node = cluster.processes[1].controller_node
+        assert node is not None
+        began_ms = cluster.now_ms
+        cluster.broker(1).shutdown()
+        assert cluster.now_ms - began_ms < 100
+        assert_nothing_is_left(cluster, 1)
+        assert node.channels.total_queue_size == 0
+        cluster.run_until(lambda: cluster.controller.id == 2)
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_a_broker_that_leaves_does_not_rejoin_the_isr(version: str) -> None:
+    """It starts no fetcher any more once it has asked to leave (``ReplicaManager.makeFollowers``).
+
+    So brokers that stop one after another leave the last one alone in the ISR, with one write
+    for each that left.
+    """
+    config = {"controlled.shutdown.enable": True}
+    topics = {"t": {"assignment": {0: [1, 2, 3]}}}
+    with running(3, version, config=config, topics=topics) as cluster:
+        written = [stored(cluster)]
+        for broker_id in (1, 2):
+            cluster.broker(broker_id).shutdown()
+            written.append(stored(cluster))
+        assert written == [(1, 0, [1, 2, 3]), (2, 1, [2, 3]), (3, 2, [3])]
+        assert cluster.zookeeper.stat("/brokers/topics/t/partitions/0/state").version == 2
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_no_fetcher_is_started_while_the_controller_is_asked(version: str) -> None:
+    """However long the controller lets a leaving broker wait, it copies nothing in anew."""
+    config = {"controlled.shutdown.enable": True, "replica.lag.time.max.ms": 1000}
+    topics = {"t": {"assignment": {0: [2, 3]}}}
+    with running(3, version, config=config, topics=topics) as cluster:
+        cluster.network.hold(lambda d: isinstance(d.message, ControlledShutdownRequest))
+        leaving = cluster.processes[2].broker
+        assert leaving is not None
+        leaving.begin_shutdown()
+        cluster.run_for(100)
+        cluster.reassign_partitions({("t", 0): [3, 2]})
+        cluster.run_for(100)
+        cluster.elect_leaders(partitions=[("t", 0)])
+        cluster.run_for(3000)
+        assert leaving.state == "pending_controlled_shutdown"
+        assert stored(cluster)[2] == [3]
+
+
+@pytest.mark.parametrize(("version", "leader"), [("0.10", 2), ("1.1", 2), ("2.8", 2), ("3.9", 3)])
+def test_a_broker_without_zookeeper_shuts_down_in_control_since_3_0(
+    version: str, leader: int
+) -> None:
+    """KAFKA-9189: who the controller is tells the metadata cache; before, ZooKeeper."""
+    config = {"controlled.shutdown.enable": True}
+    topics = {"t": {"assignment": {0: [2, 3]}}}
+    with running(3, version, config=config, topics=topics) as cluster:
+        cluster.network.partition([2], ["zk-1"])
+        leaving = cluster.processes[2].broker
+        assert leaving is not None
+        leaving.begin_shutdown()
+        cluster.run_for(1000)
+        assert stored(cluster)[0] == leader
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("delay_ms", [500, 4000])
+def test_a_broker_that_is_registered_still_starts_again_after_a_while(
+    version: str, delay_ms: int
+) -> None:
+    """NodeExists ends the start of Kafka's process; what supervises it needs time to try again."""
+    config = {"zookeeper.session.timeout.ms": 6000}
+    with running(2, version, config=config, restart_delay_ms=delay_ms) as cluster:
+        tried: list[float] = []
+        cluster.observe(lambda d: tried.append(cluster.now_ms) if registers(d.message, 2) else None)
+        cluster.broker(2).power_off()
+        cluster.broker(2).start()
+        assert cluster.broker(2).state == "running"
+        gaps = [later - earlier for earlier, later in pairwise(tried)]
+        assert gaps == pytest.approx([delay_ms] * len(gaps), abs=5)
+        assert len(gaps) >= 2
+
+
+def registers(packet: object, broker_id: int) -> bool:
+    """Whether a request to ZooKeeper creates the broker's znode, alone or in a transaction."""
+    request = packet.request if isinstance(packet, ClientPacket) else None
+    operations = request.operations if isinstance(request, MultiRequest) else (request,)
+    path = f"/brokers/ids/{broker_id}"
+    return any(isinstance(create, CreateRequest) and create.path == path for create in operations)

@@ -1,0 +1,234 @@
+"""The rooms inside the folders as a test: floors, no circles, no crowd, no reaching in."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+import pytest
+from fakekafka.tests.support.imports import (
+    import_circles,
+    import_graph,
+    imported_modules,
+    in_package,
+)
+
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "replication": (
+        ("log",),
+        ("disk",),
+        ("waiting",),
+        ("partition",),
+        ("leader", "follower"),
+        ("role_changes", "upkeep"),
+        ("replica_manager",),
+    ),
+    "statemachines": (("zookeeper",), ("machines",), ("controller",), ("broker", "admin")),
+    "actors": (
+        ("surroundings", "delivery"),
+        ("network",),
+        ("port",),
+        ("node",),
+        ("runtime",),
+        ("broker", "zookeeper", "clients"),
+    ),
+    "wire": (("accepting",), ("kafka", "zookeeper")),
+    "testing": (("*",), ("scenarios", "questions", "control_api")),
+}
+"""Folder to its rooms, from the ground up. A room imports itself and what stands in groups before
+it; rooms of one group do not import each other. ``*`` stands for every file beside the rooms."""
+
+FILES_MAX = 20
+CROWDED: dict[str, str] = {
+    "wire/kafka/apis": "one file per API of Kafka",
+}
+"""Folders that may hold more than ``FILES_MAX`` Python files beside each other, with the reason."""
+
+KNOWN: frozenset[str] = frozenset(
+    """
+
+    """.strip().splitlines()
+)
+"""What is still to be mended. Nothing may be added; what is mended has to go from the list."""
+
+REACHES_IN: dict[tuple[str, str], str] = {}
+"""(path, private name) to the reason why the file uses a private name of another room."""
+
+
+def room_violations(graph: dict[str, dict[str, int]]) -> list[str]:
+    """Imports that go up inside a folder, or across to a room of the same height."""
+    found = []
+    for module, targets in graph.items():
+        folder, _, rest = module.partition(".")
+        if folder not in ROOMS or not rest:
+            continue
+        for target in targets:
+            target_folder, _, target_rest = target.partition(".")
+            if target_folder != folder or not target_rest:
+                continue
+            here, there = rest.split(".")[0], target_rest.split(".")[0]
+            if here == there:
+                continue
+            heights = {room: height for height, group in enumerate(ROOMS[folder]) for room in group}
+            height = heights.get(here, heights.get("*"))
+            target_height = heights.get(there, heights.get("*"))
+            if height is None or target_height is None:
+                unknown = here if height is None else there
+                found.append(f"{module}: {folder}/{unknown} has no place in ROOMS")
+            elif target_height > height:
+                found.append(f"{module}: imports {target}, which stands above it")
+            elif target_height == height and here in heights:
+                found.append(f"{module}: imports {target}, which stands beside it")
+    return found
+
+
+def crowded_folders(paths: list[str]) -> list[str]:
+    """Folders in which nobody finds a file any more."""
+    counts = Counter(
+        path.rpartition("/")[0]
+        for path in paths
+        if in_package(path) and not path.endswith("__init__.py")
+    )
+    return [
+        f"{folder}: {count} Python files side by side, at most {FILES_MAX}"
+        for folder, count in sorted(counts.items())
+        if count > FILES_MAX and folder not in CROWDED
+    ]
+
+
+def own_names(tree: ast.Module) -> set[str]:
+    """Private names that a file defines itself: functions, methods, attributes, slots, fields."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value)  # a slot
+    return names
+
+
+def private_access(path: str, text: str) -> list[tuple[int, str]]:
+    """(line, name) of private names that belong to another file."""
+    tree = ast.parse(text)
+    own = own_names(tree)
+    found = [
+        (line, name)
+        for line, _, name in imported_modules(path, tree)
+        if name.startswith("_") and not name.startswith("__")
+    ]
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr.startswith("_")
+            and not node.attr.startswith("__")
+            and node.attr not in own
+            and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "super"))
+        ):
+            found.append((node.lineno, node.attr))
+    return found
+
+
+def check(found: list[str]) -> None:
+    new = sorted(set(found) - KNOWN)
+    assert new == [], "\n" + "\n".join(new)
+
+
+def test_what_is_known_is_still_so(texts: dict[str, str]) -> None:
+    """A finding that was mended leaves the list."""
+    graph = import_graph(texts)
+    found = set(room_violations(graph))
+    found |= {f"{member} is in a circle" for circle in import_circles(graph) for member in circle}
+    found |= {
+        f"{path}: {name} is private to another file"
+        for path, text in texts.items()
+        if in_package(path)
+        for _, name in private_access(path, text)
+    }
+    assert sorted(KNOWN - found) == []
+
+
+def test_rooms_import_only_what_stands_below_them(texts: dict[str, str]) -> None:
+    """The table in docs/ARCHITECTURE.md holds for every import, those for annotations included."""
+    check(room_violations(import_graph(texts)))
+
+
+def test_no_files_import_each_other(texts: dict[str, str]) -> None:
+    """Every module can be read after those it imports; imports for annotations count."""
+    circles = import_circles(import_graph(texts))
+    check([f"{member} is in a circle" for circle in circles for member in circle])
+
+
+def test_no_folder_is_crowded(texts: dict[str, str]) -> None:
+    """A folder holds at most 20 Python files beside each other."""
+    found = crowded_folders(list(texts))
+    assert found == [], "\n" + "\n".join(found)
+
+
+def test_nobody_uses_the_private_names_of_another_file(texts: dict[str, str]) -> None:
+    """What starts with an underscore is used in its own file only, or named with its reason."""
+    found = [
+        f"{path}: {name} is private to another file"
+        for path, text in texts.items()
+        if in_package(path)
+        for _, name in private_access(path, text)
+        if (path, name) not in REACHES_IN
+    ]
+    check(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "target", "findings"),
+    [
+        ("replication.log.log", "replication.partition.replica", 1),
+        ("replication.leader.fetch", "replication.follower.fetcher", 1),
+        ("replication.partition.partition", "replication.log.log", 0),
+        ("replication.log.log", "replication.log.segment", 0),
+        ("replication.cellar.rack", "replication.log.log", 1),
+        ("testing.cluster", "testing.scenarios.run", 1),
+        ("testing.cluster", "testing.views", 0),
+        ("testing.scenarios.run", "testing.cluster", 0),
+        ("testing.scenarios.run", "testing.questions.probe", 1),
+        ("testing.scenarios.run", "actors.node", 0),
+    ],
+)
+def test_an_import_that_goes_up_or_across_is_found(module: str, target: str, findings: int) -> None:
+    """The rule of the rooms on single imports."""
+    assert len(room_violations({module: {target: 1}, target: {}})) == findings
+
+
+def test_a_circle_is_named_whole() -> None:
+    """Every member of a circle stands in the message, and nobody else."""
+    texts = {
+        "zkfake/a.py": "from .b import B",
+        "zkfake/b.py": "from . import c",
+        "zkfake/c.py": "if TYPE_CHECKING:\n    from .a import A\nfrom .d import D",
+        "zkfake/d.py": "",
+    }
+    assert import_circles(import_graph(texts)) == [["zkfake.a", "zkfake.b", "zkfake.c"]]
+
+
+def test_a_crowded_folder_is_found() -> None:
+    """Twenty files are fine, twenty-one are not."""
+    files = [f"zkfake/f{number}.py" for number in range(FILES_MAX)]
+    assert crowded_folders([*files, "zkfake/__init__.py"]) == []
+    assert len(crowded_folders([*files, "zkfake/more.py"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("from .a import _hidden", ["_hidden"]),
+        ("x._hidden()", ["_hidden"]),
+        ("self._mine = 1\nother._mine", []),
+        ("self._inherited", []),
+        ("x.__class__", []),
+        ("def _f(): ...\nx._f", []),
+    ],
+)
+def test_a_private_name_of_another_file_is_found(text: str, names: list[str]) -> None:
+    """Attributes and imports; what the file defines itself is its own."""
+    assert [name for _, name in private_access("zkfake/a.py", text)] == names

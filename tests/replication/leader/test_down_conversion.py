@@ -1,0 +1,260 @@
+"""What consumers of Fetch v0 to v3 get for batches of format v2
+(docs/kafka/fetch.md, docs/kafka/log.md#batches)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.data import (
+    FetchPartition,
+    FetchRequest,
+    ProducePartition,
+    ProduceRequest,
+    RequestContext,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.records.batch import RecordBatch, build_control_marker, with_base_offset
+from fakekafka.protocol.records.legacy import OldMessages, build_message, parse_message
+from fakekafka.replication.leader.down_conversion import down_converted
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
+from fakekafka.tracing.packing import PayloadPacker
+
+NONE = ErrorCode.NONE
+ROOM = 1 << 20
+
+
+def old_fetch(
+    cluster: ReplicaCluster,
+    api_version: int,
+    offset: int = 0,
+    max_bytes: int = ROOM,
+    replica_id: int = -1,
+) -> Any:
+    """One partition as an old consumer gets it."""
+    spec = FetchPartition(TP, offset, max_bytes=max_bytes)
+    request = FetchRequest(replica_id, 0, 1, ROOM, (spec,))
+    manager = cluster[0].manager
+    answers: list[Any] = []
+    manager.fetch_messages(request, RequestContext("c", api_version), answers.append)
+    (answer,) = down_converted(request, answers[0], api_version, manager.partition).partitions
+    return answer
+
+
+def append(cluster: ReplicaCluster, *batches: bytes) -> None:
+    for batch in batches:
+        log = cluster[0].log()
+        log.append_as_leader(batch, 0, cluster.clock.now_ms)
+    cluster[0].manager.partition(TP).maybe_increment_high_watermark(cluster.clock.now_ms)
+
+
+def alone(**topic: str) -> ReplicaCluster:
+    return led(brokers=1, topic=topic)
+
+
+def messages(answer: Any) -> list[tuple[int, int, int, bytes | None]]:
+    """(magic, offset, timestamp, value) of each entry, wrappers as they are."""
+    data = b"".join(batch.data for batch in answer.records)
+    found, position = [], 0
+    while (message := parse_message(data, position)) is not None:
+        found.append((message.magic, message.offset, message.timestamp, message.value))
+        position += message.size
+    return found
+
+
+@pytest.mark.parametrize(("api_version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1)])
+def test_format_follows_the_version(api_version: int, magic: int) -> None:
+    """v0 and v1 get magic 0, v2 and v3 magic 1; only the latter carry timestamps
+    (docs/kafka/fetch.md#errors)."""
+    cluster = alone()
+    append(cluster, encode("a", "b", timestamp=77), encode("c", timestamp=78))
+    times = (77, 77, 78) if magic else (-1, -1, -1)
+    expected = [
+        (magic, offset, time, value)
+        for offset, (time, value) in enumerate(zip(times, (b"a", b"b", b"c"), strict=True))
+    ]
+    answer = old_fetch(cluster, api_version)
+    assert messages(answer) == expected
+    assert (answer.error, answer.high_watermark) == (NONE, 3)
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2, 3])
+def test_uncompressed_answers_start_at_the_offset_asked_for(api_version: int) -> None:
+    """DP-81: records of the same batch before it are left out."""
+    cluster = alone()
+    append(cluster, encode("a", "b", "c"))
+    found = messages(old_fetch(cluster, api_version, 1))
+    assert [(offset, value) for _, offset, _, value in found] == [(1, b"b"), (2, b"c")]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+def test_compressed_answers_start_with_the_whole_batch(codec: str) -> None:
+    """DP-81: a compressed batch stays one wrapper, whose offset is that of its last record."""
+    cluster = alone()
+    append(cluster, encode("a", "b", "c", compression=codec))
+    answer = old_fetch(cluster, 2, 1)
+    assert [offset for _, offset, _, _ in messages(answer)] == [2]
+    (old,) = answer.records
+    assert [(r.offset, r.value) for r in old.records()] == [(0, b"a"), (1, b"b"), (2, b"c")]
+
+
+def test_conversion_may_be_switched_off() -> None:
+    """message.downconversion.enable=false answers consumers UNSUPPORTED_VERSION
+    (docs/kafka/fetch.md#errors)."""
+    cluster = alone(**{"message.downconversion.enable": "false"})
+    append(cluster, encode("a"))
+    assert old_fetch(cluster, 3).error is ErrorCode.UNSUPPORTED_VERSION
+    assert old_fetch(cluster, 0).error is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_nothing_to_convert_where_the_topic_has_the_old_format() -> None:
+    """A topic of message format 0.10 is old enough for v2 and v3, not for v0 and v1."""
+    off = {"message.downconversion.enable": "false", "message.format.version": "0.10.2"}
+    cluster = alone(**off)
+    append(cluster, encode("a"))
+    assert [magic for magic, *_ in messages(old_fetch(cluster, 2))] == [1]
+    assert old_fetch(cluster, 1).error is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_zstd_cannot_be_converted() -> None:
+    """A zstd batch at the start is error 76; later ones end the answer before them
+    (docs/kafka/fetch.md#errors)."""
+    cluster = alone()
+    append(cluster, encode("a"), encode("b", compression="zstd"), encode("c"))
+    assert [value for *_, value in messages(old_fetch(cluster, 3))] == [b"a"]
+    assert old_fetch(cluster, 3, 1).error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert [value for *_, value in messages(old_fetch(cluster, 3, 2))] == [b"c"]
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2, 3])
+def test_records_that_cannot_be_read_cannot_be_converted(api_version: int) -> None:
+    """A log may hold nonsense of former times: CORRUPT_MESSAGE, after what is whole before it."""
+    cluster = alone()
+    append(cluster, encode("a"))
+    bad = encode("x" * 30)
+    bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
+    cluster[0].log().append_as_follower([RecordBatch.of(bad)], cluster.clock.now_ms)
+    append(cluster)
+    assert [value for *_, value in messages(old_fetch(cluster, api_version))] == [b"a"]
+    assert old_fetch(cluster, api_version, 1).error is ErrorCode.CORRUPT_MESSAGE
+    assert old_fetch(cluster, api_version, 1, 20).error is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2])
+def test_too_large_message_is_cut_off(api_version: int) -> None:
+    """DP-73: up to v2 the limit is hard; what fits of the first message is returned."""
+    cluster = alone()
+    append(cluster, encode("x" * 300))
+    answer = old_fetch(cluster, api_version, max_bytes=200)
+    assert [len(batch.data) for batch in answer.records] == [200]
+    assert messages(answer) == []
+    assert answer.error is NONE
+
+
+def test_too_large_message_is_whole_from_v3_on() -> None:
+    """From v3 on the first batch may exceed the limits, converted as well as stored
+    (docs/kafka/fetch.md#limits)."""
+    cluster = alone()
+    append(cluster, encode("x" * 300))
+    assert [value for *_, value in messages(old_fetch(cluster, 3, max_bytes=10))] == [b"x" * 300]
+
+
+def test_answer_grows_not_beyond_what_was_read() -> None:
+    """KIP-283: converted records that need more room than the batch did are cut off."""
+    cluster = alone()
+    append(cluster, encode("a"), encode(*"bcdefghijk"))
+    log = cluster[0].log()
+    read = sum(len(batch.data) for batch in log.batches(0))
+    answer = old_fetch(cluster, 3)
+    assert sum(len(batch.data) for batch in answer.records) == read
+    values = [value for *_, value in messages(answer)]
+    assert values[0] == b"a"
+    assert 1 < len(values) < 11
+
+
+@pytest.mark.parametrize("offset", [1, 2])
+def test_nothing_new_is_an_empty_answer(offset: int) -> None:
+    """At the high watermark and above nothing is cut off and nothing made up."""
+    cluster = led(brokers=2)
+    append(cluster, encode("a"), encode("b"))
+    cluster.fetch(0, 1, replica_id=1)
+    answer = old_fetch(cluster, 2, offset, max_bytes=5)
+    assert (answer.error, answer.records, answer.high_watermark) == (NONE, (), 1)
+
+
+def test_followers_read_to_the_end_whatever_the_switch_says() -> None:
+    """The switch is for consumers; the limit of an old follower is hard as well
+    (docs/kafka/fetch.md#errors)."""
+    cluster = led(brokers=2, topic={"message.downconversion.enable": "false"})
+    append(cluster, encode("a"), encode("b"))
+    answer = old_fetch(cluster, 1, replica_id=1)
+    assert [value for *_, value in messages(answer)] == [b"a", b"b"]
+    assert len(old_fetch(cluster, 1, max_bytes=5, replica_id=1).records[0].data) == 5
+
+
+def test_markers_alone_become_the_start_of_a_message() -> None:
+    """KIP-283: old formats have no markers; the consumer is told to read on with more room."""
+    cluster = alone()
+    append(cluster, encode("a", producer_id=5, producer_epoch=0, base_sequence=0))
+    marker = build_control_marker(5, 0, True, 0, 1)
+    log = cluster[0].log()
+    log.append_as_leader(marker, 0, cluster.clock.now_ms, origin="coordinator")
+    append(cluster)
+    answer = old_fetch(cluster, 3, 1)
+    assert (answer.error, messages(answer)) == (NONE, [])
+    assert [len(batch.data) for batch in answer.records] == [12]
+    assert [value for *_, value in messages(old_fetch(cluster, 3, 0))] == [b"a"]
+
+
+def test_errors_stay_as_they_are() -> None:
+    """An error has nothing to convert."""
+    assert old_fetch(alone(), 1, 9).error is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize("api_version", [0, 1, 2])
+def test_old_producers_write_what_new_consumers_read(api_version: int) -> None:
+    """Produce v0 to v2 carries message sets; they are stored as batches of format v2
+    (docs/kafka/log.md#batches)."""
+    cluster = alone()
+    magic = 1 if api_version == 2 else 0
+    old = b"".join(build_message(0, magic, None, value, 50) for value in (b"a", b"b"))
+    answers: list[Any] = []
+    cluster[0].manager.append_records(
+        ProduceRequest(-1, 1000, (ProducePartition(TP, old),)),
+        RequestContext("c", api_version),
+        lambda response: answers.extend(response.partitions),
+    )
+    assert (answers[0].error, answers[0].base_offset) == (NONE, 0)
+    (batch,) = cluster[0].log().batches(0)
+    records = batch.records()
+    assert [(r.value, r.timestamp) for r in records] == [
+        (b"a", 50 if magic else -1),
+        (b"b", 50 if magic else -1),
+    ]
+    assert [value for *_, value in messages(old_fetch(cluster, api_version))] == [b"a", b"b"]
+
+
+def test_a_message_set_is_no_longer_taken_from_v3_on() -> None:
+    """5.1 row 5: from v3 on there must be exactly one batch of format v2."""
+    cluster = alone()
+    old = build_message(0, 1, None, b"a", 50)
+    answers: list[Any] = []
+    cluster[0].manager.append_records(
+        ProduceRequest(-1, 1000, (ProducePartition(TP, old),)),
+        RequestContext("c", 3),
+        lambda response: answers.extend(response.partitions),
+    )
+    assert answers[0].error is ErrorCode.INVALID_RECORD
+
+
+def test_old_messages_read_like_a_batch() -> None:
+    """A message cut off at the end is left out."""
+    data = build_message(4, 1, b"k", b"v", 9) + build_message(5, 1, None, b"w", 9)[:-1]
+    (record,) = OldMessages(data, 4, 5).records()
+    assert (record.offset, record.timestamp, record.key, record.value) == (4, 9, b"k", b"v")
+
+
+def test_a_trace_shows_converted_answers_like_batches() -> None:
+    """Offsets and size; a message set has no leader epoch."""
+    old = OldMessages(build_message(4, 1, b"k", b"v", 9), 4, 5)
+    assert PayloadPacker(64).extract(old) == (4, 5, -1, len(old.data))

@@ -1,0 +1,204 @@
+"""Partitions that idle in a follower's session cost nothing and miss nothing
+(docs/kafka/fetch-sessions.md)."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.data import (
+    INTERNAL_CONTEXT,
+    DeleteRecordsRequest,
+    FetchPartition,
+    FetchRequest,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
+
+TPS = tuple(TopicPartition("t", n) for n in range(5))
+
+
+class Session:
+    """The fetch session of broker 1 with leader 0 over five partitions."""
+
+    def __init__(self, version: str = "2.8", **more) -> None:
+        self.cluster = ReplicaCluster(version, 2, **more)
+        for tp in TPS:
+            self.cluster.create((0, 1), tp)
+        self.epoch = 0
+        self.session_id = 0
+        self.offsets = dict.fromkeys(TPS, 0)
+        response = self.fetch(*TPS, max_wait_ms=0)[0]
+        self.session_id = response.session_id
+        assert len(response.partitions) == 5
+        self.fetch(max_wait_ms=0)
+        assert self.leader_session.active == {}
+
+    @property
+    def manager(self):
+        return self.cluster[0].manager
+
+    @property
+    def leader_session(self):
+        return self.manager.fetch_sessions.get(self.session_id)
+
+    def fetch(self, *changed, max_wait_ms: int = 500, log_start: int = 0):
+        answers = []
+        wanted = tuple(FetchPartition(tp, self.offsets[tp], log_start) for tp in changed)
+        self.manager.fetch_messages(
+            FetchRequest(
+                1,
+                max_wait_ms,
+                1,
+                1 << 20,
+                wanted,
+                session_id=self.session_id,
+                session_epoch=self.epoch,
+            ),
+            INTERNAL_CONTEXT,
+            answers.append,
+        )
+        self.epoch += 1
+        return answers
+
+    def replica(self, tp=TP):
+        return self.manager.partition(tp).replica(1)
+
+
+def names(response):
+    return [p.topic_partition.partition for p in response.partitions]
+
+
+def test_append_wakes_one_partition() -> None:
+    """A record in one idle partition answers the waiting fetch with that partition alone."""
+    session = Session()
+    answers = session.fetch()
+    assert answers == []
+    assert session.manager.delayed_fetch_count == 1
+    session.cluster.produce(0, "a", tp=TPS[3])
+    assert names(answers[0]) == [3]
+    assert [entry.topic_partition for entry in session.leader_session.active.values()] == [TPS[3]]
+
+
+def test_moved_high_watermark_is_told_once() -> None:
+    """A high watermark that moved is told with the next answer, then the partition idles again."""
+    session = Session()
+    session.cluster.produce(0, "a", tp=TPS[2])
+    session.fetch(max_wait_ms=0)
+    session.offsets[TPS[2]] = 1
+    answers = session.fetch(TPS[2])
+    session.cluster.clock.advance(500)
+    assert [(p.topic_partition, p.high_watermark) for p in answers[0].partitions] == [(TPS[2], 1)]
+    assert session.fetch(max_wait_ms=0)[0].partitions == ()
+    assert session.leader_session.active == {}
+
+
+def test_idle_follower_stays_caught_up() -> None:
+    """Each fetch of the session counts for its idle partitions: they were caught up then."""
+    session = Session()
+    session.cluster.clock.advance(7000)
+    session.fetch(max_wait_ms=0)
+    fetched_ms = session.cluster.clock.now_ms
+    session.cluster.clock.advance(50)
+    assert session.replica().last_caught_up_time_ms == fetched_ms
+    session.cluster.produce(0, "a")
+    assert session.replica().last_caught_up_time_ms == fetched_ms
+    assert session.replica().last_fetch_leader_log_end_offset == 0
+
+
+def test_idle_follower_is_not_shrunk_by_time_alone() -> None:
+    """In 1.1, where only time counts, a follower that keeps fetching stays in the ISR."""
+    session = Session("1.1")
+    for _ in range(40):
+        session.cluster.clock.advance(500)
+        session.fetch(max_wait_ms=0)
+    assert session.manager.partition(TP).isr == (0, 1)
+    session.cluster.clock.advance(15001)
+    assert session.manager.partition(TP).isr == (0,)
+
+
+def test_log_start_is_told() -> None:
+    """A log start raised by DeleteRecords wakes the partition and is told."""
+    session = Session()
+    session.cluster.produce(0, "a")
+    session.fetch(max_wait_ms=0)
+    session.offsets[TP] = 1
+    session.fetch(TP, max_wait_ms=0)
+    session.fetch(max_wait_ms=0)
+    session.fetch(max_wait_ms=0)
+    assert session.leader_session.active == {}
+    deleted = []
+    session.manager.delete_records(
+        DeleteRecordsRequest(1000, ((TP, 1),)), INTERNAL_CONTEXT, deleted.append
+    )
+    (response,) = session.fetch(max_wait_ms=0)
+    assert [p.log_start_offset for p in response.partitions] == [1]
+    session.fetch(TP, max_wait_ms=0, log_start=1)
+    assert deleted[0].partitions == ((TP, ErrorCode.NONE, 1),)
+
+
+@pytest.mark.parametrize("leader", [0, 1])
+def test_role_changes_wake(leader: int) -> None:
+    """An election answers the waiting session if its epoch or the leader is wrong now."""
+    session = Session()
+    for tp in TPS:
+        session.offsets[tp] = 0
+    session.fetch(*TPS, max_wait_ms=0)
+    answers = session.fetch()
+    session.cluster.elect(leader, tp=TPS[1])
+    if leader == 1:
+        assert names(answers[0]) == [1]
+        assert answers[0].partitions[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    else:
+        assert answers == [], "no epoch was given, and it still leads"
+        active = session.leader_session.active.values()
+        assert [entry.topic_partition for entry in active] == [TPS[1]]
+
+
+def test_deletion_wakes() -> None:
+    """A deleted partition answers the waiting session with its error."""
+    session = Session()
+    answers = session.fetch()
+    session.cluster.stop_replica(0, delete=True, tp=TPS[4])
+    assert names(answers[0]) == [4]
+    assert answers[0].partitions[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_served_in_the_order_of_the_session() -> None:
+    """Woken partitions are answered in session order; those answered go last."""
+    session = Session()
+    for n in (4, 0, 2):
+        session.cluster.produce(0, "a", tp=TPS[n])
+    assert names(session.fetch(max_wait_ms=0)[0]) == [0, 2, 4]
+    session.cluster.produce(0, "b", tp=TPS[3])
+    assert names(session.fetch(max_wait_ms=0)[0]) == [3, 0, 2, 4]
+
+
+def test_forgotten_and_closed_sessions_let_go() -> None:
+    """A partition forgotten, or whose session is replaced, is watched by nobody any more."""
+    session = Session()
+    assert len(session.manager.partition(TP).fetch_entries) == 1
+    session.leader_session.update((), (TP,))
+    assert session.manager.partition(TP).fetch_entries == []
+    session.manager.fetch_sessions.remove(session.session_id)
+    assert all(not session.manager.partition(tp).fetch_entries for tp in TPS)
+
+
+def test_idle_fetch_reads_nothing() -> None:
+    """An idle fetch looks at no partition, however many the session has."""
+    session = Session()
+    looked = []
+    session.manager._partitions = _Watched(session.manager._partitions, looked)
+    answers = session.fetch()
+    session.cluster.clock.advance(500)
+    assert answers[0].partitions == ()
+    assert looked == []
+
+
+class _Watched(dict):
+    def __init__(self, content, looked) -> None:
+        super().__init__(content)
+        self.looked = looked
+
+    def get(self, key, default=None):
+        self.looked.append(key)
+        return super().get(key, default)

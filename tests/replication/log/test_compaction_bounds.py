@@ -1,0 +1,95 @@
+"""How far compaction reaches, and when a log is dirty enough for it
+(docs/kafka/log.md#compaction)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.replication.log.compaction import compact, first_uncleanable_offset
+from fakekafka.tests.support.compaction import compacted, content, put
+
+
+def of_one_key(tools: Any, count: int, **overrides: Any) -> Any:
+    """One record of one key per segment, the last of which is closed; nothing is replicated."""
+    log = tools.log(cleanup_policy="compact", segment_bytes=100, **overrides)
+    for number in range(count):
+        put(log, tools, ("k", str(number)))
+    log.roll(tools.now_ms)
+    return log
+
+
+def left(log: Any) -> list[int]:
+    return [offset for offset, _, _ in content(log)]
+
+
+@pytest.mark.parametrize(
+    ("high_watermark", "kept"),
+    [(0, [0, 1, 2, 3]), (1, [0, 1, 2, 3]), (2, [1, 2, 3]), (3, [2, 3]), (4, [3])],
+)
+def test_what_is_not_replicated_is_left_alone(
+    tools: Any, high_watermark: int, kept: list[int]
+) -> None:
+    """Another leader might never have had it: no record makes way for one that may be lost."""
+    log = of_one_key(tools, 4)
+    log.update_high_watermark(high_watermark)
+    assert first_uncleanable_offset(log, tools.now_ms) == high_watermark
+    compact(log, tools.now_ms, force=True)
+    assert left(log) == kept
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_what_is_undecided_is_left_alone(tools: Any, first: int) -> None:
+    """From the first record of the oldest open transaction on, although all is replicated."""
+    log = tools.log(cleanup_policy="compact", segment_bytes=100)
+    for number in range(first):
+        put(log, tools, ("k", str(number)))
+    header = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    put(log, tools, ("k", "open"), is_transactional=True, **header)
+    for number in range(2):
+        put(log, tools, ("k", str(number)))
+    log.roll(tools.now_ms)
+    log.update_high_watermark(log.log_end_offset)
+    assert first_uncleanable_offset(log, tools.now_ms) == first
+    compact(log, tools.now_ms, force=True)
+    assert left(log) == list(range(max(0, first - 1), first + 3))
+
+
+def test_a_transaction_is_open_until_its_marker_is_replicated(tools: Any) -> None:
+    """The high watermark alone would let compaction go on to the marker."""
+    log = tools.log(cleanup_policy="compact", segment_bytes=100)
+    put(log, tools, ("k", "0"))
+    header = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    put(log, tools, ("k", "1"), is_transactional=True, **header)
+    tools.end(log, 1, True)
+    log.roll(tools.now_ms)
+    log.update_high_watermark(2)
+    assert first_uncleanable_offset(log, tools.now_ms) == 1
+    log.update_high_watermark(3)
+    assert first_uncleanable_offset(log, tools.now_ms) == 3
+
+
+def test_a_record_as_old_as_the_lag_may_go(tools: Any) -> None:
+    """Only what is younger than ``min.compaction.lag.ms`` is protected."""
+    log = of_one_key(tools, 2, min_compaction_lag_ms=1000)
+    log.update_high_watermark(2)
+    assert compact(log, tools.now_ms + 999, force=True) is None
+    assert compact(log, tools.now_ms + 1000, force=True) is not None
+    assert left(log) == [1]
+
+
+@pytest.mark.parametrize(("clean", "dirty", "is_due"), [(3, 2, False), (2, 2, False), (2, 3, True)])
+def test_the_ratio_itself_is_not_dirty_enough(
+    tools: Any, clean: int, dirty: int, is_due: bool
+) -> None:
+    """More than ``min.cleanable.dirty.ratio`` of its bytes must be dirty, in every version."""
+    log = tools.log(cleanup_policy="compact", segment_bytes=100, min_cleanable_dirty_ratio=0.5)
+    for number in range(clean):
+        put(log, tools, (f"k{number}", "v"))
+    assert compacted(tools, log).bytes_after == log.size_in_bytes
+    for number in range(dirty):
+        put(log, tools, (f"d{number}", "v"))
+    log.roll(tools.now_ms)
+    log.update_high_watermark(log.log_end_offset)
+    assert log.size_in_bytes % (clean + dirty) == 0
+    assert (compact(log, tools.now_ms) is not None) == is_due

@@ -1,0 +1,271 @@
+"""Deleting old segments and compacting by key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakekafka.protocol.data import AbortedTransaction
+from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.memory import Disk, MemoryDisk
+from fakekafka.replication.log.compaction import compact
+from fakekafka.replication.log.retention import delete_old_segments
+from fakekafka.tests.support.compaction import compacted, content, put
+
+DAY_MS = 86_400_000
+
+
+def filled(tools: Any, count: int, **overrides: Any) -> Any:
+    """One record of 69 bytes per batch, two batches per segment, ten ms apart."""
+    log = tools.log(segment_bytes=140, **overrides)
+    for number in range(count):
+        data = tools.data(b"v", times=[tools.now_ms + 10 * number])
+        log.append_as_leader(data, 0, tools.now_ms)
+    log.update_high_watermark(count)
+    return log
+
+
+def bases(log: Any) -> list[int]:
+    return [segment.base_offset for segment in log.segments]
+
+
+def test_time_retention(tools: Any) -> None:
+    """Segments whose largest timestamp is too old go; the log start follows."""
+    log = filled(tools, 6, retention_ms=100)
+    assert delete_old_segments(log, tools.now_ms + 110) == 0
+    assert delete_old_segments(log, tools.now_ms + 111) == 1
+    assert (bases(log), log.log_start_offset) == ([2, 4], 2)
+
+
+def test_whole_log_may_expire(tools: Any) -> None:
+    """The active segment goes too, after a new empty one was rolled, which stays."""
+    log = filled(tools, 5, retention_ms=100)
+    assert delete_old_segments(log, tools.now_ms + 10_000) == 3
+    assert (bases(log), log.log_start_offset, log.log_end_offset) == ([5], 5, 5)
+    assert delete_old_segments(log, tools.now_ms + 20_000) == 0
+
+
+@pytest.mark.parametrize(("limit", "left"), [(280, [2, 4]), (274, [2, 4]), (137, [4]), (-1, None)])
+def test_size_retention(tools: Any, limit: int, left: list[int] | None) -> None:
+    """Only whole segments that exceed ``retention.bytes`` go, oldest first."""
+    log = filled(tools, 6, retention_bytes=limit, retention_ms=-1)
+    size = log.segments[0].size
+    log.update_config(
+        tools.config(retention_bytes=-1 if left is None else len(left) * size, retention_ms=-1)
+    )
+    delete_old_segments(log, tools.now_ms)
+    assert bases(log) == (left or [0, 2, 4])
+
+
+def test_high_watermark_protects(tools: Any) -> None:
+    """DP-28: segments at or above the high watermark are never deleted."""
+    log = filled(tools, 6, retention_ms=1)
+    log.update_high_watermark(3)
+    delete_old_segments(log, tools.now_ms + DAY_MS)
+    assert bases(log) == [2, 4]
+
+
+def test_segments_below_the_log_start_go_whatever_the_policy(tools: Any) -> None:
+    """DeleteRecords frees segments, on compacted topics as well."""
+    log = filled(tools, 6, cleanup_policy="delete", retention_ms=-1)
+    log.update_config(tools.config(cleanup_policy="compact", retention_ms=1))
+    log.maybe_increment_log_start_offset(4)
+    assert delete_old_segments(log, tools.now_ms + DAY_MS) == 2
+    assert bases(log) == [4]
+
+
+def test_records_without_time_age_by_the_last_write(tools: Any) -> None:
+    """Without timestamps retention goes by when the segment was written."""
+    log = tools.log(retention_ms=100)
+    log.append_as_leader(tools.data(b"v", times=[-1]), 0, 1000)
+    log.update_high_watermark(1)
+    assert delete_old_segments(log, 1100) == 0
+    assert delete_old_segments(log, 1101) == 1
+
+
+# -- compaction -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["memory", "files"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Disk:
+    return MemoryDisk() if request.param == "memory" else FileDisk(tmp_path, sync=False)
+
+
+def test_last_record_of_a_key_stays(tools: Any, disk: Disk) -> None:
+    """Offsets do not change; what is left survives a restart."""
+    config = tools.config(cleanup_policy="compact", segment_bytes=200)
+    log = disk.open_log(tools.name, config)
+    put(log, tools, ("a", "1"), ("b", "1"))
+    put(log, tools, ("a", "2"), ("c", "1"))
+    put(log, tools, ("a", "3"))
+    result = compacted(tools, log)
+    expected = [(1, "b", "1"), (3, "c", "1"), (4, "a", "3")]
+    assert content(log) == expected
+    assert result.first_dirty_offset == 5
+    assert result.bytes_after < result.bytes_before
+    assert log.read(0, 1000, 5).batches[0].base_offset == 0
+    assert all(batch.is_intact() for batch in log.batches())
+    disk.kill()
+    log = disk.open_log(tools.name, config)
+    assert (content(log), log.log_end_offset) == (expected, 5)
+    assert compact(log, tools.now_ms) is None
+
+
+def test_active_segment_is_left_alone(tools: Any) -> None:
+    """The head of the log keeps every record."""
+    log = tools.log(cleanup_policy="compact")
+    put(log, tools, ("a", "1"))
+    put(log, tools, ("a", "2"))
+    log.update_high_watermark(2)
+    assert compact(log, tools.now_ms, force=True) is None
+    compacted(tools, log)
+    put(log, tools, ("a", "3"))
+    assert content(log) == [(1, "a", "2"), (2, "a", "3")]
+
+
+def test_dirty_ratio_decides(tools: Any) -> None:
+    """Without enough dirty bytes nothing happens; the lag limit overrides that."""
+    log = tools.log(cleanup_policy="compact", min_cleanable_dirty_ratio=0.9)
+    for number in range(10):
+        put(log, tools, (f"k{number}", "x" * 20))
+    assert compacted(tools, log) is not None
+    put(log, tools, ("k0", "y"))
+    log.roll(tools.now_ms)
+    log.update_high_watermark(log.log_end_offset)
+    assert compact(log, tools.now_ms) is None
+    log.update_config(
+        tools.config(
+            cleanup_policy="compact", min_cleanable_dirty_ratio=0.9, max_compaction_lag_ms=50
+        )
+    )
+    assert compact(log, tools.now_ms + 51) is not None
+    assert compact(log, tools.now_ms + 52) is None
+
+
+def test_young_records_are_left_alone(tools: Any) -> None:
+    """``min.compaction.lag.ms`` protects what is younger."""
+    log = tools.log(cleanup_policy="compact", min_compaction_lag_ms=1000)
+    put(log, tools, ("a", "1"))
+    put(log, tools, ("a", "2"))
+    assert compacted(tools, log) is None
+    assert compact(log, tools.now_ms + 1001, force=True) is not None
+    assert content(log) == [(1, "a", "2")]
+
+
+def test_other_policies_are_not_compacted(tools: Any) -> None:
+    """Topics without the policy are left alone."""
+    log = tools.log()
+    put(log, tools, ("a", "1"), ("a", "2"))
+    assert compacted(tools, log) is None
+    assert len(content(log)) == 2
+
+
+def test_tombstones_go_after_their_retention(tools: Any, disk: Disk) -> None:
+    """A tombstone stays for ``delete.retention.ms`` from the pass that first saw it."""
+    log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))
+    put(log, tools, ("a", "1"), ("b", "1"))
+    put(log, tools, ("a", None))
+    compacted(tools, log)
+    assert content(log) == [(1, "b", "1"), (2, "a", None)]
+    tombstone = list(log.batches())[-1]
+    assert tombstone.delete_horizon_ms == tools.now_ms + DAY_MS
+    assert tombstone.records()[0].timestamp == tools.now_ms
+    put(log, tools, ("c", "1"))
+    compacted(tools, log, tools.now_ms + DAY_MS - 1)
+    assert (2, "a", None) in content(log)
+    put(log, tools, ("d", "1"))
+    compacted(tools, log, tools.now_ms + DAY_MS)
+    assert content(log) == [(1, "b", "1"), (3, "c", "1"), (4, "d", "1")]
+
+
+def test_last_sequence_of_a_producer_survives(tools: Any) -> None:
+    """The last batch of a producer stays, empty, so that its sequence is known."""
+    log = tools.log(cleanup_policy="compact")
+    header = {"producer_id": 7, "producer_epoch": 0}
+    put(log, tools, ("a", "1"), base_sequence=0, **header)
+    put(log, tools, ("a", "2"), base_sequence=1, **header)
+    put(log, tools, ("a", "3"))
+    compacted(tools, log)
+    assert content(log) == [(2, "a", "3")]
+    empty = next(iter(log.batches()))
+    assert (empty.base_offset, empty.record_count, empty.base_sequence) == (1, 0, 1)
+    log.storage.snapshots = None
+    log._reload_producers()
+    assert log.producers.entries[7].last_sequence == 1
+
+
+def test_aborted_records_and_then_their_marker_go(tools: Any, disk: Disk) -> None:
+    """Aborted data goes at once, its marker a retention time later; committed data stays."""
+    log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))
+    put(log, tools, ("a", "kept"))
+    for producer, value in ((1, "aborted"), (2, "committed")):
+        header = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0}
+        put(log, tools, ("a" if producer == 1 else "b", value), is_transactional=True, **header)
+        tools.end(log, producer, producer == 2)
+    header = {"producer_id": 1, "producer_epoch": 0}
+    put(log, tools, ("z", "1"), base_sequence=1, **header)
+    compacted(tools, log)
+    assert content(log) == [(0, "a", "kept"), (3, "b", "committed"), (5, "z", "1")]
+    assert [b.base_offset for b in log.batches() if b.is_control] == [2, 4]
+    assert log.aborted_transactions(0, 6) == [AbortedTransaction(1, 1)]
+    put(log, tools, ("y", "1"))
+    compacted(tools, log)
+    assert [b.delete_horizon_ms for b in log.batches() if b.is_control] == [
+        tools.now_ms + DAY_MS,
+        None,
+    ]
+    put(log, tools, ("x", "1"))
+    compacted(tools, log, tools.now_ms + DAY_MS)
+    assert [b.base_offset for b in log.batches() if b.is_control] == [4]
+    assert log.aborted_transactions(0, 6) == []
+
+
+def test_open_transaction_stops_compaction(tools: Any) -> None:
+    """Nothing at or above the last stable offset is cleaned."""
+    log = tools.log(cleanup_policy="compact", segment_bytes=100)
+    put(log, tools, ("a", "1"))
+    put(log, tools, ("a", "2"))
+    header = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    put(log, tools, ("a", "3"), is_transactional=True, **header)
+    put(log, tools, ("a", "4"))
+    result = compacted(tools, log)
+    assert result.first_dirty_offset == 2
+    assert [offset for offset, _, _ in content(log)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_codec_is_kept(tools: Any, codec: str) -> None:
+    """Rewritten batches are compressed as before."""
+    log = tools.log(cleanup_policy="compact")
+    put(log, tools, ("a", "1"), ("b", "1"), compression=codec)
+    put(log, tools, ("a", "2"), compression=codec)
+    compacted(tools, log)
+    assert {batch.compression for batch in log.batches()} == {1 if codec == "gzip" else 4}
+    assert content(log) == [(1, "b", "1"), (2, "a", "2")]
+
+
+def test_small_segments_are_merged(tools: Any) -> None:
+    """Neighbours that fit into one segment become one."""
+    log = tools.log(cleanup_policy="compact", segment_bytes=150)
+    for number in range(6):
+        put(log, tools, (f"k{number % 2}", "v"))
+    before = len(log.segments)
+    log.update_config(tools.config(cleanup_policy="compact"))
+    compacted(tools, log)
+    assert before > 2
+    assert bases(log) == [0, 6]
+    assert content(log) == [(4, "k0", "v"), (5, "k1", "v")]
+
+
+def test_truncation_makes_cleaned_offsets_dirty(tools: Any) -> None:
+    """What is written anew below the cleaned offset is compacted again."""
+    log = tools.log(cleanup_policy="compact", min_cleanable_dirty_ratio=0)
+    for number in range(4):
+        put(log, tools, ("a", str(number)))
+    compacted(tools, log)
+    log.truncate_to(1)
+    put(log, tools, ("b", "1"))
+    put(log, tools, ("b", "2"))
+    compacted(tools, log)
+    assert content(log) == [(2, "b", "2")]

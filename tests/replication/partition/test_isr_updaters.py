@@ -1,0 +1,222 @@
+"""The two ways of an ISR change: through the controller, or into ZooKeeper (CP-181..189)."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.control import AlterIsrPartitionResponse, AlterIsrResponse
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
+
+try:
+    from fakekafka.tests.support.replica_cluster import FakeClock, FakeHost
+except ImportError:  # pragma: no cover
+    pytest.skip("the log layer is not there", allow_module_level=True)
+
+TPS = [TopicPartition("t", n) for n in range(10)]
+STATE = LeaderAndIsr(1, 5, (1, 2), 10)
+OTHER = LeaderAndIsr(1, 5, (1,), 10)
+
+
+class Controller:
+    """Takes requests; the test answers them."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.sent = []
+        self.answers = []
+        self.manager = AlterIsrManager(FakeHost("b", self.clock), 1, lambda: 42, self._send)
+
+    def _send(self, request, callback) -> None:
+        self.sent.append((request, callback))
+
+    def submit(self, tp=TPS[0], state=STATE) -> bool:
+        return self.manager.submit(tp, state, 3, lambda e, s: self.answers.append((tp, e, s)))
+
+    def answer(self, *partitions, error=ErrorCode.NONE) -> None:
+        self.sent[-1][1](AlterIsrResponse(error, tuple(partitions)))
+
+
+def stored(tp=TPS[0], error=ErrorCode.NONE, state=STATE) -> AlterIsrPartitionResponse:
+    return AlterIsrPartitionResponse(tp, error, state if error is ErrorCode.NONE else None)
+
+
+def test_request_carries_broker_and_proposal() -> None:
+    """A proposal is sent at once, with broker epoch, leader epoch, ISR and version."""
+    controller = Controller()
+    assert controller.submit()
+    request = controller.sent[0][0]
+    assert (request.broker_id, request.broker_epoch) == (1, 42)
+    entry = request.partitions[0]
+    assert (entry.topic_partition, entry.leader_epoch) == (TPS[0], 5)
+    assert (entry.new_isr, entry.zk_version) == ((1, 2), 10)
+
+
+def test_second_submit_is_refused() -> None:
+    """CP-181: a second submit of the same partition returns false, the first value is sent."""
+    controller = Controller()
+    controller.submit(TPS[1])
+    assert controller.submit(TPS[0])
+    assert not controller.submit(TPS[0], OTHER)
+    controller.answer(stored(TPS[1]))
+    assert [p.new_isr for p in controller.sent[1][0].partitions] == [(1, 2)]
+
+
+def test_one_request_in_flight() -> None:
+    """CP-182: nine more wait; a partition missing in the answer stays, the next request has 10."""
+    controller = Controller()
+    for tp in TPS:
+        controller.submit(tp)
+    assert len(controller.sent) == 1
+    controller.answer()
+    assert [p.topic_partition for p in controller.sent[1][0].partitions] == TPS
+    assert len(controller.sent) == 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.STALE_BROKER_EPOCH,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        None,
+    ],
+)
+def test_request_level_failure_is_retried(error) -> None:
+    """CP-183: after a top-level error, or no answer, the item stays and goes out after 50 ms."""
+    controller = Controller()
+    controller.submit()
+    if error is None:
+        controller.sent[-1][1](None)
+    else:
+        controller.answer(error=error)
+    assert controller.answers == []
+    controller.clock.advance(49)
+    assert len(controller.sent) == 1
+    controller.submit(TPS[1])
+    assert len(controller.sent) == 1, "what is submitted meanwhile waits for the retry"
+    controller.clock.advance(1)
+    assert [p.topic_partition for p in controller.sent[1][0].partitions] == TPS[:2]
+
+
+def test_partition_error_reaches_the_callback_and_frees_the_slot() -> None:
+    """CP-184: the callback gets the error, and a resubmit out of it is accepted."""
+    controller = Controller()
+    accepted = []
+
+    def callback(error, state) -> None:
+        controller.answers.append((error, state))
+        if len(controller.answers) == 1:
+            accepted.append(controller.manager.submit(TPS[0], STATE, 3, callback))
+
+    controller.manager.submit(TPS[0], STATE, 3, callback)
+    controller.answer(stored(error=ErrorCode.UNKNOWN_SERVER_ERROR))
+    assert accepted == [True]
+    assert len(controller.sent) == 2
+    controller.answer(stored())
+    assert controller.answers[1] == (ErrorCode.NONE, STATE)
+    assert controller.manager.pending == ()
+
+
+def test_cleared_item_is_not_called_back() -> None:
+    """A LeaderAndIsr clears the pending item; the late answer reaches nobody."""
+    controller = Controller()
+    controller.submit()
+    controller.manager.clear_pending(TPS[0])
+    assert controller.submit(TPS[0], OTHER), "the slot is free again"
+    controller.answer(stored())
+    assert controller.answers == []
+    assert controller.sent[1][0].partitions[0].new_isr == (1,)
+
+
+class Store:
+    """A state znode: version 10."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.published = []
+        self.version = 10
+        self.answers = []
+        self.manager = ZooKeeperIsrManager(
+            FakeHost("b", self.clock), self._write, lambda p: self.published.append((self.now, p))
+        )
+        self.start = self.clock.now_ms
+
+    @property
+    def now(self) -> int:
+        return self.clock.now_ms - self.start
+
+    def _write(self, tp, state, controller_epoch, callback) -> None:
+        if state.zk_version == self.version:
+            self.version += 1
+            callback(self.version)
+        else:
+            callback(None)
+
+    def submit(self, tp=TPS[0], version=10) -> bool:
+        state = LeaderAndIsr(1, 5, (1,), version)
+        return self.manager.submit(tp, state, 3, lambda e, s: self.answers.append((e, s)))
+
+
+def test_right_version_succeeds() -> None:
+    """CP-187: the right version succeeds with the returned one, a wrong one is error 95."""
+    store = Store()
+    assert store.submit(version=10)
+    assert store.submit(version=10)
+    assert store.answers == [
+        (ErrorCode.NONE, LeaderAndIsr(1, 5, (1,), 11)),
+        (ErrorCode.INVALID_UPDATE_VERSION, None),
+    ]
+
+
+def test_publication_waits_for_quiet() -> None:
+    """CP-189: published together once the last change is older than 5 s, on the 2.5 s grid."""
+    store = Store()
+    store.clock.advance(100)
+    store.submit(TPS[0])
+    store.clock.advance(1000)
+    store.submit(TPS[1], version=11)
+    store.clock.advance(60000)
+    assert store.published == [(7500, (TPS[0], TPS[1]))]
+    assert store.clock.pending == 0, "nothing to check, nothing scheduled"
+
+
+def test_publication_is_forced_after_a_minute() -> None:
+    """CP-189: with changes coming all the time, one is due 60 s after the last publication."""
+    store = Store()
+    for version in range(10, 80):
+        store.submit(TPS[0], version=version)
+        store.clock.advance(1000)
+    assert [at for at, _ in store.published] == [62500]
+
+
+def test_failed_write_is_not_published() -> None:
+    """A refused change changes nothing the controller should look at."""
+    store = Store()
+    store.submit(version=9)
+    store.clock.advance(120000)
+    assert store.published == []
+
+
+def test_what_could_not_be_published_is_published_with_the_next() -> None:
+    """A failed publication keeps the changes, and does not count as the last one (Kafka:
+    ``maybePropagateIsrChanges`` ends at the exception)."""
+    store = Store()
+    store.submit(TPS[0])
+    store.clock.advance(7500)
+    ((_, failed),) = store.published
+    store.submit(TPS[1], version=11)
+    store.manager.publication_failed(failed)
+    store.clock.advance(60000)
+    assert store.published[1:] == [(15000, (TPS[0], TPS[1]))]
+    assert store.clock.pending == 0
+
+
+def test_what_fails_after_the_shutdown_is_not_tried_again() -> None:
+    store = Store()
+    store.submit(TPS[0])
+    store.clock.advance(7500)
+    store.manager.shutdown()
+    store.manager.publication_failed((TPS[0],))
+    assert store.clock.pending == 0

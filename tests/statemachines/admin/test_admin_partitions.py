@@ -1,0 +1,155 @@
+"""ElectLeaders and reassignments by API; automatic creation."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.admin import (
+    PREFERRED,
+    TOPIC_RESOURCE,
+    UNCLEAN,
+    AlterPartitionReassignmentsRequest,
+    ConfigResource,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+TP = TopicPartition("t", 0)
+T = ConfigResource(TOPIC_RESOURCE, "t")
+
+
+@pytest.fixture
+def cluster() -> ControllerCluster:
+    return ControllerCluster([1, 2, 3])
+
+
+def elect(
+    cluster: ControllerCluster, kind: int, partitions: tuple[TopicPartition, ...] | None
+) -> dict[TopicPartition, ErrorCode]:
+    request = ElectLeadersRequest(kind, partitions, 1000)
+    response = cluster.ask(cluster.admin().elect_leaders(request), 1000)
+    assert response.error is ErrorCode.NONE
+    return {tp: error for tp, error, _ in response.partitions}
+
+
+def test_all_partitions_answer_only_what_happened(cluster: ControllerCluster) -> None:
+    """CP-124, CP-128: a null list leaves out those that need no election."""
+    cluster.create_topic("t", (2, 3), (3, 2))
+    assert elect(cluster, PREFERRED, None) == {}
+    assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.ELECTION_NOT_NEEDED}
+    cluster.set_isr("t", 0, (2,))
+    cluster.kill(2)
+    assert elect(cluster, UNCLEAN, None) == {TP: ErrorCode.NONE}
+    cluster.start(2)
+    cluster.catch_up("t")
+    assert elect(cluster, PREFERRED, None) == {TP: ErrorCode.NONE}
+    assert cluster.state("t").leader == 2
+
+
+def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster) -> None:
+    """REQUEST_TIMED_OUT for a partition whose leader is not known in time
+    (docs/kafka/election.md#elections-on-request)."""
+    cluster.create_topic("t", (2, 3))
+    cluster.kill(2)
+    cluster.start(2)
+    cluster.catch_up("t")
+    cluster.held.add(1)
+    assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.REQUEST_TIMED_OUT}
+    assert cluster.state("t").leader == 2
+
+
+def test_an_election_nobody_answers_ends_with_the_request(cluster: ControllerCluster) -> None:
+    """The controller's silence ends in a timeout (docs/kafka/election.md#elections-on-request)."""
+    cluster.kill(3)
+    cluster.create_topic("t", (3,))
+    assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.REQUEST_TIMED_OUT}
+
+
+def test_reassignments_pass_through_to_the_controller(cluster: ControllerCluster) -> None:
+    """CP-142, CP-144, CP-148: start, list, cancel."""
+    cluster.create_topic("t", (1,))
+    admin = cluster.admin()
+    alter = AlterPartitionReassignmentsRequest(((TP, (2,)), (TopicPartition("x", 0), None)))
+    response = cluster.ask(admin.alter_partition_reassignments(alter))
+    assert [(tp, error) for tp, error, _ in response.partitions] == [
+        (TP, ErrorCode.NONE),
+        (TopicPartition("x", 0), ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
+    ]
+    listing = ListPartitionReassignmentsRequest(None)
+    (ongoing,) = cluster.ask(admin.list_partition_reassignments(listing)).reassignments
+    assert (ongoing.replicas, ongoing.adding, ongoing.removing) == ((2, 1), (2,), (1,))
+    cancel = AlterPartitionReassignmentsRequest(((TP, None),))
+    cluster.ask(admin.alter_partition_reassignments(cancel))
+    assert cluster.ask(admin.list_partition_reassignments(listing)).reassignments == ()
+
+
+def test_elsewhere_reassignments_are_answered_not_controller(cluster: ControllerCluster) -> None:
+    admin = cluster.admin(2)
+    alter = AlterPartitionReassignmentsRequest(((TP, (2,)),))
+    response = cluster.ask(admin.alter_partition_reassignments(alter))
+    assert response.error is ErrorCode.NOT_CONTROLLER
+    listing = ListPartitionReassignmentsRequest(None)
+    response = cluster.ask(admin.list_partition_reassignments(listing))
+    assert response.error is ErrorCode.NOT_CONTROLLER
+    request = ElectLeadersRequest(PREFERRED, (TP,))
+    response = cluster.ask(admin.elect_leaders(request))
+    assert response.partitions[0][1] is ErrorCode.NOT_CONTROLLER
+
+
+def test_versions_without_these_apis_write_the_znodes() -> None:
+    """Before 2.4 the tools wrote znodes, and nothing could be cancelled
+    (docs/kafka/releases.md)."""
+    cluster = ControllerCluster([1, 2, 3], "1.1")
+    cluster.create_topic("t", (2, 3))
+    cluster.kill(2)
+    cluster.start(2)
+    cluster.catch_up("t")
+    admin = cluster.admin()
+    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
+    assert response.partitions == ((TP, ErrorCode.NONE, None),)
+    assert cluster.state("t").leader == 2
+    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
+    assert response.error is ErrorCode.UNSUPPORTED_VERSION
+    alter = AlterPartitionReassignmentsRequest(((TP, (3, 1)),))
+    assert cluster.ask(admin.alter_partition_reassignments(alter)).error is ErrorCode.NONE
+    response = cluster.ask(admin.alter_partition_reassignments(alter))
+    assert response.error is ErrorCode.REASSIGNMENT_IN_PROGRESS
+    cancel = AlterPartitionReassignmentsRequest(((TP, None),))
+    response = cluster.ask(admin.alter_partition_reassignments(cancel))
+    assert response.error is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerCluster) -> None:
+    """Data plane 15.4 and DP-124: invalid, colliding, too many replicas."""
+    cluster.create_topic("a.b", (1,))
+    admin = cluster.admin()
+
+    def check(name: str) -> ErrorCode:
+        return admin.check_auto_creation(name, taken)
+
+    taken = admin.taken_names()
+    assert check("t") is ErrorCode.NONE
+    assert check("a b") is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert check("a_b") is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert check("c.d") is ErrorCode.NONE
+    assert check("c_d") is ErrorCode.INVALID_TOPIC_EXCEPTION
+    cluster.processes[1].config.static["default.replication.factor"] = 4
+    cluster.processes[1].config.set_dynamic({})
+    assert check("e.f") is ErrorCode.INVALID_REPLICATION_FACTOR
+    cluster.processes[1].config.static["default.replication.factor"] = 1
+    cluster.processes[1].config.set_dynamic({})
+    assert check("e_f") is ErrorCode.NONE
+
+
+def test_internal_topics_have_their_own_shape(cluster: ControllerCluster) -> None:
+    """Compacted, with the partitions and replicas their configurations ask for."""
+    admin = cluster.admin()
+    offsets = admin.auto_topic("__consumer_offsets")
+    assert (offsets.partitions, offsets.replication_factor) == (50, 3)
+    assert ("cleanup.policy", "compact") in offsets.config
+    transactions = admin.auto_topic("__transaction_state")
+    assert ("min.insync.replicas", "2") in transactions.config
+    plain = admin.auto_topic("t")
+    assert (plain.partitions, plain.replication_factor, plain.config) == (1, 1, ())

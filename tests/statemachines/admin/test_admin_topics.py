@@ -1,0 +1,365 @@
+"""CreateTopics, DeleteTopics and CreatePartitions: refusals, writes, waiting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.admin import (
+    TOPIC_RESOURCE,
+    ConfigResource,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    NewPartitions,
+    NewTopic,
+    TopicResult,
+)
+from fakekafka.protocol.awaiting import Task, run_now
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+TP = TopicPartition("t", 0)
+T = ConfigResource(TOPIC_RESOURCE, "t")
+
+
+@pytest.fixture
+def cluster() -> ControllerCluster:
+    return ControllerCluster([1, 2, 3])
+
+
+def create(cluster: ControllerCluster, *topics: NewTopic, **options: Any) -> list[TopicResult]:
+    request = CreateTopicsRequest(topics, **options)
+    advance_ms = max(0, request.timeout_ms)
+    return list(cluster.ask(cluster.admin().create_topics(request), advance_ms).topics)
+
+
+def create_one(cluster: ControllerCluster, topic: NewTopic, **options: Any) -> ErrorCode:
+    (result,) = create(cluster, topic, **options)
+    return result.error
+
+
+def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -> None:
+    """The answer carries counts, configurations and the id; the znodes are there (CP-82)."""
+    topic = NewTopic("t", 2, 3, (), (("min.insync.replicas", "2"),))
+    (result,) = create(cluster, topic)
+    assert (result.error, result.partitions, result.replication_factor) == (ErrorCode.NONE, 2, 3)
+    assert result.topic_id == cluster.active.context.topic_ids["t"]
+    entries = {entry.name: entry for entry in result.config_entries}
+    assert (entries["min.insync.replicas"].value, entries["min.insync.replicas"].source) == ("2", 1)
+    assert (entries["retention.ms"].value, entries["retention.ms"].source) == ("604800000", 5)
+    assert cluster.zookeeper.get("/config/topics/t") == (
+        b'{"version":1,"config":{"min.insync.replicas":"2"}}'
+    )
+    assert cluster.zookeeper.children("/config/changes") == []
+    assert cluster.state("t").leader_epoch == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "error", "text"),
+    [
+        ("2.8", ErrorCode.NONE, None),
+        ("3.9", ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 't' is marked for deletion."),
+    ],
+)
+def test_a_topic_is_not_created_while_its_deletion_is_marked(
+    version: str, error: ErrorCode, text: str | None
+) -> None:
+    """Since 3.1 the last steps of a deletion keep the name (KAFKA-13175)."""
+    cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
+    answers: list[TopicResult] = []
+    original = cluster.active.zk.delete_topic_deletions
+
+    async def create_in_between(*arguments: Any) -> Any:
+        request = CreateTopicsRequest((NewTopic("t", 1, 1),), 0, True)
+        answers.extend((await cluster.admin().create_topics(request)).topics)
+        return await original(*arguments)
+
+    cluster.create_topic("t", (1, 2))
+    cluster.active.zk.delete_topic_deletions = create_in_between  # type: ignore[method-assign]
+    cluster.delete_topic("t")
+    assert "t" not in cluster.topics()
+    assert [(answer.error, answer.error_message) for answer in answers] == [(error, text)]
+
+
+def test_defaults_are_the_brokers(cluster: ControllerCluster) -> None:
+    """-1 asks for num.partitions and default.replication.factor (docs/kafka/topics.md#creation)."""
+    cluster.processes[1].config.static.update(
+        {"num.partitions": 3, "default.replication.factor": 2}
+    )
+    cluster.processes[1].config.set_dynamic({})
+    (result,) = create(cluster, NewTopic("t"))
+    assert (result.partitions, result.replication_factor) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        (NewTopic("t", 0, 1), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("t", -2, 1), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, 4), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, -1, ((0, (1,)),)), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", -1, 1, ((0, (1,)),)), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", 1, 1, (), (("retention.ms", None),)), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", 1, 1, (), (("retention.ms", "x"),)), ErrorCode.INVALID_CONFIG),
+        (NewTopic("t", 1, 1, (), (("nonsense", "1"),)), ErrorCode.INVALID_CONFIG),
+        (
+            NewTopic("t", 1, 1, (), (("unclean.leader.election.enable", "invalid"),)),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (NewTopic("", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic(".", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("..", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("a b", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("é", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("x" * 250, 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (NewTopic("x" * 249, 1, 1), ErrorCode.NONE),
+        (NewTopic("t", -1, -1, ((0, (1, 1)),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", -1, -1, ((0, (1, 2)), (1, (1,)))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", -1, -1, ((1, (1,)), (2, (1,)))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", -1, -1, ((0, (1,)), (3, (1,)))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (
+            NewTopic("t", -1, -1, ((-1, (1,)), (1, (1,)), (2, (1,)), (4, (1,)))),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ),
+        (NewTopic("t", -1, -1, ((0, (1,)), (0, (2,)))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", -1, -1, ((0, (9, 1)),)), ErrorCode.NONE),
+    ],
+)
+def test_what_is_refused_is_not_created(topic: NewTopic, expected: ErrorCode) -> None:
+    """CP-85, CP-118, docs/kafka/topics.md#creation; brokers that are not there are no error."""
+    cluster = ControllerCluster([1, 2, 3])
+    assert create_one(cluster, topic) is expected
+    assert (topic.name in cluster.topics()) == (expected is ErrorCode.NONE)
+
+
+def test_existing_and_colliding_names_are_refused(cluster: ControllerCluster) -> None:
+    """CP-86, CP-87: '.' and '_' are the same to metrics."""
+    assert create_one(cluster, NewTopic("test.topic", 1, 1)) is ErrorCode.NONE
+    assert create_one(cluster, NewTopic("test.topic", 1, 1)) is ErrorCode.TOPIC_ALREADY_EXISTS
+    (result,) = create(cluster, NewTopic("test_topic", 1, 1))
+    assert result.error is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert result.error_message == "Topic 'test_topic' collides with existing topics: test.topic"
+
+
+def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(
+    cluster: ControllerCluster,
+) -> None:
+    """CP-88, CP-89: one of two concurrent creations wins, the other hears that it exists."""
+    admin = cluster.admin()
+    zk = cluster.processes[1].zk
+    original = zk.topic_exists
+
+    async def appears(topic: str) -> bool:
+        existed = await original(topic)
+        await zk.create_topic_assignment(topic, {0: ReplicaAssignment((1,))})
+        return existed
+
+    zk.topic_exists = appears  # type: ignore[method-assign]
+    request = CreateTopicsRequest((NewTopic("a.b", 1, 1),))
+    (result,) = cluster.ask(admin.create_topics(request)).topics
+    assert result.error is ErrorCode.TOPIC_ALREADY_EXISTS
+    request = CreateTopicsRequest((NewTopic("plain", 1, 1),))
+    (result,) = cluster.ask(admin.create_topics(request)).topics
+    assert result.error is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_a_name_given_twice_spoils_only_itself(cluster: ControllerCluster) -> None:
+    """Data plane 15.5 and DP-125: every entry is judged by itself."""
+    results = create(
+        cluster, NewTopic("twice", 1, 1), NewTopic("once", 1, 1), NewTopic("twice", 1, 1)
+    )
+    assert [(r.name, r.error) for r in results] == [
+        ("twice", ErrorCode.INVALID_REQUEST),
+        ("once", ErrorCode.NONE),
+        ("twice", ErrorCode.INVALID_REQUEST),
+    ]
+    assert cluster.topics() == ["once"]
+
+
+def test_only_the_controller_creates(cluster: ControllerCluster) -> None:
+    """Data plane 15.5: NOT_CONTROLLER for every topic."""
+    admin = cluster.admin(2)
+    request = CreateTopicsRequest((NewTopic("t", 1, 1),))
+    assert run_now(admin.create_topics(request)).topics[0].error is ErrorCode.NOT_CONTROLLER
+    delete = DeleteTopicsRequest(("t",))
+    assert run_now(admin.delete_topics(delete)).topics[0].error is ErrorCode.NOT_CONTROLLER
+    grow = CreatePartitionsRequest((NewPartitions("t", 2),))
+    assert run_now(admin.create_partitions(grow)).topics[0].error is ErrorCode.NOT_CONTROLLER
+
+
+def test_validating_creates_nothing(cluster: ControllerCluster) -> None:
+    (result,) = create(cluster, NewTopic("t", 2, 2), validate_only=True)
+    assert (result.error, result.partitions, result.topic_id) == (ErrorCode.NONE, 2, "")
+    assert cluster.topics() == []
+
+
+def test_without_time_a_topic_is_created_and_the_answer_is_late(cluster: ControllerCluster) -> None:
+    """Data plane 15.5: timeout_ms <= 0 answers REQUEST_TIMED_OUT although it was created."""
+    assert create_one(cluster, NewTopic("t", 1, 1), timeout_ms=0) is ErrorCode.REQUEST_TIMED_OUT
+    assert cluster.topics() == ["t"]
+
+
+def test_a_partition_without_leader_makes_the_answer_late(cluster: ControllerCluster) -> None:
+    """Waits until every partition has a leader in the local metadata
+    (docs/kafka/topics.md#creation)."""
+    topic = NewTopic("t", -1, -1, ((0, (9,)), (1, (1,))))
+    task = Task(cluster.admin().create_topics(CreateTopicsRequest((topic,), 1000)))
+    cluster.host.advance(999)
+    assert not task.done
+    cluster.host.advance(1)
+    assert task.result().topics[0].error is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_racks_are_used_when_every_broker_has_one() -> None:
+    """CP-95: some brokers without rack are an error, all with racks spread replicas."""
+    cluster = ControllerCluster()
+    for broker_id, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b")):
+        cluster.start(broker_id, rack)
+    assert create_one(cluster, NewTopic("t", 8, 2)) is ErrorCode.NONE
+    racks = {1: "a", 2: "b", 3: "a", 4: "b"}
+    for number in range(8):
+        replicas = cluster.assignment("t", number).replicas
+        assert {racks[r] for r in replicas} == {"a", "b"}
+    cluster.start(5, None)
+    assert create_one(cluster, NewTopic("u", 1, 1)) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def delete(cluster: ControllerCluster, *names: str, **options: Any) -> list[ErrorCode]:
+    request = DeleteTopicsRequest(names, **options)
+    response = cluster.ask(cluster.admin().delete_topics(request), max(0, request.timeout_ms))
+    return [result.error for result in response.topics]
+
+
+def test_a_deleted_topic_is_gone_when_the_answer_comes(cluster: ControllerCluster) -> None:
+    """CP-155, CP-162: unknown topics are refused and leave no node behind."""
+    create_one(cluster, NewTopic("t", 1, 2))
+    assert delete(cluster, "t", "nothing") == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    assert cluster.topics() == []
+    assert cluster.zookeeper.children("/admin/delete_topics") == []
+
+
+def test_a_deletion_that_cannot_end_is_answered_late(cluster: ControllerCluster) -> None:
+    """CP-163: asking again finds it marked already and waits as well."""
+    cluster.create_topic("t", (1, 3))
+    cluster.kill(3)
+    # Brokers forget the topic as soon as its deletion starts; the request itself succeeds.
+    assert delete(cluster, "t", timeout_ms=0) == [ErrorCode.REQUEST_TIMED_OUT]
+    assert run_now(cluster.zk.is_topic_marked_for_deletion("t"))
+    assert delete(cluster, "t") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
+    """Data plane 15.6: UNKNOWN_TOPIC_ID for an id nobody has."""
+    create_one(cluster, NewTopic("t", 1, 2))
+    topic_id = cluster.active.context.topic_ids["t"]
+    request = DeleteTopicsRequest((), 1000, (topic_id, "nothing"))
+    results = cluster.ask(cluster.admin().delete_topics(request), 1000).topics
+    assert [(r.name, r.error) for r in results] == [
+        ("t", ErrorCode.NONE),
+        ("", ErrorCode.UNKNOWN_TOPIC_ID),
+    ]
+
+
+def test_deletion_may_be_disabled_and_names_may_come_twice() -> None:
+    """CP-164, docs/kafka/administration.md#topics: a name that comes twice is deleted once
+    (``KafkaApis``)."""
+    cluster = ControllerCluster([1], delete_topic_enable=False)
+    cluster.create_topic("t", (1,))
+    assert delete(cluster, "t") == [ErrorCode.TOPIC_DELETION_DISABLED]
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,))
+    assert delete(cluster, "t", "t") == [ErrorCode.NONE] * 2
+    assert cluster.topics() == []
+
+
+def grow(cluster: ControllerCluster, *topics: NewPartitions, **options: Any) -> list[ErrorCode]:
+    request = CreatePartitionsRequest(topics, **options)
+    response = cluster.ask(cluster.admin().create_partitions(request), max(0, request.timeout_ms))
+    return [result.error for result in response.topics]
+
+
+def test_partitions_are_added_where_the_last_ones_stopped() -> None:
+    """CP-92, CP-93: leaders go on round the brokers."""
+    cluster = ControllerCluster([0, 1, 2, 3])
+    cluster.create_topic("t", (1, 2))
+    cluster.create_topic("u", (2, 3, 0, 1))
+    assert grow(cluster, NewPartitions("t", 3), NewPartitions("u", 7)) == [ErrorCode.NONE] * 2
+    assert [set(cluster.assignment("t", p).replicas) for p in (1, 2)] == [{0, 2}, {1, 3}]
+    assert [cluster.assignment("t", p).replicas[0] for p in (1, 2)] == [2, 3]
+    leaders = [cluster.assignment("u", p).replicas[0] for p in range(1, 7)]
+    assert leaders == [3, 0, 1, 2, 3, 0]
+
+
+def test_manual_lists_are_used_verbatim() -> None:
+    """CP-94."""
+    cluster = ControllerCluster([0, 1, 2, 3])
+    cluster.create_topic("t", (1, 2))
+    assert grow(cluster, NewPartitions("t", 3, ((0, 1), (2, 3)))) == [ErrorCode.NONE]
+    assert [cluster.assignment("t", p).replicas for p in (1, 2)] == [(0, 1), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        (NewPartitions("nothing", 2), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (NewPartitions("t", 2), ErrorCode.INVALID_PARTITIONS),
+        (NewPartitions("t", 1), ErrorCode.INVALID_PARTITIONS),
+        (NewPartitions("t", 0), ErrorCode.INVALID_PARTITIONS),
+        (NewPartitions("t", 3, ((1, 2, 3),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, ((1, 1),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, ((1, 9),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, ((),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, ((1, 2), (2, 3))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, ((3, 2),)), ErrorCode.NONE),
+    ],
+)
+def test_growth_is_validated(
+    cluster: ControllerCluster, topic: NewPartitions, expected: ErrorCode
+) -> None:
+    """CP-90, docs/kafka/topics.md#expansion, docs/kafka/administration.md#topics."""
+    cluster.create_topic("t", (1, 2), (2, 1))
+    assert grow(cluster, topic) == [expected]
+    count = len(cluster.active.context.partitions_for_topic("t"))
+    assert count == (3 if expected is ErrorCode.NONE else 2)
+
+
+def test_a_topic_without_partition_zero_cannot_grow(cluster: ControllerCluster) -> None:
+    """CP-91: the error names what is missing."""
+    run_now(cluster.zk.create_topic_assignment("t", {1: ReplicaAssignment((1,))}))
+    cluster.settle()
+    request = CreatePartitionsRequest((NewPartitions("t", 3),))
+    (result,) = cluster.ask(cluster.admin().create_partitions(request)).topics
+    assert result.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "partition id 0 is missing" in (result.error_message or "")
+
+
+def test_dying_and_moving_topics_cannot_grow(cluster: ControllerCluster) -> None:
+    """Data plane 15.6: 17 while deleted, REASSIGNMENT_IN_PROGRESS while moving."""
+    cluster.create_topic("moving", (1,))
+    cluster.reassign({TopicPartition("moving", 0): (2,)})
+    cluster.create_topic("dying", (1, 3))
+    cluster.kill(3)
+    cluster.delete_topic("dying")
+    assert grow(cluster, NewPartitions("moving", 2), NewPartitions("dying", 2)) == [
+        ErrorCode.REASSIGNMENT_IN_PROGRESS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ]
+
+
+def test_growth_may_be_validated_only_and_may_be_late(cluster: ControllerCluster) -> None:
+    cluster.create_topic("t", (1, 2))
+    assert grow(cluster, NewPartitions("t", 2), validate_only=True) == [ErrorCode.NONE]
+    assert len(cluster.active.context.partitions_for_topic("t")) == 1
+    assert (
+        grow(cluster, NewPartitions("t", 2), NewPartitions("t", 3))
+        == [ErrorCode.INVALID_REQUEST] * 2
+    )
+    assert grow(cluster, NewPartitions("t", 2), timeout_ms=0) == [ErrorCode.REQUEST_TIMED_OUT]
+    assert len(cluster.active.context.partitions_for_topic("t")) == 2

@@ -1,0 +1,191 @@
+"""Configuration changes reach every broker."""
+
+from __future__ import annotations
+
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+
+def change(cluster: ControllerCluster, entity_type: str, entity: str, **values: str) -> None:
+    config = {name.replace("_", "."): value for name, value in values.items()}
+    run_now(cluster.zk.set_or_create_entity_configs(entity_type, entity, config))
+    run_now(cluster.zk.create_config_change_notification(f"{entity_type}/{entity}"))
+    cluster.settle()
+
+
+def test_every_broker_hears_of_a_topics_change() -> None:
+    """CP-201, CP-202: the override is in force, deleting it restores the default."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1, 2))
+    heard: dict[int, list[str]] = {1: [], 2: []}
+    followers = [cluster.dynamic_config(broker_id, heard[broker_id]) for broker_id in (1, 2)]
+    for names in heard.values():
+        names.clear()
+    change(cluster, "topics", "t", retention_ms="7")
+    assert heard == {1: ["t"], 2: ["t"]}
+    assert [f.topic_config("t")["retention.ms"] for f in followers] == [7, 7]
+    change(cluster, "topics", "t")
+    assert [f.topic_config("t")["retention.ms"] for f in followers] == [604_800_000] * 2
+
+
+def test_existing_configurations_are_loaded_at_start_without_notification() -> None:
+    """CP-202: the notification may be long gone."""
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,), config={"retention.ms": "5"})
+    heard: list[str] = []
+    follower = cluster.dynamic_config(1, heard)
+    assert heard == ["t"]
+    assert follower.topic_config("t")["retention.ms"] == 5
+
+
+def test_notifications_are_replayed_at_start_and_never_twice() -> None:
+    """Everything newer than the last one applied; -1 at start
+    (docs/kafka/zookeeper.md#dynamic-configuration)."""
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,))
+    change(cluster, "topics", "t", retention_ms="1")
+    change(cluster, "topics", "t", retention_ms="2")
+    heard: list[str] = []
+    cluster.dynamic_config(1, heard)
+    assert heard == ["t", "t", "t"]  # two notifications, then every entity
+    change(cluster, "topics", "t", retention_ms="3")
+    assert heard == ["t"] * 4
+
+
+def test_a_new_topics_configuration_is_read_when_it_is_first_hosted() -> None:
+    """CP-202: topics are created without notification."""
+    cluster = ControllerCluster([1])
+    follower = cluster.dynamic_config(1, [])
+    cluster.create_topic("t", (1,), config={"min.insync.replicas": "2"})
+    assert not follower.knows("t")
+    run_now(follower.fetch(["t", "t"]))
+    assert follower.topic_config("t")["min.insync.replicas"] == 2
+    follower.forget("t")
+    assert not follower.knows("t")
+
+
+def test_a_configuration_asked_for_too_early_arrives_by_itself() -> None:
+    """CP-202: the broker's values until the topic's are read, in one batch for all of them."""
+    cluster = ControllerCluster([1])
+    heard: list[str] = []
+    follower = cluster.dynamic_config(1, heard)
+    cluster.create_topic("t", (1,), config={"min.insync.replicas": "2"})
+    cluster.create_topic("plain", (1,))
+    for topic in ("t", "plain", "t"):
+        assert follower.topic_config(topic)["min.insync.replicas"] == 1
+    cluster.settle()
+    assert heard == ["t"]
+    assert follower.topic_config("t")["min.insync.replicas"] == 2
+    assert follower.knows("plain")
+
+
+def test_old_notifications_are_removed() -> None:
+    """Older than 15 minutes, by whoever comes along
+    (docs/kafka/zookeeper.md#dynamic-configuration)."""
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,))
+    cluster.dynamic_config(1, [])
+    change(cluster, "topics", "t", retention_ms="1")
+    cluster.host.advance(15 * 60_000)
+    change(cluster, "topics", "t", retention_ms="2")
+    assert len(cluster.zookeeper.children("/config/changes")) == 2
+    cluster.host.advance(1)
+    change(cluster, "topics", "t", retention_ms="3")
+    assert cluster.zookeeper.children("/config/changes") == [
+        "config_change_0000000001",
+        "config_change_0000000002",
+    ]
+
+
+def test_a_bad_entry_is_skipped() -> None:
+    """Failures are logged, the next entries are applied
+    (docs/kafka/zookeeper.md#dynamic-configuration)."""
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,))
+    heard: list[str] = []
+    follower = cluster.dynamic_config(1, heard)
+    run_now(cluster.zk.create_sequential("/config/changes/config_change_", b"nonsense"))
+    change(cluster, "topics", "u", retention_ms="not a number")
+    change(cluster, "topics", "t", retention_ms="9")
+    assert follower.topic_config("t")["retention.ms"] == 9
+    assert len([text for _, level, text in cluster.log if level == "error"]) == 2
+
+
+def test_broker_values_follow_the_cluster_default_and_the_brokers_own() -> None:
+    """KIP-226: own over default; another broker's values do not matter, bad ones are ignored."""
+    cluster = ControllerCluster([1, 2])
+    follower = cluster.dynamic_config(1, [])
+    config = cluster.processes[1].config
+    told: list[int] = []
+    follower.on_broker_config = lambda: told.append(config["message.max.bytes"])
+    change(cluster, "brokers", "<default>", message_max_bytes="7")
+    change(cluster, "brokers", "1", message_max_bytes="8", nonsense="1")
+    change(cluster, "brokers", "2", message_max_bytes="9")
+    assert told == [7, 8]
+    change(cluster, "brokers", "1")
+    assert config["message.max.bytes"] == 7
+
+
+def test_topics_without_overrides_share_one_configuration() -> None:
+    """Until the broker's values change: what was derived from them is not taken for the new."""
+    cluster = ControllerCluster([1])
+    for topic in ("t", "u"):
+        cluster.create_topic(topic, (1,))
+    follower = cluster.dynamic_config(1, [])
+    shared = follower.topic_config("t")
+    assert follower.topic_config("u") is shared
+    change(cluster, "topics", "u", retention_ms="7")
+    change(cluster, "brokers", "1", log_retention_ms="8")
+    assert follower.topic_config("t") is not shared
+    assert [follower.topic_config(t)["retention.ms"] for t in ("t", "u")] == [8, 7]
+
+
+def test_dynamic_values_are_there_before_the_broker_starts() -> None:
+    """Read from ZooKeeper before anything else (docs/kafka/brokers.md#start-of-a-broker)."""
+    cluster = ControllerCluster([1])
+    change(cluster, "brokers", "1", message_max_bytes="8")
+    cluster.dynamic_config(1, [])
+    assert cluster.processes[1].config["message.max.bytes"] == 8
+
+
+def test_turning_unclean_election_on_elects_without_failover() -> None:
+    """CP-119: by topic override and by broker default; only the controller acts."""
+    for entity_type, entity in (("topics", "t"), ("brokers", "<default>")):
+        cluster = ControllerCluster([1, 2, 3])
+        cluster.create_topic("t", (2, 3))
+        cluster.set_isr("t", 0, (2,))
+        cluster.kill(2)
+        for broker_id in (1, 3):
+            cluster.dynamic_config(broker_id, [])
+        assert cluster.state("t").leader == -1
+        change(cluster, entity_type, entity, unclean_leader_election_enable="true")
+        assert cluster.state("t").leader == 3
+        assert cluster.active.epoch == 1
+        assert cluster.active.metrics.unclean_leader_elections == 1
+
+
+def test_turning_it_on_needs_a_failover_before_2_0() -> None:
+    """Up to 1.1 nobody looks at the partition again (docs/kafka/election.md#unclean-election)."""
+    cluster = ControllerCluster([1, 2, 3], "1.1")
+    cluster.create_topic("t", (2, 3))
+    cluster.set_isr("t", 0, (2,))
+    cluster.kill(2)
+    cluster.dynamic_config(1, [])
+    change(cluster, "topics", "t", unclean_leader_election_enable="true")
+    assert cluster.state("t").leader == -1
+    run_now(cluster.zk.delete_path("/controller"))
+    cluster.settle()
+    assert cluster.state("t").leader == 3
+
+
+def test_changes_missed_during_a_session_change_are_caught_up() -> None:
+    """A new session lists the notifications again."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1,))
+    follower = cluster.dynamic_config(1, [])
+    cluster.expire(1)
+    change(cluster, "topics", "t", retention_ms="3")
+    assert follower.topic_config("t")["retention.ms"] == 3
+    follower.shutdown()
+    change(cluster, "topics", "t", retention_ms="4")
+    assert follower.topic_config("t")["retention.ms"] == 3

@@ -1,0 +1,98 @@
+"""A broker asks to be relieved of its leaderships."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol import znodes
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.control import AlterIsrPartition, LeaderAndIsrRequest
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.values import (
+    TopicPartition,
+)
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+TP = TopicPartition("t", 0)
+
+
+def sent_to(cluster: ControllerCluster, broker_id: int) -> list[Any]:
+    return [request for destination, request in cluster.sent if destination == broker_id]
+
+
+def test_a_stale_broker_epoch_is_refused() -> None:
+    """CP-133; a newer epoch is accepted, an unknown broker is a lookup failure."""
+    cluster = ControllerCluster([1, 2])
+    epoch = cluster.processes[2].controller.broker_epoch
+    refused = cluster.controlled_shutdown(2, epoch - 1)
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.STALE_BROKER_EPOCH
+    assert cluster.controlled_shutdown(2, epoch + 1) == []
+    assert isinstance(cluster.controlled_shutdown(9, 5), LookupError)
+    unknown = cluster.controlled_shutdown(9, -1)
+    assert isinstance(unknown, KafkaError)
+    assert unknown.code is ErrorCode.BROKER_NOT_AVAILABLE
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+@pytest.mark.parametrize("what", ["controlled shutdown", "AlterIsr"])
+def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
+    what: str, version: str
+) -> None:
+    """Kafka catches whatever a controlled shutdown and a change of an ISR throw, to answer it."""
+    cluster = ControllerCluster([1, 2], version)
+    cluster.create_topic("t", (2, 1))
+    controller = cluster.active
+    before = cluster.state("t")
+    run_now(cluster.zk.set_controller_epoch(99, -1))  # another one won
+    cluster.zookeeper.tree.nodes["/controller"].data = znodes.encode_controller(9, 0)
+    if what == "AlterIsr":
+        change = AlterIsrPartition(TP, before.leader_epoch, (2,), before.zk_version)
+        [answer] = cluster.alter_isr(2, change)
+        assert answer.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    else:
+        outcome = cluster.controlled_shutdown(2)
+        assert type(outcome).__name__ == "ControllerMoved"
+    assert controller.is_active
+    assert cluster.state("t") == before
+
+
+def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
+    """The mark goes with the broker's failure (docs/kafka/brokers.md#controlled-shutdown)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.controlled_shutdown(2)
+    assert list(cluster.active.context.shutting_down_broker_ids) == [2]
+    cluster.kill(2)
+    assert list(cluster.active.context.shutting_down_broker_ids) == []
+
+
+def test_remaining_partitions_are_those_without_another_in_sync_replica() -> None:
+    """CP-132: RF 1 partitions are not reported, failed elections are."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3), (2,))
+    cluster.set_isr("t", 0, (2,))
+    assert cluster.controlled_shutdown(2) == [TP]
+    assert cluster.state("t").leader == 2
+
+
+@pytest.mark.parametrize(("version", "leader"), [("0.10", 3), ("1.1", 3), ("2.8", 2), ("3.9", 2)])
+def test_topics_queued_for_deletion_are_left_alone_since_2_1(version: str, leader: int) -> None:
+    """Before, their leadership was moved, too, and told of where that failed."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (2, 3))
+    cluster.active.context.queue_topic_deletion(["t"])  # and something else keeps it from going
+    assert cluster.controlled_shutdown(2) == []
+    assert cluster.state("t").leader == leader
+    assert cluster.controlled_shutdown(3) == ([] if leader == 2 else [TP])
+
+
+def test_shutting_down_brokers_are_told_of_their_lost_leadership_not_in_1_1() -> None:
+    """1.1 elected among live brokers only (docs/kafka/election.md#selectors)."""
+    for version, is_told in (("1.1", False), ("2.8", True)):
+        cluster = ControllerCluster([1, 2, 3], version)
+        cluster.create_topic("t", (2, 3))
+        cluster.sent.clear()
+        cluster.controlled_shutdown(2)
+        kinds = [type(request) for request in sent_to(cluster, 2)]
+        assert (LeaderAndIsrRequest in kinds) == is_told

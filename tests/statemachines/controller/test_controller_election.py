@@ -1,0 +1,399 @@
+"""Who is the controller: election, resignation, fencing, session expiry, shutdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol import znodes
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.control import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
+from fakekafka.statemachines.broker.registration import BrokerRegistration
+from fakekafka.statemachines.controller.events import RegisterBrokerAndReelect, TopicChange
+from fakekafka.statemachines.zookeeper.errors import IllegalState
+from fakekafka.tests.support.controller_cluster import ControllerCluster, Process
+from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
+
+TP = TopicPartition("t", 0)
+
+
+def moved_on(cluster: ControllerCluster) -> None:
+    """Another controller wins without the old one hearing of it."""
+    run_now(cluster.zk.set_controller_epoch(99, -1))
+
+
+def test_the_first_controller_has_epoch_one() -> None:
+    """CP-67: epoch 1, version 1; CP-68, CP-69: the epoch outlives it and goes on."""
+    cluster = ControllerCluster([1])
+    assert (cluster.active.epoch, cluster.active.context.epoch_zk_version) == (1, 1)
+    zk = cluster.zk
+    cluster.shut_down(1)
+    assert "/controller" not in cluster.zookeeper.tree.nodes
+    assert cluster.zookeeper.get("/controller_epoch") == b"1"
+    cluster.start(1)
+    assert cluster.active.epoch == 2
+    assert zk is not cluster.zk
+
+
+def test_the_first_controller_before_2_1_assumes_version_one() -> None:
+    """The node is created with 1, and version 1 is assumed though it is 0
+    (docs/kafka/controller-failover.md#election)."""
+    cluster = ControllerCluster([1], "1.1")
+    assert (cluster.active.epoch, cluster.active.context.epoch_zk_version) == (1, 1)
+    cluster.kill(1)
+    cluster.start(2)
+    assert (cluster.active.epoch, cluster.active.context.epoch_zk_version) == (2, 1)
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
+def test_exactly_one_broker_is_the_controller(version: str) -> None:
+    """However often it dies, another one takes over with a larger epoch (CP-66)."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    epochs = [cluster.active.epoch]
+    for _ in range(2):
+        cluster.kill(cluster.active.broker_id)
+        epochs.append(cluster.active.epoch)
+    assert epochs == [1, 2, 3]
+
+
+def test_a_deposed_controller_does_no_harm_creating_topics() -> None:
+    """CP-70: its guarded write fails, it logs at info and looks who the controller is."""
+    cluster = ControllerCluster([1, 2])
+    controller = cluster.active
+    moved_on(cluster)
+    run_now(cluster.zk.delete_path("/controller"))
+    run_now(cluster.zk._send([CreateRequest("/controller", znodes.encode_controller(7, 0))]))
+    run_now(cluster.zk.create_topic_assignment("t", {0: ReplicaAssignment((1,))}))
+    controller.event_manager.clear_and_put(TopicChange())
+    cluster.settle()
+    assert not controller.is_active
+    assert "/brokers/topics/t/partitions" not in cluster.zookeeper.tree.nodes
+    assert controller.epoch == 0
+    assert [level for _, level, text in cluster.log if "controller moved" in text] == ["info"]
+
+
+@pytest.mark.parametrize("what", ["delete", "elect", "reassign"])
+def test_a_deposed_controller_resigns_whatever_it_writes(what: str) -> None:
+    """CP-70, CP-73: deletions, elections and reassignments meet ControllerMoved."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1, 2))
+    controller = cluster.active
+    before = cluster.state("t")
+    moved_on(cluster)
+    node = cluster.zookeeper.tree.nodes["/controller"]
+    node.data = znodes.encode_controller(9, 0)
+    answers: list[Any] = []
+    if what == "delete":
+        run_now(cluster.zk.create_delete_topic_path("t"))
+    elif what == "elect":
+        controller.elect_leaders([TP], 1, answers.append)
+        controller.context.put_partition_leadership_info(TP, _leaderless(controller))
+    else:
+        controller.alter_partition_reassignments({TP: (2, 1)}, answers.append)
+    cluster.settle()
+    assert not controller.is_active
+    assert answers == []
+    assert cluster.state("t") == before
+    assert "t" in cluster.topics()
+
+
+def _leaderless(controller: Any) -> Any:
+    known = controller.context.partition_leadership_info(TP)
+    value = known.leader_and_isr
+    return type(known)(
+        type(value)(-1, value.leader_epoch, value.isr, value.zk_version), known.controller_epoch
+    )
+
+
+def test_broken_batches_make_another_broker_controller() -> None:
+    """CP-66: a batch that cannot be sent ends the tenure; the error is not swallowed."""
+    cluster = ControllerCluster([1, 2])
+    controller = cluster.active
+    controller.batch.add_update_metadata_request_for_brokers([1], [])
+    with pytest.raises(IllegalState):
+        run_now(controller.send_update_metadata([1, 2]))
+    assert controller.rebalance._timer is None
+    assert not controller.is_active
+    cluster.settle()
+    assert cluster.active.epoch == 2
+
+
+def test_a_failing_failover_gives_the_controllership_away() -> None:
+    """Any error inside failover deletes /controller
+    (docs/kafka/controller-failover.md#election)."""
+    cluster = ControllerCluster([1, 2])
+    client = cluster.processes[2].client
+    client.fail_next(lambda request: getattr(request, "path", "") == "/brokers/topics",
+                     RuntimeError("broken"))  # fmt: skip
+    cluster.kill(1)
+    assert cluster.active.broker_id == 2
+    assert cluster.active.epoch == 3
+    assert any("becoming the controller failed" in text for _, _, text in cluster.log)
+
+
+def test_broker_epochs_follow_the_registrations() -> None:
+    """CP-75: the controller's cache always equals the czxids."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.kill(3)
+    cluster.start(3)
+    cluster.bounce(2)
+    stored = run_now(cluster.zk.get_all_broker_and_epochs_in_cluster())
+    expected = {broker.id: epoch for broker, epoch in stored}
+    assert cluster.active.context.live_broker_id_and_epochs == expected
+    own = {i: p.controller.broker_epoch for i, p in cluster.processes.items()}
+    assert own == expected
+
+
+def test_requests_carry_the_destinations_broker_epoch() -> None:
+    """Stamped with the destination's epoch, or -1 before 2.2
+    (docs/kafka/controller-failover.md#broker-epochs)."""
+    for version in ("1.1", "2.8"):
+        cluster = ControllerCluster([1, 2], version)
+        cluster.create_topic("t", (1, 2))
+        epochs = cluster.active.context.live_broker_id_and_epochs
+        for broker_id, request in cluster.sent:
+            known = version == "2.8"
+            assert request.broker_epoch == (epochs[broker_id] if known else -1)
+
+
+def test_failover_announces_brokers_before_leaders() -> None:
+    """Live brokers first, then replicas, then elections; nothing in between
+    (docs/kafka/controller-failover.md#failover)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3))
+    cluster.sent.clear()
+    run_now(cluster.zk.delete_path("/controller"))
+    cluster.settle()
+    kinds = [(broker_id, type(request)) for broker_id, request in cluster.sent]
+    assert kinds == [
+        *[(broker_id, UpdateMetadataRequest) for broker_id in (1, 2, 3)],
+        (2, LeaderAndIsrRequest),
+        (3, LeaderAndIsrRequest),
+        *[(broker_id, UpdateMetadataRequest) for broker_id in (1, 2, 3)],
+    ]
+    assert cluster.sent[0][1].partition_states == ()
+    assert len(cluster.sent[0][1].live_brokers) == 3
+
+
+def test_failover_reads_after_it_watches() -> None:
+    """The exact order of what a new controller asks of ZooKeeper
+    (docs/kafka/controller-failover.md#failover)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1, 2))
+    client = cluster.processes[2].client
+    client.requests.clear()
+    cluster.kill(1)
+    # Guarded writes are multis without a path of their own.
+    paths = [getattr(request, "path", "multi") for request in client.requests]
+    first = {path: position for position, path in reversed(list(enumerate(paths)))}
+    in_order = [
+        "/controller",
+        "/controller_epoch",
+        "/feature",
+        "/admin/preferred_replica_election",
+        "/admin/reassign_partitions",
+        "/log_dir_event_notification",
+        "/isr_change_notification",
+        "/brokers/ids",
+        "/brokers/topics",
+        "/brokers/topics/t",
+        "/brokers/ids/2",
+        "/brokers/topics/t/partitions/0/state",
+        "/admin/delete_topics",
+    ]
+    positions = [first[path] for path in in_order[:-3]]
+    assert positions == sorted(positions)
+    assert all(path in first for path in in_order)
+
+
+def test_expiry_drops_queued_events_and_registers_again() -> None:
+    """Expire preempts the queue, then registration with a new epoch, then election
+    (docs/kafka/controller-failover.md#session-expiry)."""
+    cluster = ControllerCluster([1, 2])
+    process = cluster.processes[1]
+    old_epoch = process.controller.broker_epoch
+    answers: list[Any] = []
+    process.controller.list_partition_reassignments(None, answers.append)
+    seen: list[str] = []
+    process.controller.event_manager.on_event = lambda event, phase: seen.append(
+        f"{event.name} {phase}"
+    )
+    cluster.expire(1)
+    assert answers == [ErrorCode.NOT_CONTROLLER]
+    assert seen[:3] == [
+        "ListPartitionReassignments preempted",
+        "Expire enqueued",
+        "Expire started",
+    ]
+    assert seen.index("Expire finished") < seen.index("RegisterBrokerAndReelect started")
+    assert process.controller.broker_epoch > old_epoch
+    assert cluster.active.epoch == 2
+
+
+def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
+    """KAFKA-4229: ZkClient reports two new sessions; the second finds the node that the first
+    made, resigns and elects nobody, since the node is there. Its deletion ends it."""
+    cluster = ControllerCluster([1, 2], "0.10")
+    controller = cluster.active
+    controller.event_manager.put(RegisterBrokerAndReelect())
+    cluster.settle()
+    assert run_now(cluster.zk.get_controller_id()) == 1
+    assert not any(p.controller.is_active for p in cluster.processes.values())
+    assert not controller.context.all_topics
+    run_now(cluster.zk.delete_path("/controller"))
+    cluster.settle()
+    assert cluster.active.epoch == 2
+
+
+def test_shutdown_resigns_and_leaves_the_node_to_the_session() -> None:
+    """CP-68: the ephemeral node goes with the session; the others elect."""
+    cluster = ControllerCluster([1, 2])
+    first = cluster.active
+    cluster.shut_down(1)
+    assert not first.is_active
+    assert list(first.context.all_topics) == []
+    assert cluster.active.broker_id == 2
+    run_now(first.shutdown())
+
+
+def test_a_crashed_controller_sends_nothing() -> None:
+    """A killed process does not react to anything any more."""
+    cluster = ControllerCluster([1, 2])
+    controller = cluster.active
+    cluster.freeze(1)
+    cluster.sent.clear()
+    controller.event_manager.put(TopicChange())
+    cluster.host.advance(1_000_000)
+    assert cluster.sent == []
+
+
+def test_an_inactive_controller_answers_not_controller() -> None:
+    """Every request gets its refusal, every notification is ignored
+    (docs/kafka/controller-state.md#events)."""
+    cluster = ControllerCluster([1, 2])
+    inactive = cluster.processes[2].controller
+    answers: list[Any] = []
+    inactive.elect_leaders([TP], 0, answers.append)
+    inactive.alter_partition_reassignments({TP: (1,)}, answers.append)
+    inactive.list_partition_reassignments([TP], answers.append)
+    inactive.update_features({"f": (1, False)}, answers.append)
+    inactive.controlled_shutdown(1, -1, answers.append)
+    inactive.enable_topic_unclean_leader_election("t")
+    inactive.enable_default_unclean_leader_election()
+    cluster.settle()
+    assert answers[0] == {TP: (ErrorCode.NOT_CONTROLLER, answers[0][TP][1])}
+    assert answers[1:4] == [ErrorCode.NOT_CONTROLLER] * 3
+    assert type(answers[4]).__name__ == "ControllerMoved"
+    assert inactive.metrics.snapshot()["ActiveControllerCount"] == 0
+
+
+def test_another_broker_with_the_same_id_is_refused() -> None:
+    """CP-81, CP-195: the first registration stays; the second start fails."""
+    cluster = ControllerCluster([1])
+    before = cluster.zookeeper.get("/brokers/ids/1")
+    with pytest.raises(KafkaError, match="NodeExists"):
+        cluster.start(1)
+    assert cluster.zookeeper.get("/brokers/ids/1") == before
+
+
+def test_a_shared_address_is_refused() -> None:
+    """CP-195: two brokers cannot advertise the same host and port."""
+    cluster = ControllerCluster([1])
+
+    process = Process(cluster, 2, None)
+    process.info = BrokerInfo(2, cluster.processes[1].info.endpoints)
+    with pytest.raises(KafkaError, match="already registered by broker 1"):
+        run_now(BrokerRegistration(process.controller).register())
+    assert "/brokers/ids/2" not in cluster.zookeeper.tree.nodes
+
+
+def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
+    """A new endpoint is told to all brokers, a new rack is not
+    (docs/kafka/controller-state.md#events)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.sent.clear()
+    old = cluster.processes[2].info
+    run_now(cluster.processes[2].zk.update_broker_info(BrokerInfo(2, old.endpoints, "rack")))
+    cluster.settle()
+    assert cluster.sent == []
+    run_now(cluster.processes[2].zk.update_broker_info(BrokerInfo(2, (EndPoint("new", 1),))))
+    cluster.settle()
+    assert [broker_id for broker_id, _ in cluster.sent] == [1, 2]
+    announced = cluster.sent[0][1].live_brokers
+    assert announced[1].endpoints == (EndPoint("new", 1),)
+
+
+def test_a_dead_broker_that_hosts_nothing_may_go_unnoticed() -> None:
+    """A leaderless partition anywhere keeps the news back; cured in 3.1
+    (docs/kafka/brokers.md#a-broker-disappears)."""
+    for version, is_announced in (("2.8", False), ("3.9", True)):
+        cluster = ControllerCluster([1, 2, 3], version)
+        cluster.create_topic("t", (2,))
+        cluster.kill(2)
+        cluster.sent.clear()
+        cluster.kill(3)
+        live = cluster.brokers[1].live_brokers
+        assert (live == (1,)) == is_announced
+
+
+def test_responses_of_control_requests_become_events() -> None:
+    """LeaderAndIsr and UpdateMetadata answers pass through the queue."""
+    cluster = ControllerCluster([1])
+    seen: list[str] = []
+    cluster.active.event_manager.on_event = lambda event, phase: (
+        seen.append(event.name) if phase == "finished" else None
+    )
+    cluster.create_topic("t", (1,))
+    assert seen == [
+        "TopicChange",
+        "PartitionModifications",  # the controller gave the topic an id
+        "LeaderAndIsrResponseReceived",
+        "UpdateMetadataResponseReceived",
+    ]
+
+
+def test_lost_answers_of_the_election_are_recognised() -> None:
+    """The repeated transaction fails, but /controller and the epoch are its own
+    (docs/kafka/controller-failover.md#election)."""
+    cluster = ControllerCluster([1, 2])
+    client = cluster.processes[2].client
+    client.fail_next(
+        lambda request: type(request).__name__ == "MultiRequest",
+        ZkCode.CONNECTIONLOSS,
+        applied=True,
+    )
+    cluster.kill(1)
+    assert cluster.active.broker_id == 2
+    assert cluster.active.epoch == 2
+
+
+def test_stop_replica_flags_share_a_request_since_2_6() -> None:
+    """Deleting a topic sends one kind of StopReplica per step
+    (docs/kafka/control-requests.md#stopreplica)."""
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,))
+    cluster.sent.clear()
+    cluster.delete_topic("t")
+    stops = [r for _, r in cluster.sent if isinstance(r, StopReplicaRequest)]
+    assert [s.partition_states[0].delete_partition for s in stops] == [False, True]
+
+
+def test_winning_the_node_but_not_the_epoch_gives_the_node_back() -> None:
+    """Two steps; whoever fails the second one cannot be the controller
+    (docs/kafka/controller-failover.md#election)."""
+    cluster = ControllerCluster([1, 2], "1.1")
+    client = cluster.processes[2].client
+    client.fail_next(
+        lambda request: isinstance(request, SetDataRequest) and request.path == "/controller_epoch",
+        ZkCode.BADVERSION,
+    )
+    cluster.kill(1)
+    assert cluster.active.broker_id == 2
+    assert cluster.active.epoch == 2
+    assert any("raised the controller epoch" in text for _, _, text in cluster.log)

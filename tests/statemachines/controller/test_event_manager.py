@@ -1,0 +1,205 @@
+"""The controller's event queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.awaiting import Pending, Task, run_now
+from fakekafka.protocol.control import UpdateMetadataResponse
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.statemachines.controller.events import (
+    ApiPartitionReassignment,
+    BrokerChange,
+    ControlledShutdown,
+    ControllerEvent,
+    ControllerState,
+    ListPartitionReassignments,
+    ReplicaLeaderElection,
+    TopicChange,
+    UpdateMetadataResponseReceived,
+)
+from fakekafka.statemachines.controller.queue import ControllerEventManager
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved
+from fakekafka.tests.support.controller_cluster import VirtualHost
+
+TP = TopicPartition("t", 0)
+
+
+class Recorder:
+    """Processes events by noting them; may take time, park or fail."""
+
+    def __init__(self, host: VirtualHost) -> None:
+        self.host = host
+        self.seen: list[ControllerEvent] = []
+        self.states: list[ControllerState] = []
+        self.manager: ControllerEventManager | None = None
+        self.parked: Pending[None] | None = None
+        self.takes_ms = 0
+        self.error: Exception | None = None
+
+    async def process(self, event: ControllerEvent) -> None:
+        assert self.manager is not None
+        self.seen.append(event)
+        self.states.append(self.manager.state)
+        self.host.now += self.takes_ms
+        if self.parked is not None:
+            await self.parked
+        if self.error is not None:
+            raise self.error
+
+
+def started(**options: Any) -> tuple[VirtualHost, Recorder, ControllerEventManager]:
+    host = VirtualHost()
+    recorder = Recorder(host)
+    manager = ControllerEventManager(host, recorder, **options)
+    recorder.manager = manager
+    Task(manager.run())
+    return host, recorder, manager
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("no")])
+def test_an_event_is_processed_exactly_once_under_its_state(error: Exception | None) -> None:
+    """CP-59: the state goes to the event's and back to Idle, the timer counts, error or not."""
+    host, recorder, manager = started()
+    recorder.error = error
+    manager.put(TopicChange())
+    host.settle()
+    assert recorder.seen == [TopicChange()]
+    assert recorder.states == [ControllerState.TOPIC_CHANGE]
+    assert manager.state is ControllerState.IDLE
+    assert manager.timers[ControllerState.TOPIC_CHANGE].count == 1
+    assert manager.processed == 1
+
+
+def test_an_event_without_a_timer_is_processed() -> None:
+    """CP-60: UpdateMetadata responses are not timed."""
+    host, recorder, manager = started()
+    event = UpdateMetadataResponseReceived(UpdateMetadataResponse(ErrorCode.NONE), 1)
+    manager.put(event)
+    host.settle()
+    assert recorder.seen == [event]
+    assert ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED not in manager.timers
+    assert sum(timer.count for timer in manager.timers.values()) == 0
+
+
+def test_queue_times_count_from_put_to_start() -> None:
+    """CP-61: two events of 500 ms each put together wait 0 and 500 ms."""
+    host, recorder, manager = started()
+    recorder.takes_ms = 500
+    manager.put(TopicChange())
+    manager.put(BrokerChange())
+    host.settle()
+    times = manager.queue_times
+    assert (times.count, times.minimum, times.maximum) == (2, 0, 500)
+    assert manager.timers[ControllerState.BROKER_CHANGE].maximum == 500
+
+
+def test_queue_times_are_forgotten_after_an_idle_while() -> None:
+    """CP-62: five idle minutes reset the histogram."""
+    host, _recorder, manager = started()
+    manager.put(TopicChange())
+    host.settle()
+    host.advance(300_000)
+    assert manager.queue_times.count == 1
+    host.advance(1)
+    assert manager.queue_times.count == 0
+
+
+def test_closing_removes_the_metrics() -> None:
+    """CP-63."""
+    _host, _recorder, manager = started()
+    run_now(manager.close())
+    assert manager.timers == {}
+    assert manager.is_closed
+
+
+def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
+    """CP-64: one event is in hand, two wait; only the waiting ones are preempted."""
+    host, recorder, manager = started()
+    outcomes: list[Any] = []
+    phases: list[tuple[str, str]] = []
+    manager.on_event = lambda event, phase: phases.append((event.name, phase))
+    recorder.parked = Pending()
+    manager.put(TopicChange())
+    host.settle()
+    manager.put(ControlledShutdown(1, -1, outcomes.append))
+    manager.put(ApiPartitionReassignment(((TP, (1,)),), outcomes.append))
+    closing = Task(manager.close())
+    assert not closing.done
+    assert isinstance(outcomes[0], ControllerMoved)
+    assert outcomes[1] is ErrorCode.NOT_CONTROLLER
+    recorder.parked.set_result(None)
+    assert closing.done
+    assert recorder.seen == [TopicChange()]
+    assert ("ControlledShutdown", "preempted") in phases
+    assert ("TopicChange", "finished") in phases
+
+
+def test_preempted_requests_are_told_who_they_should_have_asked() -> None:
+    """CP-65: elections, reassignments, lists and controlled shutdowns each get their refusal."""
+    _host, _recorder, manager = started()
+    outcomes: list[Any] = []
+    manager.put(ReplicaLeaderElection((TP,), callback=outcomes.append))
+    manager.put(ReplicaLeaderElection(None, callback=outcomes.append))
+    manager.put(ControlledShutdown(1, -1, outcomes.append))
+    manager.put(ApiPartitionReassignment((), outcomes.append))
+    manager.put(ListPartitionReassignments(None, outcomes.append))
+    manager.clear_and_put(TopicChange())
+    elected, nothing, moved, reassigned, listed = outcomes
+    assert elected[TP][0] is ErrorCode.NOT_CONTROLLER
+    assert nothing == {}
+    assert isinstance(moved, ControllerMoved)
+    assert (reassigned, listed) == (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER)
+
+
+def test_cleared_events_vanish_silently_before_2_0() -> None:
+    """Without preemption nobody is told (docs/kafka/releases.md)."""
+    host, recorder, manager = started(preempt_queued_events=False)
+    outcomes: list[Any] = []
+    manager.put(ListPartitionReassignments(None, outcomes.append))
+    manager.clear_and_put(TopicChange())
+    host.settle()
+    assert outcomes == []
+    assert recorder.seen == [TopicChange()]
+
+
+def test_a_waiter_hears_when_its_event_starts() -> None:
+    """The session watcher blocks until Expire is being processed
+    (docs/kafka/controller-failover.md#session-expiry)."""
+    host, recorder, manager = started()
+    recorder.parked = Pending()
+    manager.put(TopicChange())
+    host.settle()
+    expiring = manager.clear_and_put(BrokerChange())
+    waiting = Task(expiring.await_processing())
+    assert not waiting.done
+    recorder.parked.set_result(None)
+    host.settle()
+    assert waiting.done
+    assert run_now(expiring.await_processing()) is None
+
+
+def test_events_wait_while_another_one_is_parked() -> None:
+    """One event at a time, in the order they came."""
+    host, recorder, manager = started()
+    recorder.parked = Pending()
+    manager.put(TopicChange())
+    manager.put(BrokerChange())
+    host.settle()
+    assert recorder.seen == [TopicChange()]
+    assert manager.queued_events() == [BrokerChange()]
+    assert len(manager) == 1
+    recorder.parked.set_result(None)
+    host.settle()
+    assert recorder.seen == [TopicChange(), BrokerChange()]
+
+
+def test_putting_does_not_process() -> None:
+    """Whoever puts an event goes on first; the controller's own timer takes it up."""
+    host, recorder, manager = started()
+    manager.put(TopicChange())
+    assert recorder.seen == []
+    host.settle()
+    assert recorder.seen == [TopicChange()]

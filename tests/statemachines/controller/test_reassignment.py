@@ -1,0 +1,139 @@
+"""Replicas move: failover, redirects, old versions."""
+
+from __future__ import annotations
+
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import (
+    LeaderAndIsr,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+TP = TopicPartition("t", 0)
+
+
+def test_reassignments_found_at_failover_go_on() -> None:
+    """The topic znode remembers; the leader epoch rises once more
+    (docs/kafka/controller-failover.md#failover)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2,))
+    cluster.reassign({TP: (3,)})
+    assert cluster.state("t").leader_epoch == 1
+    cluster.kill(1)
+    assert cluster.active.broker_id != 1
+    assert [o.topic_partition for o in cluster.reassigning()] == [TP]
+    assert cluster.state("t").leader_epoch == 2
+    cluster.catch_up("t")
+    assert cluster.assignment("t") == ReplicaAssignment((3,))
+    assert cluster.state("t").leader == 3
+
+
+def test_the_latest_request_wins_over_the_znode() -> None:
+    """The API removes the partition from the request znode first (docs/kafka/reassignment.md)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (1,), (1,))
+    other = TopicPartition("t", 1)
+    run_now(cluster.zk.create_partition_reassignment({TP: (2,), other: (2,)}))
+    cluster.settle()
+    cluster.reassign({TP: (3,)})
+    assert run_now(cluster.zk.get_partition_reassignment()) == {other: (2,)}
+    assert cluster.assignment("t") == ReplicaAssignment((3, 1), (3,), (1,))
+
+
+def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
+    """No validation; unknown partitions are dropped from the znode (docs/kafka/reassignment.md)."""
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,))
+    unknown = TopicPartition("nothing", 0)
+    run_now(cluster.zk.create_partition_reassignment({TP: (9,), unknown: (1,)}))
+    cluster.settle()
+    assert run_now(cluster.zk.get_partition_reassignment()) == {TP: (9,)}
+    assert cluster.assignment("t").adding == (9,)
+
+
+def test_a_topic_queued_for_deletion_does_not_exist_for_a_reassignment() -> None:
+    """In the same words as a partition that is not there (docs/kafka/reassignment.md)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1,))
+    cluster.active.context.queue_topic_deletion(["t"])
+    refused = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+    missing = TopicPartition("nowhere", 0)
+    assert cluster.reassign({TP: (2,), missing: (2,)}) == {TP: refused, missing: refused}
+
+
+def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:
+    """Leader dead at completion; a failed election is only logged (docs/kafka/reassignment.md)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2,))
+    cluster.kill(2)
+    cluster.reassign({TP: (2,)})
+    assert cluster.state("t").leader == -1
+    assert cluster.reassigning() == ()
+
+
+def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr() -> None:
+    """PartitionReassignmentIsrChange (1.1 watches the state node)
+    (docs/kafka/controller-state.md#events)."""
+    cluster = ControllerCluster([1, 2], "1.1")
+    cluster.create_topic("t", (1,))
+    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    cluster.settle()
+    cluster.set_isr("t", 0, (1, 2))
+    assert cluster.assignment("t") == ReplicaAssignment((2,))
+    assert cluster.state("t") == LeaderAndIsr(2, 3, (2,), cluster.state("t").zk_version)
+
+
+def test_a_second_request_for_a_running_reassignment_is_ignored_before_2_4() -> None:
+    """Up to 2.3 (docs/kafka/reassignment.md#up-to-23)."""
+    cluster = ControllerCluster([1, 2, 3], "1.1")
+    cluster.create_topic("t", (1,))
+    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    cluster.settle()
+    run_now(cluster.zk.delete_partition_reassignment())
+    run_now(cluster.zk.create_partition_reassignment({TP: (3,)}))
+    cluster.settle()
+    assert cluster.assignment("t").replicas == (2, 1)
+
+
+def test_legacy_reassignments_survive_a_failover() -> None:
+    """CP-150: the request znode is read again; one that is done already is cleaned up."""
+    cluster = ControllerCluster([1, 2, 3], "0.10")
+    cluster.create_topic("t", (3,), (3,))
+    done = TopicPartition("t", 1)
+    cluster.freeze(1)
+    run_now(cluster.processes[2].zk.create_partition_reassignment({TP: (2,), done: (3,)}))
+    process = cluster.processes.pop(1)
+    cluster.zookeeper.close_session(process.client.session_id)
+    cluster.settle()
+    assert run_now(cluster.zk.get_partition_reassignment()) == {TP: (2,)}
+    assert set(cluster.assignment("t").replicas) == {2, 3}
+    cluster.set_isr("t", 0, (3, 2))
+    assert cluster.assignment("t").replicas == (2,)
+    assert "/admin/reassign_partitions" not in cluster.zookeeper.tree.nodes
+
+
+def test_deleting_during_a_reassignment_deletes_at_once() -> None:
+    """The mark comes too early to matter (docs/kafka/topics.md#deletion)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2,))
+    cluster.reassign({TP: (3,)})
+    cluster.delete_topic("t")
+    assert cluster.topics() == []
+    assert list(cluster.active.context.partitions_being_reassigned) == [TP]
+
+
+def test_a_target_with_another_failed_directory_still_takes_the_replica() -> None:
+    """CP-139: a new replica goes to a good directory; leader epoch 3 as without the failure."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("other", (2, 1))
+    cluster.create_topic("t", (1,))
+    cluster.brokers[2].failed.add(TopicPartition("other", 0))
+    run_now(cluster.zk.propagate_log_dir_event(2))
+    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    cluster.settle()
+    cluster.catch_up("t")
+    assert (cluster.state("t").leader, cluster.state("t").leader_epoch) == (2, 3)
+    assert cluster.assignment("t") == ReplicaAssignment((2,))
+    assert "/admin/reassign_partitions" not in cluster.zookeeper.tree.nodes

@@ -1,0 +1,172 @@
+"""Topics appear and change; metrics and features of the controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import (
+    LeaderAndIsr,
+    PartitionReplica,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from fakekafka.protocol.znodes import FeatureZnode
+from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+TP = TopicPartition("t", 0)
+
+
+def test_topic_ids_are_kept_for_the_life_of_a_topic() -> None:
+    """CP-203: generated once; kept over expansion, reassignment and failover; gone with it."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3))
+    topic_id = cluster.active.context.topic_ids["t"]
+    assert run_now(cluster.zk.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
+    cluster.add_partitions("t", (3, 2))
+    cluster.reassign({TP: (3, 2)})
+    cluster.kill(1)
+    assert cluster.active.context.topic_ids == {"t": topic_id}
+    assert run_now(cluster.zk.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
+    cluster.delete_topic("t")
+    assert cluster.active.context.topic_ids == {}
+
+
+def test_topics_have_no_ids_before_2_8() -> None:
+    cluster = ControllerCluster([1], "1.1")
+    cluster.create_topic("t", (1,))
+    assert cluster.active.context.topic_ids == {}
+    assert b"topic_id" not in (cluster.zookeeper.get("/brokers/topics/t") or b"")
+
+
+def test_a_changed_replica_list_of_an_existing_partition_is_not_noticed() -> None:
+    """CP-125: the preferred leader changes for those who read the znode anew."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1, 2))
+    topic_id = cluster.active.context.topic_ids["t"]
+    run_now(cluster.zk.set_topic_assignment("t", topic_id, {TP: ReplicaAssignment((2, 1))}))
+    cluster.settle()
+    assert cluster.active.context.partition_replica_assignment(TP) == (1, 2)
+
+
+def test_dead_replicas_of_a_new_topic_end_online() -> None:
+    """All assigned replicas, dead ones included, become OnlineReplica (CP-83)
+    (docs/kafka/topics.md#creation)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.kill(2)
+    cluster.create_topic("t", (2, 1))
+    context = cluster.active.context
+    assert context.replica_state(PartitionReplica("t", 0, 2)) is ReplicaState.ONLINE
+    assert context.partition_state(TP) is PartitionState.ONLINE
+    assert cluster.state("t") == LeaderAndIsr(1, 0, (1,), 0)
+
+
+def test_metrics_follow_the_cluster_and_are_zero_elsewhere() -> None:
+    """Gauges of the active controller; zeros at the others (docs/kafka/controller-state.md)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3), (2,))
+    cluster.kill(2)
+    metrics = cluster.active.metrics.snapshot()
+    assert metrics["ActiveControllerCount"] == 1
+    assert metrics["OfflinePartitionsCount"] == 1
+    assert metrics["PreferredReplicaImbalanceCount"] == 2
+    assert metrics["GlobalTopicCount"] == 1
+    assert metrics["GlobalPartitionCount"] == 2
+    assert metrics["EventQueueSize"] == 0
+    assert "QueueSize,broker-id=1" in metrics
+    other = cluster.processes[3].controller.metrics.snapshot()
+    names = ("OfflinePartitionsCount", "GlobalTopicCount", "GlobalPartitionCount", "TotalQueueSize")
+    assert [other[name] for name in names] == [0, 0, 0, 0]
+
+
+def test_queue_sizes_are_those_of_the_channels() -> None:
+    """Requests wait for a broker that does not answer (docs/kafka/controller-state.md)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.held.add(2)
+    cluster.create_topic("t", (2,))
+    assert cluster.active.metrics.broker_queue_sizes()[2] > 0
+    cluster.held.clear()
+    cluster.active.channels.release(2)  # type: ignore[attr-defined]
+    cluster.settle()
+    assert cluster.active.metrics.broker_queue_sizes() == {1: 0, 2: 0}
+
+
+def test_feature_versioning_is_enabled_by_the_first_controller() -> None:
+    """A new controller sets up the ``/feature`` node
+    (docs/kafka/controller-failover.md#failover)."""
+    cluster = ControllerCluster([1])
+    node, _ = run_now(cluster.zk.get_feature_znode())
+    assert node == FeatureZnode(True)
+    old = ControllerCluster([1], "1.1")
+    assert "/feature" not in old.zookeeper.tree.nodes
+
+
+def test_disabled_features_are_enabled_empty_and_enabled_ones_kept() -> None:
+    """A broker that lacks a finalised feature is not taken in."""
+    cluster = ControllerCluster([1])
+    run_now(cluster.zk.update_feature_znode(FeatureZnode(False, (("f", 1, 2),))))
+    run_now(cluster.zk.delete_path("/controller"))
+    cluster.settle()
+    assert run_now(cluster.zk.get_feature_znode())[0] == FeatureZnode(True)
+    run_now(cluster.zk.update_feature_znode(FeatureZnode(True, (("f", 1, 2),))))
+    run_now(cluster.zk.delete_path("/controller"))
+    cluster.settle()
+    assert cluster.active.features.finalized == {"f": (1, 2)}
+    assert list(cluster.active.context.live_broker_ids) == []
+
+
+@pytest.mark.parametrize(
+    ("update", "expected"),
+    [
+        (("", (1, False)), ErrorCode.INVALID_REQUEST),
+        (("f", (2, False)), ErrorCode.NONE),
+        (("f", (9, False)), ErrorCode.INVALID_REQUEST),
+        (("g", (1, False)), ErrorCode.INVALID_REQUEST),
+        (("f", (0, False)), ErrorCode.INVALID_REQUEST),
+        (("f", (0, True)), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None:
+    """KIP-584: empty names, unsupported features and levels, deletions of nothing."""
+    cluster = ControllerCluster()
+    from fakekafka.protocol.values import BrokerInfo
+    from fakekafka.tests.support.controller_cluster import Process
+
+    process = Process(cluster, 1, None)
+    process.info = BrokerInfo(1, process.info.endpoints, None, (("f", 1, 3),))
+    cluster.processes[1] = process
+    run_now(process.zk.create_top_level_paths())
+    run_now(process.controller.registration.register())
+    run_now(process.controller.startup())
+    cluster.settle()
+    answers: list[Any] = []
+    name, change = update
+    process.controller.update_features({name: change}, answers.append)
+    cluster.settle()
+    assert answers[0][name][0] is expected
+    if expected is ErrorCode.NONE:
+        assert run_now(cluster.zk.get_feature_znode())[0] == FeatureZnode(True, (("f", 1, 2),))
+        for level, allow, error in (
+            (2, False, ErrorCode.INVALID_REQUEST),
+            (1, False, ErrorCode.INVALID_REQUEST),
+            (3, True, ErrorCode.INVALID_REQUEST),
+            (1, True, ErrorCode.NONE),
+            (0, True, ErrorCode.NONE),
+        ):
+            process.controller.update_features({"f": (level, allow)}, answers.append)
+            cluster.settle()
+            assert answers[-1]["f"][0] is error
+        assert run_now(cluster.zk.get_feature_znode())[0] == FeatureZnode(True)
+
+
+def test_the_event_of_a_moved_controller_is_an_exception_for_those_who_asked() -> None:
+    """Not active means ControllerMoved (docs/kafka/brokers.md#controlled-shutdown)."""
+    cluster = ControllerCluster([1, 2])
+    answers: list[Any] = []
+    cluster.processes[2].controller.controlled_shutdown(1, -1, answers.append)
+    cluster.settle()
+    assert isinstance(answers[0], ControllerMoved)

@@ -1,0 +1,53 @@
+"""Topics are deleted while other things happen to them."""
+
+from __future__ import annotations
+
+from fakekafka.protocol.awaiting import run_now
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+
+def test_a_grown_topic_is_deleted_although_a_follower_is_down() -> None:
+    """CP-159: partitions are added, then the topic is deleted; it ends when the broker returns."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (1, 3))
+    cluster.kill(3)
+    cluster.add_partitions("t", (1, 3), (1, 2))
+    cluster.delete_topic("t")
+    assert cluster.topics() == ["t"]
+    assert TopicPartition("t", 1) not in cluster.brokers[1].metadata
+    cluster.start(3)
+    assert cluster.topics() == []
+    assert cluster.zookeeper.children("/admin/delete_topics") == []
+
+
+def test_a_missing_state_does_not_keep_a_topic_from_deletion() -> None:
+    """CP-165: the state znode of one partition is missing when the controller starts."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3), (3, 2))
+    cluster.kill(3)
+    cluster.delete_topic("t")
+    assert cluster.topics() == ["t"]
+    run_now(cluster.zk.delete_path("/brokers/topics/t/partitions/0/state"))
+    cluster.kill(1)
+    assert cluster.active.broker_id == 2
+    cluster.start(3)
+    assert cluster.topics() == []
+    assert list(cluster.active.context.all_replica_states()) == []
+
+
+def test_an_answer_that_comes_after_the_tenure_is_ignored() -> None:
+    """Responses reach only the controller that asked, and only while it is one
+    (docs/kafka/topics.md#deletion)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (2,))
+    cluster.held.add(2)
+    cluster.delete_topic("t")
+    controller = cluster.active
+    run_now(controller.trigger_controller_move())
+    cluster.held.clear()
+    cluster.settle()
+    assert controller.context.topics_to_be_deleted == {} or controller.is_active
+    cluster.active.channels.release(2)  # type: ignore[attr-defined]
+    cluster.settle()
+    assert cluster.topics() == []

@@ -1,0 +1,36 @@
+"""The scenarios in ``scenarios/*.txt`` come out as they are written down."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from fakekafka.tests.support.transcripts import run_transcript
+
+SCENARIOS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_a_scenario_comes_out_as_written(path: Path) -> None:
+    """Golden transcripts; ``FAKEKAFKA_REWRITE=1`` writes them anew. CP numbers are in the files."""
+    text = path.read_text()
+    now = run_transcript(text)
+    if os.environ.get("FAKEKAFKA_REWRITE") == "1":
+        path.write_text(now)
+    assert path.read_text() == now
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_a_scenario_says_which_behaviours_it_pins(path: Path) -> None:
+    """Every file opens with a comment that cites behaviours of the reference."""
+    opening = path.read_text().split("\n\n", maxsplit=1)[0]
+    assert opening.startswith("#")
+    assert re.search(r"\bCP-\d+", opening)
+
+
+def test_an_unknown_command_is_refused() -> None:
+    """A misspelt command is an error, not a silent comment."""
+    with pytest.raises(ValueError, match="unknown command 'shwo'"):
+        run_transcript("shwo t-0\n")

@@ -1,0 +1,129 @@
+"""A follower whose leader's answers the test makes up."""
+
+from __future__ import annotations
+
+from fakekafka.protocol.data import (
+    EpochEndOffset,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochPartitionResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
+
+OTHER = TopicPartition("u", 0)
+
+
+def batch_at(offset: int, count: int = 1, epoch: int = 0) -> RecordBatch:
+    data = encode(*[f"v{offset + i}" for i in range(count)])
+    return RecordBatch.of(bytes(with_base_offset(data, offset, epoch)))
+
+
+class Follower:
+    """Broker 0 follows broker 1, whose answers the test makes up."""
+
+    def __init__(
+        self,
+        version: str = "2.8",
+        history: tuple[tuple[int, int], ...] = (),
+        end: int = 0,
+        high_watermark: int = 0,
+        epoch: int = 5,
+        topics=(TP,),
+        **more,
+    ) -> None:
+        self.cluster = ReplicaCluster(version, 2, **more)
+        self.node = self.cluster[0]
+        self.history = history
+        for tp in topics:
+            self.cluster.replicas[tp] = (0, 1)
+            self.cluster.state[tp] = LeaderAndIsr(1, epoch, (1,), 0)
+        self.cluster.update_metadata()
+        for tp in topics:
+            self.prepare_log(tp, end, high_watermark)
+            self.cluster.leader_and_isr(0, tp)
+
+    def prepare_log(self, tp, end: int, high_watermark: int) -> None:
+        """A log of one batch per epoch of the history, filled up to ``end``."""
+        state = self.cluster.partition_state(tp, leader=9)
+        assert self.node.manager.metadata_cache.contains(tp)
+        del state
+        self.cluster.leader_and_isr(0, tp, leader=9)  # leader unknown: creates the log only
+        log = self.log(tp)
+        starts = [*self.history, (None, end)]
+        batches = [
+            batch_at(start, starts[i + 1][1] - start, epoch)
+            for i, (epoch, start) in enumerate(self.history)
+            if starts[i + 1][1] > start
+        ]
+        if batches:
+            log.append_as_follower(tuple(batches))
+        log.update_high_watermark(high_watermark)
+
+    @property
+    def fetcher(self):
+        return self.node.fetchers[0]
+
+    def log(self, tp=TP):
+        return self.node.manager.partition(tp).log
+
+    def state(self, tp=TP):
+        return self.fetcher.state(tp)
+
+    def next(self):
+        return self.fetcher.next_request()
+
+    def answer_epochs(self, *answers, request=None) -> None:
+        """Answers are (epoch, end offset[, error])."""
+        request = request or self.next()
+        assert isinstance(request, OffsetForLeaderEpochRequest)
+        self.fetcher.on_response(
+            request,
+            OffsetForLeaderEpochResponse(
+                tuple(
+                    OffsetForLeaderEpochPartitionResponse(
+                        entry.topic_partition, *(a[2:] or (ErrorCode.NONE,)), *a[:2]
+                    )
+                    for entry, a in zip(request.partitions, answers, strict=True)
+                )
+            ),
+        )
+
+    def answer_fetch(self, *responses, request=None, error=ErrorCode.NONE, session_id=0):
+        request = request or self.next()
+        assert isinstance(request, FetchRequest)
+        self.fetcher.on_response(request, FetchResponse(error, session_id, tuple(responses)))
+        return request
+
+    def answer_offset(self, offset: int, error=ErrorCode.NONE) -> ListOffsetsRequest:
+        request = self.next()
+        assert isinstance(request, ListOffsetsRequest)
+        name = request.partitions[0].topic_partition
+        answer = ListOffsetsPartitionResponse(name, error, -1, offset)
+        self.fetcher.on_response(request, ListOffsetsResponse((answer,)))
+        return request
+
+
+def fetched(*batches, tp=TP, high_watermark=0, log_start=0, error=ErrorCode.NONE, diverging=None):
+    if error is not ErrorCode.NONE:
+        return FetchPartitionResponse(tp, error)
+    return FetchPartitionResponse(
+        tp,
+        error,
+        high_watermark,
+        high_watermark,
+        log_start,
+        tuple(batches),
+        diverging_epoch=EpochEndOffset(*diverging) if diverging else None,
+    )
+
+
+LONG = {"history": ((5, 0),), "end": 200, "high_watermark": 120}

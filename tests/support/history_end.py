@@ -1,0 +1,217 @@
+"""Healing the cluster of a random history, and what has to hold then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from fakekafka import FakeKafkaError, KafkaError, WaitTimeout
+from fakekafka.testing.checks import fully_replicated, replicas_identical
+from fakekafka.tests.support.history_world import World
+
+SETTLE_MS = 400_000
+"""Virtual time a healed cluster has to be whole again: producers may retry for 120 s of it."""
+_LOAD_AFTER_HEALING_MS = 3000
+
+
+def heal(world: World) -> None:
+    """Undo every fault, as an operator would, and wait until the cluster is whole."""
+    simulation = world.simulation
+    simulation.network.heal()
+    world.troubled_network = False
+    for broker_id in sorted(world.paused):
+        if simulation.broker(broker_id).is_alive:
+            simulation.broker(broker_id).resume()
+    world.paused.clear()
+    for server_id, process in simulation.zookeepers.items():
+        if not process.is_alive:
+            simulation.zookeeper.server(server_id).start()
+    simulation.run_for(_LOAD_AFTER_HEALING_MS)
+    world.loads = False
+    limit_ms = simulation.now_ms + SETTLE_MS
+    while True:
+        _mend_brokers(world)
+        lacking = what_is_lacking(world)
+        if lacking is None:
+            return
+        if simulation.now_ms >= limit_ms:
+            raise WaitTimeout(f"not whole {SETTLE_MS / 1000:g} s after healing: {lacking}")
+        simulation.run_for(500)
+
+
+def _mend_brokers(world: World) -> None:
+    simulation = world.simulation
+    for broker_id, process in simulation.processes.items():
+        handle = simulation.broker(broker_id)
+        disk = process.spec.disk
+        if disk.offline_dirs and handle.is_alive:  # what was in them is found at the next start
+            if handle.state == "running":
+                handle.begin_shutdown()
+            continue
+        if not handle.is_alive:
+            for index in range(len(disk.directories)):
+                handle.repair_log_dir(index)
+            handle.start(wait=False)
+
+
+def what_is_lacking(world: World) -> str | None:
+    """What keeps the cluster from being whole, in words; None when nothing does."""
+    for check in (_brokers_run, _control_is_idle, _clients_are_done, _metadata_agrees, _isr_full):
+        lacking = check(world)
+        if lacking is not None:
+            return lacking
+    return None
+
+
+def _brokers_run(world: World) -> str | None:
+    simulation = world.simulation
+    for broker_id in simulation.broker_ids:
+        state = simulation.broker(broker_id).state
+        if state != "running":
+            return f"broker {broker_id} is {state}"
+    return None if simulation.controller.id is not None else "no controller is active"
+
+
+def _control_is_idle(world: World) -> str | None:
+    simulation = world.simulation
+    tree = simulation.zookeeper.tree()
+    for path in tree:
+        if path.startswith(("/admin/delete_topics/", "/isr_change_notification/")) or (
+            path in ("/admin/reassign_partitions", "/admin/preferred_replica_election")
+        ):
+            return f"{path} is still there"
+    unfinished = [text for text, task in world.requests if not task.done]
+    if unfinished:
+        return f"no answer yet to {unfinished[0]}"
+    for topic in topics(world):
+        if topic not in simulation.topics():
+            return f"no broker knows topic {topic}"
+    return None
+
+
+def topics(world: World) -> list[str]:
+    """The topics there are.
+
+    A broker that was cut off while a topic was deleted may know it until it restarts: Kafka's
+    brokers forget a topic by the request that tells of its end (``ZkMetadataCache``).
+    """
+    return world.simulation.zookeeper.children("/brokers/topics")
+
+
+def _clients_are_done(world: World) -> str | None:
+    unfinished = sum(producer.unfinished for producer in world.producers)
+    return f"{unfinished} batches are not finished" if unfinished else None
+
+
+def _metadata_agrees(world: World) -> str | None:
+    simulation = world.simulation
+    controller = simulation.controller._require().context
+    for key in controller.all_partitions():
+        if controller.partition_leadership_info(key) is None:
+            return f"{key} has no leader at the controller"
+        wanted = controller.partition_leadership_info(key).leader_and_isr
+        adding = controller.partition_full_replica_assignment(key)
+        if adding.adding or adding.removing:
+            return f"{key} is still being reassigned: {adding}"
+        for process in simulation.processes.values():
+            broker = process.broker
+            assert broker is not None
+            known = broker.metadata_cache.partition_state(key)
+            if known is None or (known.leader, known.leader_epoch) != (
+                wanted.leader,
+                wanted.leader_epoch,
+            ):
+                return f"{process.name} takes {known} for the state of {key}, not {wanted}"
+            if len(broker.metadata_cache.alive_brokers()) != len(simulation.broker_ids):
+                return f"{process.name} knows {broker.metadata_cache.alive_brokers()}"
+    return None
+
+
+def _isr_full(world: World) -> str | None:
+    simulation = world.simulation
+    for topic in topics(world):
+        if not fully_replicated(simulation, [topic]):
+            views = [simulation.partition(topic, n) for n in range(world.count(topic))]
+            texts = [
+                f"{v.topic}-{v.partition} leader {v.leader} isr {v.isr} of {v.replicas}, (end, hw) "
+                + str(
+                    {
+                        b: (v.replica(b).log_end_offset, v.replica(b).high_watermark)
+                        for b in v.replicas
+                    }
+                )
+                for v in views
+            ]
+            return f"{topic} is not fully replicated: {'; '.join(texts)}"
+    return None
+
+
+def verdict(world: World) -> list[str]:
+    """Everything that is wrong with a whole cluster's data, in words."""
+    problems = [*world.problems, *_request_problems(world), *_record_problems(world)]
+    problems += replicas_identical(world.simulation, topics(world)).problems
+    for topic, number in world.main:
+        try:
+            world.simulation.produce(topic, b"probe", partition=number)
+        except FakeKafkaError as error:
+            problems.append(f"{topic}-{number} takes no records: {error}")
+    return problems
+
+
+def _request_problems(world: World) -> list[str]:
+    problems = []
+    for text, task in world.requests:
+        error = task.exception
+        if error is not None and not isinstance(error, KafkaError):
+            problems.append(f"{text} raised {error!r}")
+    return problems
+
+
+def _record_problems(world: World) -> list[str]:
+    problems = []
+    simulation = world.simulation
+    stored = {key: simulation.records(*key) for key in world.main}
+    by_offset = {key: {r.offset: r.value for r in found} for key, found in stored.items()}
+    counts = {key: Counter(r.value for r in found) for key, found in stored.items()}
+    lost = [
+        (key, offset, value)
+        for key, offset, value in world.acknowledged
+        if value not in counts[key]
+    ]
+    if lost:
+        problems.append(f"{len(lost)} acknowledged records are lost, the first is {lost[0]}")
+    moved = [
+        (key, offset, value, by_offset[key].get(offset))
+        for key, offset, value in world.acknowledged
+        if offset >= 0 and value in counts[key] and by_offset[key].get(offset) != value
+    ]
+    if moved:
+        problems.append(f"{len(moved)} records are not where they were acknowledged: {moved[0]}")
+    changed = [
+        (key, offset, value, by_offset[key].get(offset))
+        for (key, offset), value in world.seen.items()
+        if by_offset[key].get(offset) != value
+    ]
+    if changed:
+        problems.append(f"{len(changed)} records were read and are not there: {changed[0]}")
+    if world.options.idempotent:
+        problems += _idempotence_problems(world, stored, counts)
+    return problems
+
+
+def _idempotence_problems(world: World, stored: Any, counts: Any) -> list[str]:
+    problems = []
+    for key, found in stored.items():
+        doubled = [value for value, count in counts[key].items() if count > 1]
+        if doubled:
+            problems.append(f"{key}: {len(doubled)} records are there twice, first {doubled[0]!r}")
+        latest: dict[bytes, bytes] = {}
+        acknowledged = {value for where, _, value in world.acknowledged if where == key}
+        for record in found:
+            name = record.value.split(b":")[0]
+            if record.value in acknowledged and record.value <= latest.get(name, b""):
+                problems.append(f"{key}: {record.value!r} comes after {latest[name]!r}")
+                break
+            if record.value in acknowledged:
+                latest[name] = record.value
+    return problems

@@ -1,0 +1,287 @@
+"""Hostile input against a cluster in this process, while a good client works.
+
+    python -m fakekafka.tests.support.hostile_input [COUNT] [--seed SEED] [--idle IDLE]
+
+Random bytes, requests that are changed, cut off or of mad lengths, counts, keys and versions, to
+the listeners of brokers and of ZooKeeper. Told at the end: how long the good client waited at most,
+how the memory grew, and what the logs say that they should not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import random
+import resource
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from fakekafka import Cluster
+from fakekafka.tests.support.request_shapes import shapes
+
+_OPEN_MAX = 20
+_INTERESTING = (-1, 0, 1, 127, 255, 32767, 65536, 2**31 - 1, -(2**31), 104857600, 2**24)
+_OPERATIONS = (1, 2, 3, 4, 5, 6, 8, 9, 11, 12, 13, 14, 100, 101, 999, -11)
+
+
+class Outcome(NamedTuple):
+    """What a run showed."""
+
+    seed: int
+    inputs: int
+    seconds: float
+    longest_wait_s: float
+    requests: int
+    """Of the good client."""
+    memory_before: int
+    memory_most: int
+    complaints: tuple[str, ...]
+    """Log records that tell of a failure of ours."""
+
+    def __str__(self) -> str:
+        grown = (self.memory_most - self.memory_before) / 1e6
+        return (
+            f"seed {self.seed}: {self.inputs} inputs in {self.seconds:.0f} s; the good client "
+            f"waited at most {self.longest_wait_s:.2f} s in {self.requests} requests; memory grew "
+            f"by {grown:.0f} MB; {len(self.complaints)} complaints in the logs"
+        )
+
+
+def resident_bytes() -> int:
+    """What this process has in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+class Inputs:
+    """Draws what is sent; the same seed gives the same inputs."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._shapes = list(shapes())
+        self._kinds = (
+            self._bytes, self._framed, self._valid, self._changed, self._cut_off, self._length,
+            self._count, self._header, self._several,
+        )  # fmt: skip
+
+    def for_broker(self) -> bytes:
+        return self._random.choice(self._kinds)()
+
+    def for_zookeeper(self) -> bytes:
+        draw = self._random
+        packets = [struct.pack(">iqiqi", 0, 0, 6000, 0, 16) + bytes(16)]
+        for _ in range(draw.randrange(4)):
+            body = draw.randbytes(draw.randrange(60))
+            if draw.random() < 0.5:
+                body = struct.pack(">i", 4) + b"/x_y" + body
+            operation = draw.choice(_OPERATIONS)
+            packets.append(struct.pack(">ii", draw.randrange(100), operation) + body)
+        data = b"".join(struct.pack(">i", len(packet)) + packet for packet in packets)
+        kind = draw.randrange(4)
+        if kind == 0:
+            return self._bytes()
+        if kind == 1:
+            return self._mutated(data)
+        return data[: draw.randrange(1, len(data) + 1)] if kind == 2 else data
+
+    def _bytes(self) -> bytes:
+        return self._random.randbytes(self._random.randrange(1, 500))
+
+    def _framed(self) -> bytes:
+        data = self._bytes()
+        return struct.pack(">i", len(data)) + data
+
+    def _valid(self) -> bytes:
+        size = self._random.choice((0, 1, 2, 5, 30, 30, 200))
+        return self._random.choice(self._shapes).frame(size)
+
+    def _mutated(self, data: bytes) -> bytes:
+        changed = bytearray(data)
+        for _ in range(self._random.randrange(1, 6)):
+            changed[self._random.randrange(len(changed))] = self._random.randrange(256)
+        return bytes(changed)
+
+    def _changed(self) -> bytes:
+        data = self._valid()
+        return data[:4] + self._mutated(data[4:])
+
+    def _cut_off(self) -> bytes:
+        data = self._valid()
+        return data[: self._random.randrange(1, len(data))]
+
+    def _length(self) -> bytes:
+        size = self._random.choice((*_INTERESTING, self._random.randrange(-(2**31), 2**31)))
+        return struct.pack(">i", size) + self._valid()[4:]
+
+    def _count(self) -> bytes:
+        data = bytearray(self._valid())
+        if len(data) > 20:
+            at = self._random.randrange(14, len(data) - 4)
+            struct.pack_into(">i", data, at, self._random.choice(_INTERESTING))
+        return bytes(data)
+
+    def _header(self) -> bytes:
+        data = bytearray(self._valid())
+        key = self._random.choice((*range(80), -1, 32767))
+        struct.pack_into(">hh", data, 4, key, self._random.choice((*range(-1, 20), 32767)))
+        return bytes(data)
+
+    def _several(self) -> bytes:
+        return b"".join(self._valid() for _ in range(self._random.randrange(2, 6)))
+
+
+class GoodClient(threading.Thread):
+    """Asks for metadata over and over, and remembers its longest wait."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        super().__init__(daemon=True)
+        self._address = address
+        self._ends = threading.Event()
+        self.longest_wait_s = 0.0
+        self.requests = 0
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        body = struct.pack(">hhihih", 3, 1, 1, -1, 1, 4) + b"good"
+        request = struct.pack(">i", len(body)) + body
+        try:
+            with socket.create_connection(self._address, 60) as client:
+                while not self._ends.wait(0.005):
+                    began_s = time.monotonic()
+                    client.sendall(request)
+                    self._read(client)
+                    self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began_s)
+                    self.requests += 1
+        except BaseException as error:
+            self.error = error
+
+    def _read(self, client: socket.socket) -> None:
+        data = b""
+        while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
+            part = client.recv(65536)
+            if not part:
+                raise ConnectionError("the good client was disconnected")
+            data += part
+
+    def end(self) -> None:
+        self._ends.set()
+        self.join(60)
+
+
+class Complaints(logging.Handler):
+    """Keeps what the logs say of failures of ours."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info or record.levelno >= logging.ERROR:
+            self.found.append(f"{record.name}: {record.getMessage()} {record.exc_info!r}")
+
+
+class Attack:
+    """Sends inputs; some connections stay open for a while, none is waited for."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+        self._open: list[socket.socket] = []
+
+    def send(self, address: tuple[str, int], data: bytes) -> None:
+        client = socket.socket()
+        client.settimeout(5)
+        with contextlib.suppress(OSError):
+            client.connect(address)
+            client.sendall(data)
+        self._open.append(client)
+        if len(self._open) > _OPEN_MAX:
+            leaving = self._open.pop(self._draw.randrange(_OPEN_MAX))
+            with contextlib.suppress(OSError):
+                leaving.setblocking(False)
+                leaving.recv(65536)
+            leaving.close()
+
+    def end(self) -> None:
+        for client in self._open:
+            client.close()
+
+
+def _addresses(text: str) -> list[tuple[str, int]]:
+    split = [address.rsplit(":", 1) for address in text.split(",")]
+    return [(host, int(port)) for host, port in split]
+
+
+def run(count: int, seed: int, idle: int) -> Outcome:
+    """Send so many inputs, and tell how the cluster took them."""
+    logger = logging.getLogger("fakekafka")
+    complaints = Complaints()
+    logger.addHandler(complaints)
+    propagated, logger.propagate = logger.propagate, False
+    try:
+        return _run(count, seed, idle, complaints)
+    finally:
+        logger.removeHandler(complaints)
+        logger.propagate = propagated
+
+
+def _run(count: int, seed: int, idle: int, complaints: Complaints) -> Outcome:
+    inputs, draw = Inputs(seed), random.Random(seed + 1)
+    with Cluster(3, zookeeper_ports=[0]) as cluster, contextlib.ExitStack() as stack:
+        cluster.create_topic("x", partitions=4)
+        cluster.create_topic("good", partitions=4)
+        brokers = _addresses(cluster.bootstrap_servers)
+        (zookeeper,) = _addresses(cluster.zookeeper_connect)
+        memory_before = memory_most = resident_bytes()
+        for index in range(idle):
+            stack.enter_context(socket.create_connection(brokers[index % len(brokers)], 30))
+        good = GoodClient(brokers[0])
+        good.start()
+        attack = Attack(draw)
+        began_s = time.monotonic()
+        for index in range(count):
+            if draw.random() < 0.15:
+                attack.send(zookeeper, inputs.for_zookeeper())
+            else:
+                attack.send(draw.choice(brokers), inputs.for_broker())
+            if index % 500 == 0:
+                memory_most = max(memory_most, resident_bytes())
+        seconds = time.monotonic() - began_s
+        good.end()
+        attack.end()
+        if good.error is not None:
+            complaints.found.append(f"the good client failed: {good.error!r}")
+        complaints.found += [f"{name}: {error!r}" for name, error in cluster.runtime.failures]
+        memory_most = max(memory_most, resident_bytes())
+        return Outcome(
+            seed, count, seconds, good.longest_wait_s, good.requests, memory_before, memory_most,
+            tuple(complaints.found),
+        )  # fmt: skip
+
+
+def main() -> int:
+    """Run, and say whether the cluster stood it."""
+    parser = argparse.ArgumentParser(description="Hostile input against a cluster.")
+    parser.add_argument("count", type=int, nargs="?", default=200_000)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
+    parser.add_argument("--idle", type=int, default=2000)
+    options = parser.parse_args()
+    needed = 2 * (options.idle + 200)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(needed, hard), hard))
+    print(f"seed {options.seed}", flush=True)
+    outcome = run(options.count, options.seed, options.idle)
+    print(outcome)
+    for complaint in outcome.complaints[:20]:
+        print(complaint)
+    grown = outcome.memory_most - outcome.memory_before
+    return int(outcome.longest_wait_s > 2 or grown > 200_000_000 or bool(outcome.complaints))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

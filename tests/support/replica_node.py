@@ -1,0 +1,135 @@
+"""One broker of a ``ReplicaCluster``: its disk outlives its replica manager."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fakekafka.protocol.control import AlterIsrRequest
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.follower.manager import FetcherManager
+from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
+from fakekafka.replication.partition.metadata_cache import MetadataCache
+from fakekafka.replication.replica_manager import ReplicaManager
+from fakekafka.tests.support.replica_hosts import TP, FakeHost
+
+if TYPE_CHECKING:
+    from fakekafka.tests.support.replica_cluster import ReplicaCluster
+
+
+class Node:
+    """One broker: its disk outlives its manager."""
+
+    def __init__(self, cluster: ReplicaCluster, broker_id: int) -> None:
+        self.cluster = cluster
+        self.broker_id = broker_id
+        self.disk = MemoryDisk(("one", "two"))
+        self.epoch = 0
+        self.is_alive = False
+        self.halted: str | None = None
+        self.start()
+
+    def start(self) -> None:
+        cluster = self.cluster
+        self.is_alive = True
+        self.epoch += 1
+        self.host = FakeHost(f"broker-{self.broker_id}", cluster.clock)
+        flags = cluster.behaviour
+        self.metadata_cache = MetadataCache(self.broker_id)
+        self.fetchers: list[Any] = []
+        self.fetcher_manager = FetcherManager(
+            broker_id=self.broker_id,
+            host=self.host,
+            config=cluster.config,
+            behaviour=flags,
+            broker_epoch=lambda: self.epoch,
+            start_fetcher=self.fetchers.append,
+            stop_fetcher=self.fetchers.remove,
+        )
+        if flags.alter_isr:
+            self.isr_updater: Any = AlterIsrManager(
+                self.host, self.broker_id, lambda: self.epoch, self._send_alter_isr
+            )
+        else:
+            self.isr_updater = ZooKeeperIsrManager(
+                self.host, self._write_isr, cluster.published.append
+            )
+        self.manager = ReplicaManager(
+            broker_id=self.broker_id,
+            host=self.host,
+            config=cluster.config,
+            behaviour=flags,
+            disk=self.disk,
+            metadata_cache=self.metadata_cache,
+            isr_updater=self.isr_updater,
+            fetcher_manager=self.fetcher_manager,
+            topic_config=cluster.topic_config,
+            broker_epoch=lambda: self.epoch,
+        )
+        self.manager.on_halt = self._on_halt
+        self.manager.startup()
+
+    def _on_halt(self, reason: str) -> None:
+        self.halted = reason
+        self.kill()
+
+    def _send_alter_isr(self, request: AlterIsrRequest, callback: Any) -> None:
+        host = self.host
+
+        def deliver() -> None:
+            if host.is_alive:
+                callback(self.cluster.on_alter_isr(request))
+
+        self.cluster.deliver_or_hold(deliver)
+
+    def _write_isr(
+        self, tp: TopicPartition, state: LeaderAndIsr, controller_epoch: int, callback: Any
+    ) -> None:
+        host = self.host
+
+        def deliver() -> None:
+            if host.is_alive:
+                callback(self.cluster.write_isr(tp, state))
+
+        self.cluster.deliver_or_hold(deliver)
+
+    def kill(self) -> None:
+        """A crash: what the page cache held stays, everything volatile is gone."""
+        if self.is_alive:
+            self.is_alive = False
+            self.host.is_alive = False
+            self.disk.kill()
+
+    def power_off(self) -> None:
+        """A power loss: only what was flushed stays."""
+        if self.is_alive:
+            self.is_alive = False
+            self.host.is_alive = False
+            self.disk.power_off()
+
+    def shutdown(self) -> None:
+        self.manager.shutdown(checkpoint=True)
+        self.is_alive = False
+        self.host.is_alive = False
+
+    def log(self, tp: TopicPartition = TP) -> Any:
+        partition = self.manager.partition(tp)
+        return None if partition is None else partition.log
+
+    def content(self, tp: TopicPartition = TP) -> str:
+        """``value/epoch`` of each record, from the log start on."""
+        log = self.log(tp)
+        parts = []
+        for batch in log.read(log.log_start_offset, 1 << 30, log.log_end_offset, True).batches:
+            for record in batch.records():
+                parts.append(f"{record.value.decode()}/{batch.partition_leader_epoch}")
+        return " ".join(parts)
+
+    def high_watermark(self, tp: TopicPartition = TP) -> int:
+        return self.log(tp).high_watermark
+
+    def log_end_offset(self, tp: TopicPartition = TP) -> int:
+        return self.log(tp).log_end_offset
+
+    def epochs(self, tp: TopicPartition = TP) -> list[tuple[int, int]]:
+        return list(self.log(tp).epochs)

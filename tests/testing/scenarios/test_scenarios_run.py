@@ -1,0 +1,306 @@
+"""Scenarios run: the examples hold, recordings are repeated elsewhere, differences are found."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakekafka.cli.main import main
+from fakekafka.cli.run import _parameters
+from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
+from fakekafka.testing.scenarios.run import ScenarioRun, header_of, reproduce, run_from_header
+from fakekafka.tests.support.paths import ROOT
+from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.trace import TraceReader
+
+EXAMPLES = [
+    path
+    for path in sorted((ROOT / "examples" / "scenarios").glob("*.toml"))
+    if load_scenario(path).story is None
+]
+SHORT = """
+name = "short"
+
+[cluster]
+brokers = 3
+[cluster.config]
+zookeeper.session.timeout.ms = 2000
+[cluster.topics.orders]
+assignment = [[1, 2, 3]]
+
+[network]
+latency = { uniform_ms = [0.1, 1.0] }
+
+[workload]
+topic = "orders"
+rate_per_s = 50
+
+[[faults]]
+at_ms = 500
+action = "kill"
+broker = 1
+
+[stop]
+at_ms = 4000
+
+[[expect]]
+that = "sorted(isr('orders', 0)) == [1, 2, 3]"
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    return path
+
+
+def fakekafka(*arguments: object) -> object:
+    """Exit status of the command in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+def fakekafka_elsewhere(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, with another hash seed."""
+    return subprocess.run(
+        [sys.executable, "-m", "fakekafka.cli.main", *map(str, arguments)],
+        env={**os.environ, "PYTHONHASHSEED": "4242"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_examples_hold(path: Path, seed: int) -> None:
+    """Every expectation and every promise, for more than one seed."""
+    run = ScenarioRun(load_scenario(path), seed)
+    result = run.run()
+    assert result.problems == []
+    assert result.ok
+    assert result.metrics["acknowledged"] > 0
+    assert result.metrics["lost"] == 0
+    assert result.virtual_ms >= run.spec.stop.at_ms
+    assert run.simulation.failures == []
+
+
+def test_a_run_records_all_that_is_needed_to_run_it_again() -> None:
+    spec = parse_scenario(SHORT, "short.toml")
+    first, second = Recorder(), Recorder()
+    run = ScenarioRun(spec, 5, first)
+    result = run.run()
+    assert run_from_header(header_of(run), second) == result
+    assert result.fingerprint == first.fingerprint() == second.fingerprint()
+    assert header_of(run)["reproduce"] == "fakekafka run short.toml --seed 5"
+
+
+def test_recording_changes_nothing_in_a_run() -> None:
+    spec = parse_scenario(SHORT, "short.toml")
+    silent, recorded = ScenarioRun(spec, 5).run(), ScenarioRun(spec, 5, Recorder()).run()
+    assert silent.metrics == recorded.metrics
+    assert silent.virtual_ms == recorded.virtual_ms
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("at_ms", [500, 33.3, 0.0001, 499.9999])
+def test_a_time_that_is_no_whole_microsecond_of_the_run_is_reached(at_ms: float) -> None:
+    """Whatever the moment the cluster was up, which is the scenario's zero."""
+    text = SHORT.replace("at_ms = 500\n", f"at_ms = {at_ms}\n")
+    for seed in range(3):
+        assert ScenarioRun(parse_scenario(text, "short.toml"), seed).run().problems == []
+
+
+def test_an_expectation_that_fails_is_a_problem_with_its_time() -> None:
+    text = SHORT.replace("== [1, 2, 3]", "== [7]")
+    result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
+    assert not result.ok
+    (problem,) = result.problems
+    assert problem.startswith("at ")
+    assert "sorted(isr('orders', 0)) == [7] does not hold" in problem
+
+
+def test_only_an_idempotent_producer_promises_each_record_once() -> None:
+    """The answer to the last records is lost with the leader: they are sent again."""
+    text = SHORT.replace("rate_per_s = 50", "rate_per_s = 2000\nidempotent = false")
+    text = text.replace("[0.1, 1.0]", "[5.0, 9.0]")
+    runs = [ScenarioRun(parse_scenario(text, "short.toml"), seed).run() for seed in range(3)]
+    assert [run.problems for run in runs] == [[], [], []]
+    assert sum(run.metrics["duplicated"] for run in runs) > 0
+    assert sum(run.metrics["lost"] for run in runs) == 0
+
+
+def test_a_lost_record_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that was promised and is not there is counted and told."""
+    run = ScenarioRun(parse_scenario(SHORT, "short.toml"), 5)
+    run.set_up()
+    run.workloads[0].acknowledged.append(b"never sent")
+    monkeypatch.setattr(run, "set_up", lambda: None)
+    result = run.run()
+    assert result.metrics["lost"] == 1
+    (problem,) = result.problems
+    assert problem == "orders: 1 acknowledged records are lost, the first is b'never sent'"
+
+
+def test_only_the_figures_that_are_asked_for_are_told() -> None:
+    text = 'metrics = ["lost", "retries"]\n' + SHORT
+    result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
+    assert list(result.metrics) == ["retries", "lost"]
+
+
+@pytest.mark.parametrize("extra", ["", 'when = "now_ms > 1e9"\n'])
+def test_the_limit_of_events_is_kept_to_the_event(extra: str) -> None:
+    text = SHORT.replace("at_ms = 4000", f"at_ms = 4000\nsettle = false\n{extra}max_events = 1234")
+    result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
+    assert result.metrics["events"] == 1234
+    assert result.problems[0].endswith("stopped after 1,234 events, as stop.max_events says")
+
+
+def test_a_workload_may_only_read() -> None:
+    text = SHORT.replace("rate_per_s = 50", "producers = 0\nconsumers = 1")
+    result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
+    assert (result.problems, result.metrics["acknowledged"]) == ([], 0)
+
+
+def test_the_command_that_runs_it_again_says_the_same_scenario() -> None:
+    """Whatever was set, as a shell and TOML read it."""
+    parameters = {
+        "workload.idempotent": False,
+        "workload.record_bytes": [10, 20],
+        "network.latency": {"uniform_ms": [0.1, 2]},
+        "name": "it's 5",
+        "description": "5",
+        "cluster.kafka_version": "2.8",
+    }
+    spec = parse_scenario(SHORT, "my file.toml", parameters)
+    words = shlex.split(reproduce(ScenarioRun(spec, 5)))
+    assert words[:5] == ["fakekafka", "run", "my file.toml", "--seed", "5"]
+    settings = [word for before, word in itertools.pairwise(words) if before == "--set"]
+    again = {**_parameters(settings), "cluster.kafka_version": words[-1]}
+    assert parse_scenario(SHORT, "my file.toml", again) == spec
+
+
+def test_a_matrix_is_told_to_be_left_out_of_one_run(
+    scenario: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario.write_text(SHORT + "[matrix]\ncluster.brokers = [3, 4]\n")
+    assert fakekafka("run", scenario, "--json") == 0
+    told = capsys.readouterr()
+    assert told.err == (
+        "one run: the matrix (cluster.brokers) is left out; choose values with --set\n"
+    )
+    assert json.loads(told.out)["ok"] is True
+
+
+@pytest.mark.slow
+def test_a_trace_is_verified_in_another_process(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Same events, same fingerprint, whatever the process and its hash seed."""
+    trace = tmp_path / "short.fktrace"
+    assert fakekafka("run", scenario, "--seed", 3, "-o", trace) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "short, seed 3" in output
+    assert f"fakekafka trace show {trace}" in output
+    scenario.unlink()
+    done = fakekafka_elsewhere("trace", "verify", trace, "--json")
+    verdict = json.loads(done.stdout)
+    assert (done.returncode, verdict["holds"], verdict["first_difference"]) == (0, True, None)
+    assert verdict["recorded"] == verdict["replayed"]
+    assert f"fingerprint {verdict['recorded']}" in output
+
+
+@pytest.mark.slow
+def test_the_parameters_of_a_run_are_part_of_its_trace(scenario: Path, tmp_path: Path) -> None:
+    """``--set`` changes the run, and ``trace verify`` applies it again."""
+    plain, trace = tmp_path / "plain.fktrace", tmp_path / "set.fktrace"
+    settings = ["--set", "cluster.brokers=4", "--set", "workload.rate_per_s=20"]
+    assert fakekafka("run", scenario, "-o", plain) == 0
+    assert fakekafka("run", scenario, *settings, "-o", trace) == 0
+    with TraceReader(trace) as read:
+        assert "broker-4" in read.actors()
+        assert read.header["parameters"] == {"cluster.brokers": 4, "workload.rate_per_s": 20}
+    assert fakekafka("trace", "verify", trace) == 0
+    assert fakekafka("trace", "diff", plain, trace) == 1
+
+
+@pytest.mark.slow
+def test_the_first_event_in_which_two_seeds_differ_is_named(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traces = [tmp_path / f"{seed}.fktrace" for seed in (1, 2)]
+    for seed, trace in enumerate(traces, 1):
+        assert fakekafka("run", scenario, "--seed", seed, "-o", trace) == 0
+    capsys.readouterr()
+    assert fakekafka("trace", "diff", *traces, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["different"] is True
+    assert found["columns"]
+    with TraceReader(traces[0]) as one, TraceReader(traces[1]) as other:
+        seq = found["seq"]
+        assert one.event(seq).as_dict() == found["left"]
+        assert other.event(seq).as_dict() == found["right"]
+        assert found["left"] != found["right"]
+        before = [[event.as_dict() for event in trace.events(0, seq)] for trace in (one, other)]
+        assert before[0] == before[1]
+    assert fakekafka("trace", "diff", *traces) == 1
+    assert f"first difference at #{seq}" in capsys.readouterr().out
+    assert fakekafka("trace", "diff", traces[0], traces[0]) == 0
+    assert "the same" in capsys.readouterr().out
+
+
+def test_the_result_as_json(scenario: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fakekafka("run", scenario, "--seed", 3, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["scenario"], found["seed"], found["ok"]) == ("short", 3, True)
+    assert found["problems"] == []
+    assert found["metrics"]["lost"] == 0
+    assert len(found["fingerprint"]) > 8
+
+
+def test_a_broken_expectation_gives_status_1(
+    scenario: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario.write_text(SHORT.replace("== [1, 2, 3]", "== [7]"))
+    assert fakekafka("run", scenario) == 1
+    assert "does not hold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        (("brokers = 3", "broker = 3"), [], "broker"),
+        (('action = "kill"', 'action = "kil"'), [], "kill"),
+        (("[cluster]", "[cluster"), [], "short.toml"),
+        (("", ""), ["--set", "cluster"], "--set takes key=value, not 'cluster'"),
+        (("", ""), ["--set", "cluster.nothing=1"], "nothing"),
+        (("", ""), ["-o", "/nonexistent/x/y.fktrace"], "/nonexistent/x/y.fktrace"),
+        (("", ""), ["--seed", "some"], "--seed"),
+    ],
+)
+def test_wrong_usage_gives_status_2_and_a_message(
+    scenario: Path,
+    change: tuple[str, str],
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scenario.write_text(SHORT.replace(*change))
+    assert fakekafka("run", scenario, *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_gives_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fakekafka("run", tmp_path / "nothing.toml") == 2
+    assert "nothing.toml" in capsys.readouterr().err
