@@ -196,6 +196,7 @@ _ALL = (
     _b("offsets.commit.timeout.ms", "int", 5000, minimum=1),
     _b("offsets.commit.required.acks", "int", -1),
     _b("transactional.id.expiration.ms", "int", 604800000, minimum=1),
+    _b("producer.id.expiration.ms", "int", 86400000, minimum=1, dynamic=True),
     _b("transaction.max.timeout.ms", "int", 900000, minimum=1),
     _b("transaction.abort.timed.out.transaction.cleanup.interval.ms", "int", 10000, minimum=1),
     _b("transaction.remove.expired.transaction.cleanup.interval.ms", "int", 3600000, minimum=1),

@@ -110,6 +110,7 @@ class Behaviour:
     fetch_from_follower: bool  # >= 2.4, KIP-392
     preferred_replica_answers_at_once: bool  # >= 3.2, KAFKA-13767
     unknown_producer_id_refused: bool  # < 2.5
+    producer_ids_expire_by_themselves: bool  # >= 3.4, KIP-854: not with transactional ids
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     idempotent_producers: bool  # >= 0.11
     producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: nobody waits for a block of them
@@ -207,6 +208,7 @@ _V28 = Behaviour(
     fetch_from_follower=True,
     preferred_replica_answers_at_once=False,
     unknown_producer_id_refused=False,
+    producer_ids_expire_by_themselves=False,
     producers_go_with_their_records=False,
     idempotent_producers=True,
     producer_ids_prefetched=False,
@@ -225,6 +227,7 @@ def _derive(base: Behaviour, **flags: object) -> Behaviour:
 _V39 = _derive(
     _V28,
     kafka_version="3.9",
+    producer_ids_expire_by_themselves=True,
     alter_isr_strict=True,
     stop_replica_accepts_equal_epoch=True,
     announce_dead_broker_unless_elected=True,

@@ -157,7 +157,9 @@ class ReplicaManager(ProduceHandling, FetchHandling, OffsetsHandling, ControlReq
         """Forget idempotent producers that were silent for too long
         (docs/kafka/producer-state.md#forgetting)."""
         now_ms = self.host.now_ms()
-        expiration_ms: int = self.config["transactional.id.expiration.ms"]
+        by_themselves = self.behaviour.producer_ids_expire_by_themselves
+        name = "producer" if by_themselves else "transactional"
+        expiration_ms: int = self.config[f"{name}.id.expiration.ms"]
         for partition in self._partitions.values():
             log = partition.log
             if log is not None and log.producers is not None:

@@ -313,6 +313,20 @@ def test_duplicate_answers_its_first_offset() -> None:
     assert cluster[0].log_end_offset() == 2
 
 
+@pytest.mark.parametrize(("version", "days"), [("1.1", 7), ("2.8", 7), ("3.9", 1)])
+def test_silent_producers_are_forgotten(version: str, days: int) -> None:
+    """DP-119: transactional.id.expiration.ms says when, since 3.4 producer.id.expiration.ms."""
+    cluster = led(version, brokers=1)
+    send(cluster, encode("a", producer_id=7, producer_epoch=0, base_sequence=0))
+    repeated = encode("a", producer_id=7, producer_epoch=0, base_sequence=0)
+    cluster.clock.now_ms += days * 86_400_000 - 1
+    cluster[0].manager.expire_producer_ids()
+    assert send(cluster, repeated).base_offset == 0
+    cluster.clock.now_ms += 1
+    cluster[0].manager.expire_producer_ids()
+    assert send(cluster, repeated).base_offset == 1
+
+
 def test_corrupt_batch() -> None:
     """A wrong checksum is CORRUPT_MESSAGE without a log start; nothing is appended."""
     cluster = led(brokers=1)
