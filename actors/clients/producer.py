@@ -2,8 +2,10 @@
 
 One batch per request. A batch that failed with a retriable error goes back to the head of its
 partition's queue with its sequence number, after ``retry.backoff.ms``; with idempotence the broker
-refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in order. How batches are
-numbered once one was given up: see ``producer_queue``.
+refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in order, one by one. How
+batches are numbered once one was given up: see ``producer_queue``. It is the Java client of 3.9,
+whatever the release of the brokers. Until 3.5 an error that came in for a batch already given up
+raised the epoch once more (``Sender.failBatch``, KAFKA-14884).
 """
 
 from __future__ import annotations
@@ -22,8 +24,6 @@ from ...protocol.data import (
     ProduceResponse,
 )
 from ...protocol.errors import ErrorCode, UsageError
-from ...protocol.records.batch import Record, build_batch
-from ...protocol.records.small_batch import build_batch_of_one, build_batch_of_small
 from ...protocol.values import TopicPartition
 from ..broker.controller_channels import broker_name
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
@@ -92,11 +92,21 @@ class SimulatedProducer(SimulatedClient):
         self._queues: dict[tuple[str, int], PartitionQueue] = {}
         self._identity: Identity = NOBODY
         self._asking_id = False
+        self._renumbered_later: list[PartitionQueue] = []  # once there is an identity
+        delivery_timeout_ms = settings.delivery_timeout_ms
+        self._unhurried_ms = delivery_timeout_ms - settings.request_timeout_ms
+        """Until a batch is so old, its request has ended before its delivery timeout."""
+        self._sends_at_once = (
+            not settings.linger_ms and delivery_timeout_ms > 0 and self._unhurried_ms >= 0
+        )
         self.acknowledged = 0
         self.failed = 0
         self.retries = 0
         self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
         """Called with (partition, records, microseconds from send to answer)."""
+        self.on_renumbered: Callable[[TopicPartition, list[bytes | None]], object] | None = None
+        """Called with (partition, values of a batch) when a batch that was sent gets a number of a
+        new epoch. Was it stored in the old one, it may be stored twice, as with Kafka."""
 
     def produce(
         self,
@@ -121,10 +131,9 @@ class SimulatedProducer(SimulatedClient):
         now = now_ms()
         if (
             not queue.batches
-            and not settings.linger_ms
+            and self._sends_at_once
             and queue.in_flight < settings.max_in_flight
             and queue.not_before_ms <= now
-            and settings.delivery_timeout_ms > 0
             and (leader := self.leaders.get(where)) is not None
             and queue.ready_for is self._identity
         ):  # nothing to wait for: without the queue
@@ -178,8 +187,7 @@ class SimulatedProducer(SimulatedClient):
                 batches.popleft()
                 if queue.open_batch is batch:
                     queue.open_batch = None
-                queue.expired(batch)
-                self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
+                self._give_up(queue, batch)
                 continue
             if queue.not_before_ms > now:
                 if not queue.is_waking:
@@ -192,31 +200,58 @@ class SimulatedProducer(SimulatedClient):
             if leader is None:
                 self.refresh_metadata()
                 return
-            if queue.ready_for is not self._identity and not self._may_send(queue):
+            if (
+                batch.base_sequence >= 0 or queue.ready_for is not self._identity
+            ) and not self._may_send(queue, batch):
                 return
             batches.popleft()
             if queue.open_batch is batch:
                 queue.open_batch = None
             self._send(topic_partition, queue, batch, leader[0])
+            if now - batch.created_at_ms > self._unhurried_ms and not batch.has_deadline:
+                batch.has_deadline = True
+                left_ms = batch.created_at_ms + settings.delivery_timeout_ms - now
+                self.call_later_ms(left_ms, functools.partial(self._reach_deadline, queue, batch))
 
-    def _may_send(self, queue: PartitionQueue) -> bool:
-        """Whether the first batch can be sent with the number it has, or be given one."""
-        if self._identity is NOBODY:
+    def _may_send(self, queue: PartitionQueue, batch: Batch) -> bool:
+        if self._identity is NOBODY and queue.is_idempotent:
             self._ask_producer_id()
             return False
-        if queue.has_numbered and not queue.wants_new_epoch():
-            return True
-        if queue.in_flight:
-            return False  # its answer comes here again
-        if queue.wants_new_epoch() and queue.identity is self._identity:
+        return queue.may_send(batch, self._identity)
+
+    def _reach_deadline(self, queue: PartitionQueue, batch: Batch) -> None:
+        """The delivery timeout of a batch is over, perhaps before its request has ended."""
+        if self.stopped or batch.has_ended:
+            return
+        if batch not in queue.batches:
+            self._give_up(queue, batch)
+        self._drain(queue.topic_partition, queue)
+
+    def _give_up(self, queue: PartitionQueue, batch: Batch) -> None:
+        """A batch ends by its delivery timeout."""
+        queue.given_up(batch)
+        if queue.wants_new_epoch():
+            self._raise_epoch(queue)
+        self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
+
+    def _raise_epoch(self, queue: PartitionQueue) -> None:
+        """Go on in the next epoch; what this partition has sent is numbered anew
+        (``TransactionManager.bumpIdempotentProducerEpoch``)."""
+        if self._identity is not NOBODY:
             producer_id, epoch = self._identity
-            if epoch == EPOCH_MAX:
-                self._identity = NOBODY
-                self._ask_producer_id()
-                return False
-            self._identity = (producer_id, epoch + 1)
-        queue.go_on_as(self._identity)
-        return True
+            self._identity = (producer_id, epoch + 1) if epoch < EPOCH_MAX else NOBODY
+        if self._identity is not NOBODY:
+            self._renumber(queue)
+        elif queue not in self._renumbered_later:
+            self._renumbered_later.append(queue)
+            queue.ready_for = None
+            self._ask_producer_id()
+
+    def _renumber(self, queue: PartitionQueue) -> None:
+        queue.number_anew(self._identity)
+        if self.on_renumbered is not None:
+            for batch in queue.tracked:
+                self.on_renumbered(queue.topic_partition, [record[1] for record in batch.records])
 
     def _wake(self, topic_partition: TopicPartition, queue: PartitionQueue) -> None:
         queue.is_waking = False
@@ -244,6 +279,9 @@ class SimulatedProducer(SimulatedClient):
             return
         answer = pending.result()
         self._identity = (answer.producer_id, answer.producer_epoch)
+        waiting, self._renumbered_later = self._renumbered_later, []
+        for queue in waiting:
+            self._renumber(queue)
         self.on_metadata()
 
     def _send(
@@ -253,11 +291,14 @@ class SimulatedProducer(SimulatedClient):
         if batch.base_sequence < 0:
             batch.base_sequence = queue.next_sequence
             queue.next_sequence += len(records)
+            if queue.is_idempotent and self.settings.acks:
+                queue.tracked.append(batch)
+        batch.is_renumbered = False
         settings = self.settings
         request = ProduceRequest(
             settings.acks,
             settings.request_timeout_ms,
-            (ProducePartition(topic_partition, _encode(batch, queue.identity)),),
+            (ProducePartition(topic_partition, batch.encode(queue.identity)),),
         )
         now_us = self._now_us
         batch.sent_at_us = now_us()
@@ -291,35 +332,46 @@ class SimulatedProducer(SimulatedClient):
             answer = outcome.partitions[0]
             error, offset = answer.error, answer.base_offset
         if error is _NONE or error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            if self.on_service_time is not None:
-                elapsed_us = self._now_us() - batch.sent_at_us
-                self.on_service_time(topic_partition, len(batch.records), elapsed_us)
             queue.acknowledged(batch)
-            self._finish(batch, _NONE, offset)
+            if not batch.has_ended:
+                if self.on_service_time is not None:
+                    elapsed_us = self._now_us() - batch.sent_at_us
+                    self.on_service_time(topic_partition, len(batch.records), elapsed_us)
+                self._finish(batch, _NONE, offset)
+        elif batch.has_ended:
+            pass  # its delivery timeout came first
         elif self._should_retry(error, queue, batch):
             self.retries += 1
             queue.not_before_ms = self.now_ms() + self.settings.retry_backoff_ms
             queue.put_back(batch)
             self.refresh_metadata()
         else:
-            queue.failed(batch)
+            if queue.is_idempotent:
+                queue.tracked.remove(batch)
+                self._raise_epoch(queue)
             self._finish(batch, error, -1)
+        if queue.ready_for is not self._identity and queue.wants_new_epoch():
+            self._raise_epoch(queue)
         if queue.batches:
             self._drain(topic_partition, queue)
 
     def _should_retry(self, error: ErrorCode, queue: PartitionQueue, batch: Batch) -> bool:
+        """(``Sender.canRetry``, ``TransactionManager.canRetry``)"""
         if self.now_ms() - batch.created_at_ms >= self.settings.delivery_timeout_ms:
             return False
-        if self.settings.enable_idempotence:
+        if queue.is_idempotent:
             if error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-                queue.out_of_order(batch)
+                if queue.shows_gap(batch):
+                    self._raise_epoch(queue)
                 return True
             if error is ErrorCode.UNKNOWN_PRODUCER_ID:  # it goes on in an epoch not seen yet
-                queue.failed(batch)
+                if not batch.is_renumbered:
+                    self._raise_epoch(queue)
                 return True
         return error.is_retriable
 
     def _finish(self, batch: Batch, error: ErrorCode, base_offset: int) -> None:
+        batch.has_ended = True
         records = batch.records
         if error:
             self.failed += len(records)
@@ -331,22 +383,3 @@ class SimulatedProducer(SimulatedClient):
                 callback(error, offset)
             if offset >= 0:
                 offset += 1
-
-
-def _encode(batch: Batch, identity: Identity) -> bytes:
-    records = batch.records
-    producer_id, producer_epoch = identity
-    base_sequence = batch.base_sequence if producer_id >= 0 else -1
-    if len(records) == 1:
-        key, value, timestamp, _ = records[0]
-        if key is None and value is not None:
-            return build_batch_of_one(value, timestamp, producer_id, producer_epoch, base_sequence)
-    else:
-        small = build_batch_of_small(records, producer_id, producer_epoch, base_sequence)
-        if small is not None:
-            return small
-    encoded = [
-        Record(index, timestamp, key, value, ())
-        for index, (key, value, timestamp, _) in enumerate(records)
-    ]
-    return build_batch(encoded, 0, -1, producer_id, producer_epoch, base_sequence)

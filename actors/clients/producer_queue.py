@@ -2,16 +2,20 @@
 
 Theory of operation. An idempotent producer numbers its records per partition and epoch. Numbers
 must follow each other, so a batch that ends without being stored leaves a gap that no later batch
-of the epoch can cross. The cure is a new epoch, in which numbers begin at 0 (KIP-360):
+of the epoch can cross. The cure is a new epoch, in which numbers begin at 0 (KIP-360). A batch that
+was sent is *tracked* until it is acknowledged or given up, also while it waits to be sent again;
+of the tracked ones only the first may be sent again. The epoch is raised for a partition when
 
-* *failed*: a broker refused it for good. The gap is certain; the epoch is raised.
-* *expired*: nobody knows whether it was stored. No new batch is numbered until those that were
-  sent have ended. If the last one was acknowledged, there is no gap; else the epoch is raised.
-* *out of order*: the very next batch is refused, so the broker lacks what it had acknowledged, or
-  what expired. The epoch is raised, and the batch sent again with a new number.
+* a broker refused a batch for good: the gap is certain;
+* a batch was given up that may be stored, nothing is tracked any more and the last number given was
+  not acknowledged. Until that is known no new batch is numbered;
+* a broker refused the very next number, so it lacks what it had acknowledged or what was given up.
 
-Raising waits for the answers that are under way. The other partitions go on in the new epoch as
-soon as nothing of the old one is left. Kafka has this in ``TransactionManager``.
+Raising gives the tracked batches new numbers at once. One that is stored already is then stored a
+second time: Kafka has this hazard too. A broker that was restarted, for instance, knows the numbers
+of a producer's last batch only (docs/kafka/producer-state.md#forgetting), and refuses one that was
+stored before it. The other partitions go on in the new epoch once they track nothing. Kafka has all
+this in ``TransactionManager`` and ``RecordAccumulator.drainBatchesForOneNode``.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from collections import deque
 from collections.abc import Callable
 
 from ...protocol.errors import ErrorCode
+from ...protocol.records.batch import Record, build_batch
+from ...protocol.records.small_batch import build_batch_of_one, build_batch_of_small
 from ...protocol.values import TopicPartition
 
 Callback = Callable[[ErrorCode, int], object]
@@ -37,18 +43,51 @@ EPOCH_MAX = 32767
 class Batch:
     """Records that go out together."""
 
-    __slots__ = ("base_sequence", "created_at_ms", "records", "sent_at_us")
+    __slots__ = (
+        "base_sequence",
+        "created_at_ms",
+        "has_deadline",
+        "has_ended",
+        "is_renumbered",
+        "is_retried",
+        "records",
+        "sent_at_us",
+    )
 
     def __init__(self, created_at_ms: int) -> None:
         self.records: list[tuple[bytes | None, bytes | None, int, Callback | None]] = []
         self.base_sequence = -1  # given at the first send, kept over retries
         self.created_at_ms = created_at_ms
         self.sent_at_us = 0
+        self.has_deadline = False  # a call at the end of its delivery timeout is on its way
+        self.has_ended = False
+        self.is_renumbered = False  # since it was sent last
+        self.is_retried = False
 
     @property
     def end_sequence(self) -> int:
         """The number after its last record's."""
         return self.base_sequence + len(self.records)
+
+    def encode(self, identity: Identity) -> bytes:
+        records = self.records
+        producer_id, producer_epoch = identity
+        base_sequence = self.base_sequence if producer_id >= 0 else -1
+        if len(records) == 1:
+            key, value, timestamp, _ = records[0]
+            if key is None and value is not None:
+                return build_batch_of_one(
+                    value, timestamp, producer_id, producer_epoch, base_sequence
+                )
+        else:
+            small = build_batch_of_small(records, producer_id, producer_epoch, base_sequence)
+            if small is not None:
+                return small
+        encoded = [
+            Record(index, timestamp, key, value, ())
+            for index, (key, value, timestamp, _) in enumerate(records)
+        ]
+        return build_batch(encoded, 0, -1, producer_id, producer_epoch, base_sequence)
 
 
 class PartitionQueue:
@@ -56,38 +95,43 @@ class PartitionQueue:
 
     __slots__ = (
         "_acknowledged_sequence",
-        "_needs_epoch",
         "_unresolved_sequence",
         "batches",
         "identity",
         "in_flight",
+        "is_idempotent",
         "is_waking",
         "next_sequence",
         "not_before_ms",
         "open_batch",
         "ready_for",
         "topic_partition",
+        "tracked",
     )
 
     def __init__(self, topic_partition: TopicPartition, is_idempotent: bool) -> None:
         self.topic_partition = topic_partition
+        self.is_idempotent = is_idempotent
         self.batches: deque[Batch] = deque()
         """Those to be sent again come first, in the order of their numbers."""
         self.open_batch: Batch | None = None  # last of ``batches`` while it takes records
         self.in_flight = 0
+        """Requests without an answer."""
         self.not_before_ms = 0
         self.is_waking = False  # a call at ``not_before_ms`` is on its way
         self.identity = NOBODY
         """In whose name its batches are numbered."""
         self.ready_for: Identity | None = None if is_idempotent else NOBODY
         """``identity`` while new batches may be numbered in it."""
+        self.tracked: list[Batch] = []
+        """With idempotence: those sent and not ended, in the order of their numbers."""
         self.next_sequence = 0
         self._acknowledged_sequence = 0  # the number after the last one acknowledged
-        self._unresolved_sequence = -1  # the number after the last one that expired
-        self._needs_epoch = False
+        self._unresolved_sequence = -1  # the number after the last one given up after a retry
 
     def put_back(self, batch: Batch) -> None:
         """Let a batch be sent again, in the order of the numbers."""
+        batch.is_retried = True
         position = 0
         for waiting in self.batches:
             if waiting.base_sequence < 0 or waiting.base_sequence > batch.base_sequence:
@@ -98,51 +142,67 @@ class PartitionQueue:
     # -- numbering ------------------------------------------------------------------------------
 
     def acknowledged(self, batch: Batch) -> None:
+        """A batch is stored; the answer may come after it was given up."""
         end_sequence = batch.base_sequence + len(batch.records)
         if end_sequence > self._acknowledged_sequence:
             self._acknowledged_sequence = end_sequence
+        if self.is_idempotent and not batch.has_ended:
+            self.tracked.remove(batch)
 
-    def failed(self, batch: Batch) -> None:
-        """A batch ended at a broker that did not store it, or not for certain."""
-        if batch.base_sequence >= 0 and self.identity is not NOBODY:
-            self._needs_epoch = True
-            self.ready_for = None
+    def given_up(self, batch: Batch) -> None:
+        """A batch ended without an answer that says what became of it.
 
-    def expired(self, batch: Batch) -> None:
-        """A batch ended before it was sent once more."""
-        if batch.base_sequence >= 0 and self.identity is not NOBODY:
-            self._unresolved_sequence = max(self._unresolved_sequence, batch.end_sequence)
-            self.ready_for = None
+        Only one that was sent again holds the next ones up (``Sender.sendProducerData``); behind
+        one that was sent once, they are refused if it is not stored, until they are given up.
+        """
+        if batch.base_sequence >= 0 and self.is_idempotent:
+            self.tracked.remove(batch)
+            if batch.is_retried:
+                self._unresolved_sequence = max(self._unresolved_sequence, batch.end_sequence)
+                self.ready_for = None
 
-    def out_of_order(self, batch: Batch) -> None:
-        """A broker refused the number; it may be the turn of a batch that is sent again first."""
-        unresolved = self._unresolved_sequence
-        expected = self._acknowledged_sequence if unresolved < 0 else unresolved
-        if batch.base_sequence == expected:
-            self.failed(batch)
+    def shows_gap(self, batch: Batch) -> bool:
+        """Whether a batch refused as out of order proves that something before it is missing.
+
+        Otherwise it waits for others that are sent again first (``TransactionManager.canRetry``).
+        """
+        if self._unresolved_sequence >= 0:
+            return batch.base_sequence == self._unresolved_sequence
+        return not batch.is_renumbered and batch.base_sequence == self._acknowledged_sequence
 
     def wants_new_epoch(self) -> bool:
-        """Whether it goes on in a new epoch only; no answer may be under way."""
-        if self._needs_epoch:
+        """Whether what was given up left a gap; asked when something ended, it may settle it
+        (``TransactionManager.maybeResolveSequences``)."""
+        if self._unresolved_sequence < 0 or self.tracked:
+            return False
+        if self.next_sequence != self._acknowledged_sequence:
             return True
-        return (
-            self._unresolved_sequence >= 0
-            and self.next_sequence != self._acknowledged_sequence
-            and not self.has_numbered
-        )
-
-    @property
-    def has_numbered(self) -> bool:
-        """Whether a batch with a number waits to be sent again."""
-        return bool(self.batches) and self.batches[0].base_sequence >= 0
-
-    def go_on_as(self, identity: Identity) -> None:
-        """Number new batches in this name: from 0 if it is another one."""
-        if self.identity is not identity:
-            self.identity = identity
-            self.next_sequence = self._acknowledged_sequence = 0
-            for batch in self.batches:
-                batch.base_sequence = -1
-        self._needs_epoch = False
         self._unresolved_sequence = -1
-        self.ready_for = identity
+        self.ready_for = self.identity
+        return False
+
+    def may_send(self, batch: Batch, identity: Identity) -> bool:
+        """Whether the first batch can be sent with the number it has, or be given one as
+        ``identity`` (``RecordAccumulator.shouldStopDrainBatchesForPartition``)."""
+        if not self.is_idempotent:
+            return True
+        if batch.base_sequence >= 0:
+            return self.tracked[0] is batch
+        if self.ready_for is identity:
+            return True
+        if self.tracked or self._unresolved_sequence >= 0:
+            return False
+        self.number_anew(identity)
+        return True
+
+    def number_anew(self, identity: Identity) -> None:
+        """Number batches in this name, from 0; also those that were sent and have not ended."""
+        sequence = 0
+        for batch in self.tracked:
+            batch.base_sequence = sequence
+            batch.is_renumbered = True
+            sequence += len(batch.records)
+        self.identity = self.ready_for = identity
+        self.next_sequence = sequence
+        self._acknowledged_sequence = 0
+        self._unresolved_sequence = -1

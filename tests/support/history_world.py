@@ -76,6 +76,8 @@ class World:
     loads: bool = True
     seen: dict[tuple[TopicPartition, int], bytes | None] = field(default_factory=dict)
     """What a consumer read, by partition and offset."""
+    renumbered: set[tuple[TopicPartition, bytes | None]] = field(default_factory=set)
+    """What a producer sent under one number and then gave one of a new epoch."""
     problems: list[str] = field(default_factory=list)
     side_topics: int = 0
     """How many topics were created on the way."""
@@ -137,6 +139,7 @@ class World:
                 request_timeout_ms=10_000,
                 linger_ms=0 if number % 2 == 0 else 20,
             )
+            producer.on_renumbered = self._renumbered
             self.producers.append(producer)
             self._send_later(producer)
         consumer = self.simulation.consumer(self.main)
@@ -161,6 +164,9 @@ class World:
 
         producer.produce(where, value, callback=answered)
         self._send_later(producer)
+
+    def _renumbered(self, where: TopicPartition, values: list[bytes | None]) -> None:
+        self.renumbered.update((where, value) for value in values)
 
     def _consumed(self, where: TopicPartition, batch: Any, position: int) -> None:
         for record in batch.records():

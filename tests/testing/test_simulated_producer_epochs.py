@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
 from fakekafka import Simulation
 from fakekafka.actors.clients.producer_queue import EPOCH_MAX, Batch, PartitionQueue
+from fakekafka.protocol.data import ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
@@ -119,23 +121,128 @@ def test_the_last_epoch_is_followed_by_another_producer_id() -> None:
         assert numbers(simulation) == [(0, 0), (EPOCH_MAX, 0), (0, 0)]
 
 
+def sent(queue: PartitionQueue, count: int) -> list[Batch]:
+    """Batches of one record each, numbered and tracked as after their first send."""
+    batches = []
+    for _ in range(count):
+        batch = Batch(0)
+        batch.records.append((None, b"x", 0, None))
+        batch.base_sequence = queue.next_sequence
+        queue.next_sequence += 1
+        queue.tracked.append(batch)
+        batches.append(batch)
+    return batches
+
+
 def test_an_expired_batch_that_was_stored_leaves_no_gap() -> None:
     """The batch behind it was acknowledged, so the numbers go on in the same epoch."""
     queue = PartitionQueue(TP, is_idempotent=True)
     identity = (7, 0)
-    queue.go_on_as(identity)
-    expired, acknowledged = Batch(0), Batch(0)
-    for number, batch in enumerate((expired, acknowledged)):
-        batch.records.append((None, b"x", 0, None))
-        batch.base_sequence = number
-    queue.next_sequence = 2
-    queue.expired(expired)
+    queue.number_anew(identity)
+    expired, acknowledged = sent(queue, 2)
+    expired.is_retried = True
+    queue.given_up(expired)
     assert queue.ready_for is None
-    assert queue.wants_new_epoch(), "unless the next one is acknowledged"
+    assert not queue.wants_new_epoch(), "as long as the next one may be acknowledged"
     queue.acknowledged(acknowledged)
     assert not queue.wants_new_epoch()
-    queue.go_on_as(identity)
     assert (queue.ready_for, queue.next_sequence) == (identity, 2)
+
+
+def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored() -> None:
+    """It keeps its number over its retries: another number would let it be stored twice."""
+    queue = PartitionQueue(TP, is_idempotent=True)
+    queue.number_anew((7, 0))
+    expired, behind = sent(queue, 2)
+    for batch in (expired, behind):
+        queue.put_back(batch)
+    queue.batches.popleft()
+    queue.given_up(expired)
+    assert not queue.wants_new_epoch()
+    assert queue.may_send(behind, queue.identity), "with the number it has"
+    assert behind.base_sequence == 1
+    assert not queue.may_send(Batch(0), queue.identity), "nothing new until that is settled"
+    queue.given_up(behind)
+    assert queue.wants_new_epoch(), "both are gone without an acknowledgement"
+
+
+def test_an_expired_batch_that_was_sent_once_holds_nothing_up() -> None:
+    """Kafka marks the numbers of a batch as unresolved only when it was sent again."""
+    queue = PartitionQueue(TP, is_idempotent=True)
+    queue.number_anew((7, 0))
+    (expired,) = sent(queue, 1)
+    queue.given_up(expired)
+    assert not queue.wants_new_epoch()
+    assert queue.may_send(Batch(0), queue.identity)
+
+
+def sends(simulation: Simulation, producer: Any) -> list[tuple[float, int, int]]:
+    """(ms, producer epoch, base sequence) of every produce request from now on."""
+    seen: list[tuple[float, int, int]] = []
+
+    def note(delivery: Any) -> None:
+        if type(delivery.message) is ProduceRequest:
+            data = delivery.message.partitions[0].records
+            epoch, sequence = struct.unpack_from(">hi", data, 51)
+            seen.append((simulation.now_ms, epoch, sequence))
+
+    simulation.observe(note)
+    return seen
+
+
+def test_batches_are_sent_again_one_by_one() -> None:
+    """Only the first of those sent goes out again; the next follows upon its answer."""
+    with Simulation(1, topics={"t": 1}, trace=False) as simulation:
+        producer = simulation.producer()
+        outcomes = Outcomes()
+        send(simulation, producer, outcomes, b"a")
+        simulation.inject("Produce", "NOT_ENOUGH_REPLICAS", times=2)
+        seen = sends(simulation, producer)
+        send(simulation, producer, outcomes, b"b", b"c")
+        assert [sequence for _, _, sequence in seen] == [1, 2, 1, 2]
+        assert seen[0][0] == seen[1][0], "at first both are under way"
+        assert seen[2][0] < seen[3][0]
+        assert outcomes == ["NONE"] * 3
+        assert numbers(simulation) == [(0, 0), (0, 1), (0, 2)]
+
+
+def test_an_epoch_raised_over_stored_batches_stores_them_twice() -> None:
+    """Kafka's hazard: a broker that lacks their numbers refuses the first, and all that was sent
+    and not acknowledged is numbered anew (``TransactionManager.bumpIdempotentProducerEpoch``)."""
+    with Simulation(1, topics={"t": 1}, trace=False) as simulation:
+        producer = simulation.producer(request_timeout_ms=1000)
+        outcomes = Outcomes()
+        send(simulation, producer, outcomes, b"a")
+        told: list[Any] = []
+        producer.on_renumbered = lambda where, values: told.append((where, values))
+        simulation.network.drop(1, source=1, target=producer.name)
+        for value in (b"b", b"c"):
+            producer.produce(("t", 0), value, callback=outcomes.note)
+        simulation.run_for(500)
+        simulation.inject("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER")
+        simulation.network.heal()
+        simulation.run_until(lambda: len(outcomes) == 3)
+        assert outcomes == ["NONE"] * 3
+        stored = [record.value for record in simulation.records("t", 0)]
+        assert stored == [b"a", b"b", b"c", b"b", b"c"]
+        assert told == [(TP, [b"b"]), (TP, [b"c"])]
+
+
+def test_a_batch_expires_while_its_request_is_under_way() -> None:
+    """The delivery timeout ends it; an answer that comes later changes nothing for the user."""
+    with Simulation(1, topics={"t": 1}, trace=False) as simulation:
+        producer = simulation.producer(delivery_timeout_ms=1500, request_timeout_ms=1000)
+        outcomes = Outcomes()
+        send(simulation, producer, outcomes, b"a")
+        began_ms = simulation.now_ms
+        simulation.network.drop(1, source=producer.name, target=1)
+        send(simulation, producer, outcomes, b"b")
+        assert outcomes == ["NONE", "REQUEST_TIMED_OUT"]
+        assert simulation.now_ms - began_ms == pytest.approx(1500, abs=1)
+        simulation.network.heal()
+        send(simulation, producer, outcomes, b"c")
+        assert outcomes[2:] == ["NONE"]
+        assert (producer.failed, producer.acknowledged) == (1, 2)
 
 
 def test_without_idempotence_nothing_is_numbered() -> None:
