@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...protocol.values import TopicPartition
 from ...statemachines.machines.transitions import PARTITION_PREDECESSORS, PartitionState
 from ..simulation import Simulation
@@ -22,17 +24,19 @@ from .probe import (
 def _live_a_life(simulation: Simulation) -> None:
     """Take partitions through every legal change of state."""
     simulation.create_topic("orders", assignment={0: [2, 3]})
+    simulation.create_topic("gone", assignment={0: [2]})
     crash(simulation, 2)
     simulation.broker(2).start()
     simulation.run_for(40_000)
     elect_preferred(simulation)
     crash(simulation, 3)
     crash(simulation, 2)
-    crash(simulation, 4)  # the controller looks again at what has no leader
+    crash(simulation, 4)
     create_unled(simulation, "late", [4])
     create_unled(simulation, "never", [4])
     simulation.run_for(2000)
-    simulation.call(lambda: _delete(simulation, "never"), 10_000)
+    for topic in ("never", "gone"):  # both have no leader: New and Offline when they are deleted
+        simulation.call(partial(_delete, simulation, topic), 10_000)
     simulation.run_for(2000)
     for broker_id in (4, 3, 2):
         simulation.broker(broker_id).start()
