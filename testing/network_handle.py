@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..actors.network.latency import Constant, LatencyModel, Lognormal, Uniform
 from ..protocol.errors import UsageError
-from ..wire.kafka.gateway import CLIENTS_MACHINE
+from ..wire.accepting import CLIENTS_MACHINE
 from . import arguments
 
 if TYPE_CHECKING:

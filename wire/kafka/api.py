@@ -16,7 +16,8 @@ NEVER_FLEXIBLE = 32767
 class Api:
     """One API key: its versions and how its messages are read and written.
 
-    ``decode(reader, version)`` returns the message for the backend, or a ``Batch`` or ``Answer``.
+    ``decode(reader, version)`` returns the message for the backend, a ``SplitRequest`` or a
+    ``CodecAnswer``.
     ``encode(writer, version, response, request)`` writes the body for the backend's response.
     """
 
@@ -35,7 +36,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SplitRequest:
     """One client request that stands for several of the backend's.
 
     ``encode`` is called with the tuple of responses, in the order of the requests.
@@ -45,7 +46,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CodecAnswer:
     """A request that the codec answers itself; the backend never sees it."""
 
     response: Any

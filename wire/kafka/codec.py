@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ...protocol.api_versions import API_NAMES, VersionRange, offered_ranges
 from ...protocol.errors import ClientError, ErrorCode
-from .api import Answer, Api
+from .api import Api, CodecAnswer
 from .apis.api_18_api_versions import KEY as API_VERSIONS
 from .apis.api_18_api_versions import ApiVersionsResponse
 from .primitives import Buffer, CompactReader, CompactWriter, Reader, Writer
@@ -96,14 +96,15 @@ class Codec:
         return RequestHeader(key, version, correlation_id, client_id, at)
 
     def decode(self, api_key: int, api_version: int, body: memoryview) -> Any:
-        """The message in a request body: one of ``protocol``'s, or a ``Batch`` or ``Answer``.
+        """The message in a request body: one of ``protocol``'s, a ``SplitRequest`` or a
+        ``CodecAnswer``.
 
         Views into ``body`` (records) stay views. Raises ``ClientError`` if it cannot be decoded.
         """
         api = APIS[api_key]
         if api_key == API_VERSIONS and not self._offers(api_key, api_version):
             own_range = {API_VERSIONS: self.ranges[API_VERSIONS]}
-            return Answer(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own_range))
+            return CodecAnswer(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own_range))
         reader_class = CompactReader if api_version >= api.flexible_from else Reader
         try:
             return api.decode(reader_class(body, 0, self._names), api_version)

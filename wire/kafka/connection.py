@@ -16,18 +16,16 @@ import logging
 import socket
 from collections import deque
 from struct import Struct
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ...protocol.awaiting import Disconnected
 from ...protocol.data import ProduceRequest, RequestContext
 from ...protocol.errors import ClientError, ErrorCode, KafkaError
-from ..accepting import cut
-from .api import Answer, Batch
+from ..accepting import AcceptingListener, cut
+from .api import CodecAnswer, SplitRequest
 from .codec import RequestHeader
-from .exchange import BatchExchange, Exchange
-
-if TYPE_CHECKING:
-    from .listener import BrokerListener
+from .exchange import Exchange, SplitExchange
+from .service import BrokerService
 
 logger = logging.getLogger("fakekafka.wire")
 
@@ -59,6 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         "_reading_paused",
         "_requests",
         "_rest",
+        "_service",
         "_transport",
         "_waiting",
         "_waiting_bytes",
@@ -66,8 +65,9 @@ class Connection(asyncio.BufferedProtocol):
         "name",
     )
 
-    def __init__(self, listener: BrokerListener) -> None:
+    def __init__(self, listener: AcceptingListener[Connection], service: BrokerService) -> None:
         self._listener = listener
+        self._service = service
         self._transport: asyncio.Transport | None = None
         self.name = ""
         """As Kafka names connections: ``local:port-peer:port-index``."""
@@ -101,7 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport = cast(asyncio.Transport, transport)
         local = _address_text(transport.get_extra_info("sockname"))
         self._peer = _address_text(transport.get_extra_info("peername"))
-        self.name = f"{local}-{self._peer}-{self._listener.next_connection_index()}"
+        self.name = f"{local}-{self._peer}-{self._service.next_connection_index()}"
         transport_socket = transport.get_extra_info("socket")
         if transport_socket is not None:
             transport_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -124,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._frame is not None:
             return self._frame_view
-        receive = self._listener.receive_buffer
+        receive = self._service.receive_buffer
         if rest := self._rest:
             receive[: len(rest)] = rest
             return receive[len(rest) :]
@@ -161,14 +161,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _cut_frames(self, end: int) -> None:
         """Take the complete frames out of the first ``end`` bytes of the receive buffer."""
-        receive = self._listener.receive_buffer
+        receive = self._service.receive_buffer
         start = 0
         while end - start >= 4:
             (size,) = _SIZE.unpack_from(receive, start)
-            if not 0 <= size <= self._listener.max_request_bytes:
+            if not 0 <= size <= self._service.max_request_bytes:
                 self.refuse(
                     f"a frame of {size} bytes; socket.request.max.bytes is "
-                    f"{self._listener.max_request_bytes}"
+                    f"{self._service.max_request_bytes}"
                 )
                 return
             frame_end = start + 4 + size
@@ -184,7 +184,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _begin_frame(self, size: int, received: memoryview) -> None:
         count = len(received)
-        self._frame = frame = bytearray(self._listener.memory.buffer_size(size, count))
+        self._frame = frame = bytearray(self._service.memory.buffer_size(size, count))
         self._frame_size = size
         self._frame_view = memoryview(frame)[count:]
         frame[:count] = received
@@ -192,7 +192,7 @@ class Connection(asyncio.BufferedProtocol):
     def _grow(self, full: bytearray) -> None:
         """Take a larger buffer for the frame."""
         have = len(full)
-        self._frame = frame = bytearray(self._listener.memory.buffer_size(self._frame_size, have))
+        self._frame = frame = bytearray(self._service.memory.buffer_size(self._frame_size, have))
         frame[:have] = full
         self._frame_view = memoryview(frame)[have:]
 
@@ -224,7 +224,7 @@ class Connection(asyncio.BufferedProtocol):
             held += len(self._frame)
         if held != self._held:
             self._held = held
-            self._listener.memory.note(self, held)
+            self._service.memory.note(self, held)
 
     def update_reading(self) -> None:
         """Read, unless too much waits here or in all connections together."""
@@ -234,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
         if (
             len(self._waiting) > _WAITING_FRAMES_MAX
             or self._waiting_bytes > _WAITING_BYTES_MAX
-            or (self._held and not self._listener.memory.may_read(self))
+            or (self._held and not self._service.memory.may_read(self))
         ) != self._reading_paused:
             self._reading_paused = not self._reading_paused
             if self._reading_paused:
@@ -245,8 +245,7 @@ class Connection(asyncio.BufferedProtocol):
     # Requests and responses.
 
     def _handle(self, frame: memoryview) -> None:
-        listener = self._listener
-        codec = listener.codec
+        service, codec = self._service, self._service.codec
         try:
             header = codec.parse_header(frame)
             request = codec.decode(header.api_key, header.api_version, frame[header.body_at :])
@@ -255,29 +254,29 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._requests += 1
         exchange = self._exchange = Exchange(self, header, request)
-        if isinstance(request, Answer):
+        if isinstance(request, CodecAnswer):
             exchange.respond(request.response)
             return
         context = self._context(header)
         try:
-            if isinstance(request, Batch):
-                self._submit_batch(request, context, exchange)
+            if isinstance(request, SplitRequest):
+                self._submit_all(request, context, exchange)
             else:
-                listener.backend.submit(
-                    listener.broker_id, self.name, request, context, exchange.respond
+                service.backend.submit(
+                    service.broker_id, self.name, request, context, exchange.respond
                 )
         except Exception as error:
             exchange.respond(error)
 
-    def _submit_batch(self, batch: Batch, context: RequestContext, exchange: Exchange) -> None:
-        listener = self._listener
-        if not batch.requests:
+    def _submit_all(self, split: SplitRequest, context: RequestContext, exchange: Exchange) -> None:
+        service = self._service
+        if not split.requests:
             exchange.respond(())
             return
-        gathered = BatchExchange(exchange, len(batch.requests))
-        for index, request in enumerate(batch.requests):
-            listener.backend.submit(
-                listener.broker_id, self.name, request, context, gathered.respond_to(index)
+        gathered = SplitExchange(exchange, len(split.requests))
+        for index, request in enumerate(split.requests):
+            service.backend.submit(
+                service.broker_id, self.name, request, context, gathered.respond_to(index)
             )
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
@@ -302,7 +301,7 @@ class Connection(asyncio.BufferedProtocol):
     def _send(self, exchange: Exchange, response: Any) -> None:
         header = exchange.header
         try:
-            parts = self._listener.codec.encode_frame(
+            parts = self._service.codec.encode_frame(
                 header.api_key,
                 header.api_version,
                 header.correlation_id,
@@ -330,7 +329,7 @@ class Connection(asyncio.BufferedProtocol):
             context = self._contexts[key] = RequestContext(
                 client_id=header.client_id,
                 api_version=header.api_version,
-                listener=self._listener.listener_name,
+                listener=self._service.listener_name,
                 client_host=self._peer.rpartition(":")[0],
             )
         return context
@@ -370,7 +369,7 @@ class Connection(asyncio.BufferedProtocol):
         self._rest = b""
         if self._held:
             self._held = 0
-            self._listener.memory.note(self, 0)
+            self._service.memory.note(self, 0)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
@@ -378,15 +377,15 @@ class Connection(asyncio.BufferedProtocol):
     def _watch_idleness(self) -> None:
         """Close after ``connections.max.idle.ms`` without traffic; one timer, not one a frame."""
         loop = self._listener.loop
-        idle_max_s = self._listener.idle_ms / 1000
+        idle_max_s = self._service.idle_ms / 1000
         if idle_max_s <= 0:
             return
         idle_s = loop.time() - self._last_active_s
         if idle_s >= idle_max_s and self._exchange is None:
             if self._rest or self._frame is not None or not self._requests:
-                self.refuse(f"no complete request within {self._listener.idle_ms} ms")
+                self.refuse(f"no complete request within {self._service.idle_ms} ms")
             else:
-                logger.debug("%s: idle for %d ms, closed", self.name, self._listener.idle_ms)
+                logger.debug("%s: idle for %d ms, closed", self.name, self._service.idle_ms)
                 self.close()
             return
         left_s = idle_max_s - idle_s if idle_s < idle_max_s else idle_max_s

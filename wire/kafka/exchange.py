@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .codec import RequestHeader
 
-if TYPE_CHECKING:
-    from .connection import Connection
+
+class Responder(Protocol):
+    """Sends the answers of the requests that were handed out."""
+
+    def on_response(self, exchange: Exchange, response: Any) -> None: ...
 
 
 class Exchange:
     """One request on its way: what is needed to answer it."""
 
-    __slots__ = ("connection", "header", "request")
+    __slots__ = ("_responder", "header", "request")
 
-    def __init__(self, connection: Connection, header: RequestHeader, request: Any) -> None:
-        self.connection = connection
+    def __init__(self, responder: Responder, header: RequestHeader, request: Any) -> None:
+        self._responder = responder
         self.header = header
         self.request = request
 
     def respond(self, response: Any) -> None:
         """Answer with a response message, or close the connection with an exception."""
-        self.connection.on_response(self, response)
+        self._responder.on_response(self, response)
 
 
-class BatchExchange:
+class SplitExchange:
     """Gathers the responses of the requests that one client request stands for."""
 
     __slots__ = ("_exchange", "_missing", "_responses")

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...actors.broker.controller_channels import broker_name
 from ...protocol.data import RequestContext
 from ...protocol.values import EndPoint
-from .listener import BrokerListener
+from ..accepting import CLIENTS_MACHINE
+from .listener import KafkaListener
+from .service import BrokerService
+from .topic_names import uuid_bytes, uuid_text
 
 if TYPE_CHECKING:
     from ...actors.broker.process import BrokerProcess
     from ...actors.node import Delivery
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
-
-CLIENTS_MACHINE = "clients"
-"""Machine name of everything that came over TCP, for network rules."""
-
-
-def _id_bytes(text: str) -> bytes:
-    """The 16 bytes of a topic id written in URL-safe base64 without padding."""
-    return base64.urlsafe_b64decode(text + "==")
-
-
-def _id_text(topic_id: bytes) -> str:
-    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 class _TcpRequest:
@@ -82,11 +72,11 @@ class TcpGateway:
     def topic_id(self, broker_id: int, topic: str) -> bytes | None:
         broker = self._brokers[broker_id].broker
         text = "" if broker is None else broker.metadata_cache.topic_id(topic)
-        return _id_bytes(text) if text else None
+        return uuid_bytes(text) if text else None
 
     def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
         broker = self._brokers[broker_id].broker
-        return None if broker is None else broker.metadata_cache.topic_name(_id_text(topic_id))
+        return None if broker is None else broker.metadata_cache.topic_name(uuid_text(topic_id))
 
 
 class TcpListener:
@@ -103,21 +93,21 @@ class TcpListener:
         self.max_request_bytes = 104857600
         self.idle_ms = 600000
         self.queued_bytes_max = -1
-        self._listener: BrokerListener | None = None
+        self._listener: KafkaListener | None = None
 
     def bind(self) -> EndPoint:
         def bind() -> int:
             if self._listener is None:
-                self._listener = BrokerListener(
-                    self._runtime.loop,
-                    self.host,
-                    self.port,
+                loop = self._runtime.loop
+                service = BrokerService(
+                    loop,
                     self._broker_id,
                     self.gateway,
                     max_request_bytes=self.max_request_bytes,
                     idle_ms=self.idle_ms,
                     queued_bytes_max=self.queued_bytes_max,
                 )
+                self._listener = KafkaListener(loop, self.host, self.port, service)
             self._listener.bind()
             return self._listener.port
 

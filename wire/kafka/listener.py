@@ -5,63 +5,20 @@ from __future__ import annotations
 import asyncio
 
 from ..accepting import AcceptingListener
-from ..request_memory import RequestMemory
-from .backend import Backend, BrokerTopicNames
-from .codec import Codec
 from .connection import Connection
+from .service import BrokerService
 
-_RECEIVE_BUFFER_BYTES = 65536
 
-
-class BrokerListener(AcceptingListener[Connection]):
+class KafkaListener(AcceptingListener[Connection]):
     """One broker's listener on TCP."""
 
-    __slots__ = (
-        "_connection_count",
-        "backend",
-        "broker_id",
-        "codec",
-        "idle_ms",
-        "listener_name",
-        "max_request_bytes",
-        "memory",
-        "receive_buffer",
-    )
+    __slots__ = ("service",)
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        host: str,
-        port: int,
-        broker_id: int,
-        backend: Backend,
-        *,
-        listener_name: str = "PLAINTEXT",
-        max_request_bytes: int = 104857600,
-        idle_ms: int = 600000,
-        queued_bytes_max: int = -1,
+        self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: BrokerService
     ) -> None:
-        """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
-        ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
-        ``queued.max.request.bytes``.
-        """
-        super().__init__(loop, host, port, f"broker {broker_id}")
-        self.broker_id = broker_id
-        self.backend = backend
-        self.listener_name = listener_name
-        self.max_request_bytes = max_request_bytes
-        self.idle_ms = idle_ms
-        self.codec = Codec(
-            backend.kafka_version, BrokerTopicNames(backend, broker_id), listener_name
-        )
-        self.memory = RequestMemory(loop, queued_bytes_max)
-        self.receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
-        """Where all connections receive, one at a time."""
-        self._connection_count = 0
-
-    def next_connection_index(self) -> int:
-        self._connection_count += 1
-        return self._connection_count - 1
+        super().__init__(loop, host, port, f"broker {service.broker_id}")
+        self.service = service
 
     def _make_connection(self) -> Connection:
-        return Connection(self)
+        return Connection(self, self.service)

@@ -14,9 +14,8 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, cast
 
 from ...protocol.errors import ClientError, invariant
 from ...zkfake.messages import (
@@ -30,12 +29,11 @@ from ...zkfake.messages import (
     WatchEvent,
     ZkCode,
 )
-from ..accepting import cut
+from ..accepting import AcceptingListener, cut
+from .backend import ZooKeeperLink
 from .jute import AUTH, AUTH_XID, PING, Call, Connect
 from .jute_answers import encode_connected, encode_event, encode_reply, encode_response
-
-if TYPE_CHECKING:
-    from .listener import ZooKeeperListener
+from .service import ZooKeeperService
 
 logger = logging.getLogger("fakekafka.wire")
 
@@ -43,35 +41,6 @@ _SIZE = Struct(">i")
 _PING_XID = -2
 _CALLS_MAX = 1000
 """Calls without an answer from which on no more are read."""
-
-
-class ZooKeeperLink(Protocol):
-    """The way from one connection to its server and back."""
-
-    connection_id: int
-    """Unique among all connections to the server, over its restarts."""
-
-    def send(self, message: Any) -> None:
-        """Hand the server a packet of ``zkfake.messages``."""
-        ...
-
-    def close(self) -> None:
-        """The connection is gone: deliver nothing more. Idempotent."""
-        ...
-
-
-class ZooKeeperBackend(Protocol):
-    """What is behind a listener; called on the loop's thread only."""
-
-    def open(
-        self, server_id: int, on_message: Callable[[Any], None], on_lost: Callable[[], None]
-    ) -> ZooKeeperLink | None:
-        """A link to a server, None when it does not run.
-
-        ``on_message`` is called on the loop's thread with every packet of the server,
-        ``on_lost`` when the server has died.
-        """
-        ...
 
 
 class ZooKeeperConnection(asyncio.Protocol):
@@ -91,14 +60,18 @@ class ZooKeeperConnection(asyncio.Protocol):
         "_reading_paused",
         "_received",
         "_sent",
+        "_service",
         "_session_id",
         "_transport",
         "_writing_paused",
         "_zxid",
     )
 
-    def __init__(self, listener: ZooKeeperListener) -> None:
+    def __init__(
+        self, listener: AcceptingListener[ZooKeeperConnection], service: ZooKeeperService
+    ) -> None:
         self._listener = listener
+        self._service = service
         self._transport: asyncio.Transport | None = None
         self._link: ZooKeeperLink | None = None
         """To the server; None before the connection is made and after it is over."""
@@ -137,12 +110,13 @@ class ZooKeeperConnection(asyncio.Protocol):
         if not listener.on_connection_made(self):
             self.close()
             return
-        self._link = listener.backend.open(listener.server_id, self.on_message, self.close)
+        service = self._service
+        self._link = service.backend.open(service.server_id, self.on_message, self.close)
         if self._link is None:
             self.close()
             return
         self._connect_timer = listener.loop.call_later(
-            listener.connect_timeout_ms / 1000, self._on_connect_timeout
+            service.connect_timeout_ms / 1000, self._on_connect_timeout
         )
 
     def data_received(self, data: bytes) -> None:
@@ -188,7 +162,7 @@ class ZooKeeperConnection(asyncio.Protocol):
         finally:
             self._is_processing = False
         if not self._is_over:
-            self._listener.memory.note(self, len(self._frames))
+            self._service.memory.note(self, len(self._frames))
         self.update_reading()
 
     def _is_ready(self) -> bool:
@@ -201,9 +175,9 @@ class ZooKeeperConnection(asyncio.Protocol):
         if len(frames) < _SIZE.size:
             return None
         (size,) = _SIZE.unpack_from(frames)
-        if not 0 <= size <= self._listener.max_packet_bytes:
+        if not 0 <= size <= self._service.max_packet_bytes:
             raise ClientError(
-                f"a frame of {size} bytes; jute.maxbuffer is {self._listener.max_packet_bytes}"
+                f"a frame of {size} bytes; jute.maxbuffer is {self._service.max_packet_bytes}"
             )
         end = _SIZE.size + size
         if len(frames) < end:
@@ -217,12 +191,12 @@ class ZooKeeperConnection(asyncio.Protocol):
         transport = self._transport
         if transport is None or self._is_over:
             return
-        has_enough = len(self._frames) > self._listener.max_packet_bytes + _SIZE.size
+        has_enough = len(self._frames) > self._service.max_packet_bytes + _SIZE.size
         should_pause = (
             has_enough
             or self._writing_paused
             or len(self._calls) >= _CALLS_MAX
-            or not self._listener.memory.may_read(self)
+            or not self._service.memory.may_read(self)
         )
         if should_pause != self._reading_paused:
             self._reading_paused = should_pause
@@ -348,7 +322,7 @@ class ZooKeeperConnection(asyncio.Protocol):
 
     def _on_connect_timeout(self) -> None:
         self._connect_timer = None
-        timeout_ms = self._listener.connect_timeout_ms
+        timeout_ms = self._service.connect_timeout_ms
         if self._connect is None:
             self.refuse(f"no connect request within {timeout_ms} ms")
         else:
@@ -370,7 +344,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             self._is_over = True
             self._cancel_connect_timer()
             self._frames.clear()
-            self._listener.memory.note(self, 0)
+            self._service.memory.note(self, 0)
             self._calls.clear()
             if self._link is not None:
                 self._link.close()

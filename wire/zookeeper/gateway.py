@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ...actors.zookeeper.server import zookeeper_name
 from ...protocol.errors import UsageError
 from ...zkfake.messages import ConnectionClosed
-from ..kafka.gateway import CLIENTS_MACHINE
+from ..accepting import CLIENTS_MACHINE
 from .listener import ZooKeeperListener
+from .service import ZooKeeperService
 
 if TYPE_CHECKING:
     from ...actors.node import Delivery
@@ -119,7 +120,9 @@ class ZooKeeperTcp:
         self._runtime = runtime
         self._indices = itertools.count(1)
         self._listeners = {
-            server_id: ZooKeeperListener(runtime.loop, host, port, server_id, self)
+            server_id: ZooKeeperListener(
+                runtime.loop, host, port, ZooKeeperService(runtime.loop, server_id, self)
+            )
             for server_id, port in zip(ids, ports or (0,) * len(ids), strict=True)
         }
         self._started = False

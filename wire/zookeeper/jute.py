@@ -65,7 +65,7 @@ _CALL = Struct(">ii")
 MULTI_HEADER = Struct(">i?i")
 
 
-class Reader:
+class JuteReader:
     """A cursor over one frame. Reading beyond its end raises ``struct.error``."""
 
     __slots__ = ("at", "data")
@@ -142,7 +142,7 @@ class Connect:
 
     def __init__(self, frame: bytes) -> None:
         """Raises ``ClientError`` when the frame is not a connect request."""
-        reader = Reader(frame)
+        reader = JuteReader(frame)
         try:
             version, self.last_zxid_seen, self.session_timeout_ms, self.session_id = reader.unpack(
                 _CONNECT
@@ -173,7 +173,7 @@ class Call:
         self.code = ZkCode.OK
         self.details: tuple[int, ...] = ()
         """Of a multi the opcodes of its operations, of a setACL the expected version."""
-        reader = Reader(frame)
+        reader = JuteReader(frame)
         try:
             self.xid, self.opcode = reader.unpack(_CALL)
         except StructError:
@@ -195,7 +195,7 @@ class Call:
 # --- requests
 
 
-def _decode_auth(call: Call, reader: Reader) -> None:
+def _decode_auth(call: Call, reader: JuteReader) -> None:
     reader.int32()
     scheme = reader.string()
     reader.buffer()
@@ -203,7 +203,7 @@ def _decode_auth(call: Call, reader: Reader) -> None:
         call.code = ZkCode.AUTHFAILED
 
 
-def _decode_create(call: Call, reader: Reader) -> None:
+def _decode_create(call: Call, reader: JuteReader) -> None:
     path, data = reader.string(), reader.buffer()
     reader.vector(reader.acl)
     flags = reader.int32()
@@ -213,45 +213,45 @@ def _decode_create(call: Call, reader: Reader) -> None:
     call.request = CreateRequest(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL))
 
 
-def _decode_delete(call: Call, reader: Reader) -> None:
+def _decode_delete(call: Call, reader: JuteReader) -> None:
     call.request = DeleteRequest(reader.string(), reader.int32())
 
 
-def _decode_set_data(call: Call, reader: Reader) -> None:
+def _decode_set_data(call: Call, reader: JuteReader) -> None:
     call.request = SetDataRequest(reader.string(), reader.buffer(), reader.int32())
 
 
-def _decode_check(call: Call, reader: Reader) -> None:
+def _decode_check(call: Call, reader: JuteReader) -> None:
     call.request = CheckRequest(reader.string(), reader.int32())
 
 
-def _decode_exists(call: Call, reader: Reader) -> None:
+def _decode_exists(call: Call, reader: JuteReader) -> None:
     call.request = ExistsRequest(reader.string(), reader.boolean())
 
 
-def _decode_get_data(call: Call, reader: Reader) -> None:
+def _decode_get_data(call: Call, reader: JuteReader) -> None:
     call.request = GetDataRequest(reader.string(), reader.boolean())
 
 
-def _decode_get_children(call: Call, reader: Reader) -> None:
+def _decode_get_children(call: Call, reader: JuteReader) -> None:
     call.request = GetChildrenRequest(reader.string(), reader.boolean())
 
 
-def _decode_get_acl(call: Call, reader: Reader) -> None:
+def _decode_get_acl(call: Call, reader: JuteReader) -> None:
     call.request = ExistsRequest(reader.string())
 
 
-def _decode_set_acl(call: Call, reader: Reader) -> None:
+def _decode_set_acl(call: Call, reader: JuteReader) -> None:
     call.request = ExistsRequest(reader.string())
     reader.vector(reader.acl)
     call.details = (reader.int32(),)
 
 
-def _decode_sync(call: Call, reader: Reader) -> None:
+def _decode_sync(call: Call, reader: JuteReader) -> None:
     call.request = SyncRequest(reader.string())
 
 
-def _decode_set_watches(call: Call, reader: Reader) -> None:
+def _decode_set_watches(call: Call, reader: JuteReader) -> None:
     relative_zxid = reader.int64()
     string = reader.string
     call.request = SetWatches(
@@ -259,15 +259,15 @@ def _decode_set_watches(call: Call, reader: Reader) -> None:
     )
 
 
-def _decode_close_session(call: Call, _reader: Reader) -> None:
+def _decode_close_session(call: Call, _reader: JuteReader) -> None:
     call.request = CloseSession()
 
 
-def _decode_ping(_call: Call, _reader: Reader) -> None:
+def _decode_ping(_call: Call, _reader: JuteReader) -> None:
     """A ping is nothing but its header."""
 
 
-_OPERATION_DECODERS: dict[int, Callable[[Call, Reader], None]] = {
+_OPERATION_DECODERS: dict[int, Callable[[Call, JuteReader], None]] = {
     CREATE: _decode_create,
     DELETE: _decode_delete,
     SET_DATA: _decode_set_data,
@@ -276,7 +276,7 @@ _OPERATION_DECODERS: dict[int, Callable[[Call, Reader], None]] = {
 }
 
 
-def _decode_multi(call: Call, reader: Reader) -> None:
+def _decode_multi(call: Call, reader: JuteReader) -> None:
     opcodes: list[int] = []
     operations: list[Any] = []
     while True:
@@ -295,7 +295,7 @@ def _decode_multi(call: Call, reader: Reader) -> None:
     call.request = MultiRequest(tuple(operations)) if is_modelled else None
 
 
-_DECODERS: dict[int, Callable[[Call, Reader], None]] = {
+_DECODERS: dict[int, Callable[[Call, JuteReader], None]] = {
     **_OPERATION_DECODERS,
     EXISTS: _decode_exists,
     GET_DATA: _decode_get_data,

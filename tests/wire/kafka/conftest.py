@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.data import RequestContext
-from fakekafka.wire.kafka.listener import BrokerListener
+from fakekafka.wire.kafka.listener import KafkaListener
+from fakekafka.wire.kafka.service import BrokerService
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
@@ -98,7 +99,8 @@ class Wire:
     def __init__(self, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
         self.loop = loop
         self.backend = StubBackend()
-        self.listener = BrokerListener(loop, "127.0.0.1", 0, 7, self.backend, **options)
+        self.service = BrokerService(loop, 7, self.backend, **options)
+        self.listener = KafkaListener(loop, "127.0.0.1", 0, self.service)
         self.clients: list[RawClient] = []
 
     def run(self, test: Coroutine[Any, Any, Any]) -> Any:

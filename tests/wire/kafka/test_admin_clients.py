@@ -12,7 +12,8 @@ import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
-from fakekafka.wire.kafka.listener import BrokerListener
+from fakekafka.wire.kafka.listener import KafkaListener
+from fakekafka.wire.kafka.service import BrokerService
 from fakekafka.wire.kafka.topic_names import uuid_text
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -123,7 +124,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[AdminBackend]:
     """Serves on a thread of its own while the clients block."""
     loop = asyncio.new_event_loop()
     served = AdminBackend(request.param)
-    listener = BrokerListener(loop, "127.0.0.1", 0, 1, served)
+    listener = KafkaListener(loop, "127.0.0.1", 0, BrokerService(loop, 1, served))
     served.port = listener.bind()
     thread = threading.Thread(target=loop.run_forever)
     loop.call_soon(listener.serve)

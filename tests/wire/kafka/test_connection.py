@@ -345,7 +345,7 @@ def test_large_answers_are_sent_as_stored(wire, frames):
         0,
         (FetchPartitionResponse(TopicPartition("t", 0), ErrorCode.NONE, 1, 1, 0, batches),),
     )
-    parts = wire.listener.codec.encode_frame(1, 12, 9, response)
+    parts = wire.service.codec.encode_frame(1, 12, 9, response)
     assert [id(batch.data) for batch in batches] == [id(part) for part in parts[1:4]]
     assert len(parts) == 5
     whole = b"".join(parts)

@@ -126,7 +126,7 @@ def test_api_versions_is_answered_with_header_v0_at_any_version(wire, frames, ve
         correlation_id, response = await client.response(18, version)
         assert (correlation_id, response.error_code.value) == (3, 0)
         table = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
-        assert table == wire.listener.codec.ranges
+        assert table == wire.service.codec.ranges
 
     wire.run(test())
     assert wire.backend.requests == []

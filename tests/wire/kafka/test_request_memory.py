@@ -35,12 +35,12 @@ def test_an_announced_frame_takes_no_memory_before_it_comes(wire):
             for _ in range(30):
                 (await wire.connect()).send(LARGE + b"x")
             await wire.until(lambda: len(wire.listener._connections) == 30)
-            await wire.until(lambda: wire.listener.memory.total)
+            await wire.until(lambda: wire.service.memory.total)
             await asyncio.sleep(0.005)
             assert tracemalloc.get_traced_memory()[0] < 16_000_000
         finally:
             tracemalloc.stop()
-        assert 0 < wire.listener.memory.total < 3_000_000
+        assert 0 < wire.service.memory.total < 3_000_000
 
     wire.run(test())
 
@@ -51,8 +51,8 @@ def test_many_frames_of_usual_size_are_announced_in_vain_too(wire):
     async def test():
         for _ in range(60):
             (await wire.connect()).send(struct.pack(">i", 1_000_000) + b"x")
-        await wire.until(lambda: len(wire.listener.memory._held) == 60)
-        assert wire.listener.memory.total < 20_000_000
+        await wire.until(lambda: len(wire.service.memory._held) == 60)
+        assert wire.service.memory.total < 20_000_000
 
     wire.run(test())
 
@@ -71,7 +71,7 @@ def test_a_frame_that_comes_in_pieces_is_whole(wire, size):
         await client.response(3, 1)
         (request,) = wire.backend.requests
         assert request.topics == ("x" * 30_000,) * ((size - 14) // 30_002)
-        assert wire.listener.memory.total == 0
+        assert wire.service.memory.total == 0
 
     wire.run(test())
 
@@ -86,12 +86,12 @@ def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_turn(ma
         clients = [await wire.connect() for _ in range(6)]
         for client in clients:
             client.send(frame[:100_000])
-        await wire.until(lambda: wire.listener.memory.is_full)
+        await wire.until(lambda: wire.service.memory.is_full)
         for client in reversed(clients):
             client.send(frame[100_000:])
         for client in clients:
             await client.response(3, 1)
-        assert wire.listener.memory.total == 0
+        assert wire.service.memory.total == 0
         assert not any(c._reading_paused for c in wire.listener.connections)
 
     wire.run(test())
@@ -105,7 +105,7 @@ def test_small_requests_are_served_while_the_memory_is_full(make_wire):
         wire.backend.answer = lambda request: METADATA
         for _ in range(4):
             (await wire.connect()).send(LARGE + bytes(90_000))
-        await wire.until(lambda: wire.listener.memory.is_full)
+        await wire.until(lambda: wire.service.memory.is_full)
         client = await wire.connect()
         client.request(3, 1, 7, topics=())
         assert (await client.response(3, 1))[0] == 7
@@ -123,10 +123,10 @@ def test_connections_that_keep_the_memory_full_are_cut(make_wire, caplog, monkey
         idle = [await wire.connect() for _ in range(4)]
         for client in idle:
             client.send(LARGE + bytes(90_000))
-        await wire.until(lambda: wire.listener.memory.is_full)
+        await wire.until(lambda: wire.service.memory.is_full)
         for client in idle:
             assert await client.ended()
-        assert wire.listener.memory.total == 0
+        assert wire.service.memory.total == 0
         client = await wire.connect()
         client.send(metadata_frame(150_000))
         await client.response(3, 1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.wire.kafka.api import Answer, Batch
+from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
 from fakekafka.wire.kafka.registry import APIS
 from fakekafka.wire.kafka.topic_names import uuid_text
@@ -155,7 +155,7 @@ def offset_commit(e: Any) -> Any:
 def offset_fetch(e: Any) -> Any:
     stable = getattr(e, "require_stable", False)
     if hasattr(e, "groups"):
-        return Batch(
+        return SplitRequest(
             tuple(
                 data.OffsetFetchRequest(g.group_id, indexes_of(g.topics), stable) for g in e.groups
             )
@@ -289,7 +289,7 @@ def list_reassignments(e: Any) -> Any:
 
 def describe_cluster(e: Any) -> Any:
     if getattr(e, "endpoint_type", 1) != 1:
-        return Answer
+        return CodecAnswer
     asked = e.include_cluster_authorized_operations
     return data.MetadataRequest((), False, include_cluster_authorized_operations=asked)
 
@@ -303,7 +303,7 @@ EXPECTED = {
     9: offset_fetch,
     10: find_coordinator,
     11: join_group,
-    18: lambda e: Answer,
+    18: lambda e: CodecAnswer,
     19: create_topics,
     20: delete_topics,
     21: delete_records,
@@ -353,8 +353,8 @@ def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key, version):
         request = api.decode(reader, version)
         assert reader.at == reader.end
         expected = EXPECTED[key](entity)
-        if expected is Answer:
-            assert isinstance(request, Answer)
+        if expected is CodecAnswer:
+            assert isinstance(request, CodecAnswer)
         else:
             assert request == expected
 

@@ -13,7 +13,7 @@ import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.wire.kafka.api import Batch
+from fakekafka.wire.kafka.api import SplitRequest
 from fakekafka.wire.kafka.apis.api_60_describe_cluster import WrongEndpointType
 from fakekafka.wire.kafka.codec import Codec
 from fakekafka.wire.kafka.registry import APIS
@@ -100,7 +100,7 @@ def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
         request = None
         if batched:
             asked = [data.OffsetFetchRequest(f"group-{n}", None) for n in range(len(response))]
-            request = Batch(tuple(asked))
+            request = SplitRequest(tuple(asked))
         elif key == 9 and version == 1:
             response = dataclasses.replace(response, error=ErrorCode.NONE)
         body = body_of(codec, key, version, response, request)

@@ -320,7 +320,7 @@ def test_a_connection_that_ends_inside_a_frame_is_logged(server, caplog):
 def test_who_never_asks_for_a_session_is_disconnected(server, caplog):
     """After ZooKeeper's time for connections without a session, here a short one."""
     (listener,) = server.tcp._listeners.values()
-    listener.connect_timeout_ms = 50
+    listener.service.connect_timeout_ms = 50
     with caplog.at_level(logging.WARNING, logger="fakekafka.wire"):
         assert server.raw().ended()
         server.until(lambda: caplog.records)
@@ -381,7 +381,7 @@ def test_packets_that_never_end_hold_a_limited_memory(server, monkeypatch, caplo
     """Half of a packet from each of many clients; the oldest are cut, others are served."""
     monkeypatch.setattr(request_memory, "STALL_S", 0.02)
     (listener,) = server.tcp._listeners.values()
-    listener.memory = request_memory.RequestMemory(listener.loop, 1_000_000)
+    listener.service.memory = request_memory.RequestMemory(listener.loop, 1_000_000)
     idle = [server.raw() for _ in range(4)]
     for raw in idle:
         raw.socket.sendall(struct.pack(">i", 900_000) + bytes(400_000))
@@ -391,4 +391,4 @@ def test_packets_that_never_end_hold_a_limited_memory(server, monkeypatch, caplo
     raw = server.raw()
     raw.connect()
     raw.ask(kz.Exists("/", None))
-    server.until(lambda: listener.memory.total == 0)
+    server.until(lambda: listener.service.memory.total == 0)

@@ -12,11 +12,11 @@ from typing import Any
 
 from ....protocol.data import CommittedOffset, OffsetFetchRequest, OffsetFetchResponse
 from ....protocol.errors import ErrorCode
-from ..api import Api, Batch
+from ..api import Api, SplitRequest
 from ..primitives import Reader, Writer, by_topic
 
 
-def decode(reader: Reader, version: int) -> OffsetFetchRequest | Batch:
+def decode(reader: Reader, version: int) -> OffsetFetchRequest | SplitRequest:
     if version >= 8:
         return _decode_groups(reader, version)
     group_id = reader.string()
@@ -26,7 +26,7 @@ def decode(reader: Reader, version: int) -> OffsetFetchRequest | Batch:
     return OffsetFetchRequest(group_id, partitions, require_stable)
 
 
-def _decode_groups(reader: Reader, version: int) -> Batch:
+def _decode_groups(reader: Reader, version: int) -> SplitRequest:
     groups = []
     for _ in range(reader.array()):
         group_id = reader.string()
@@ -37,7 +37,7 @@ def _decode_groups(reader: Reader, version: int) -> Batch:
         reader.tags()
     require_stable = reader.boolean()
     reader.tags()
-    return Batch(
+    return SplitRequest(
         tuple(
             OffsetFetchRequest(group_id, partitions, require_stable)
             for group_id, partitions in groups
@@ -49,11 +49,11 @@ def encode(
     writer: Writer,
     version: int,
     response: Any,
-    request: OffsetFetchRequest | Batch | None,
+    request: OffsetFetchRequest | SplitRequest | None,
 ) -> None:
     if version >= 3:
         writer.int32(0)  # throttle time
-    if isinstance(request, Batch):
+    if isinstance(request, SplitRequest):
         writer.array(len(response))
         for asked, group in zip(request.requests, response, strict=True):
             writer.string(asked.group_id)

@@ -15,7 +15,7 @@ from struct import Struct
 
 from ....protocol.api_versions import VersionRange
 from ....protocol.errors import ErrorCode
-from ..api import Answer, Api
+from ..api import Api, CodecAnswer
 from ..primitives import Reader, Writer
 
 KEY = 18
@@ -32,7 +32,7 @@ class ApiVersionsResponse:
     """None stands for what the codec offers."""
 
 
-def decode(reader: Reader, version: int) -> Answer:
+def decode(reader: Reader, version: int) -> CodecAnswer:
     error = ErrorCode.NONE
     if version >= 3:
         name, software_version = reader.string(), reader.string()
@@ -40,8 +40,8 @@ def decode(reader: Reader, version: int) -> Answer:
         if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(software_version):
             error = ErrorCode.INVALID_REQUEST
     if error is ErrorCode.NONE:
-        return Answer(ApiVersionsResponse(error, None))
-    return Answer(ApiVersionsResponse(error, {}))
+        return CodecAnswer(ApiVersionsResponse(error, None))
+    return CodecAnswer(ApiVersionsResponse(error, {}))
 
 
 def encode(writer: Writer, version: int, response: ApiVersionsResponse, request: object) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ....protocol.data import MetadataRequest, MetadataResponse
 from ....protocol.errors import ErrorCode
-from ..api import Answer, Api
+from ..api import Api, CodecAnswer
 from ..endpoints import write_address
 from ..primitives import Reader, Writer
 from .api_03_metadata import ALL_CLUSTER_OPERATIONS, NOT_ASKED, operations
@@ -25,12 +25,12 @@ class WrongEndpointType:
     endpoint_type: int
 
 
-def decode(reader: Reader, version: int) -> MetadataRequest | Answer:
+def decode(reader: Reader, version: int) -> MetadataRequest | CodecAnswer:
     include_operations = reader.boolean()
     endpoint_type = reader.int8() if version >= 1 else _BROKERS
     reader.tags()
     if endpoint_type != _BROKERS:
-        return Answer(WrongEndpointType(endpoint_type))
+        return CodecAnswer(WrongEndpointType(endpoint_type))
     return MetadataRequest((), False, include_cluster_authorized_operations=include_operations)
 
 

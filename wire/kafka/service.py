@@ -1,0 +1,59 @@
+"""What the connections of one broker's listener have in common."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ..request_memory import RequestMemory
+from .backend import Backend, BrokerTopicNames
+from .codec import Codec
+
+_RECEIVE_BUFFER_BYTES = 65536
+
+
+class BrokerService:
+    """One broker as its connections see it: who answers, in which encoding, within which limits."""
+
+    __slots__ = (
+        "_connection_count",
+        "backend",
+        "broker_id",
+        "codec",
+        "idle_ms",
+        "listener_name",
+        "max_request_bytes",
+        "memory",
+        "receive_buffer",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        broker_id: int,
+        backend: Backend,
+        *,
+        listener_name: str = "PLAINTEXT",
+        max_request_bytes: int = 104857600,
+        idle_ms: int = 600000,
+        queued_bytes_max: int = -1,
+    ) -> None:
+        """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
+        ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
+        ``queued.max.request.bytes``.
+        """
+        self.broker_id = broker_id
+        self.backend = backend
+        self.listener_name = listener_name
+        self.max_request_bytes = max_request_bytes
+        self.idle_ms = idle_ms
+        self.codec = Codec(
+            backend.kafka_version, BrokerTopicNames(backend, broker_id), listener_name
+        )
+        self.memory = RequestMemory(loop, queued_bytes_max)
+        self.receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
+        """Where all connections receive, one at a time."""
+        self._connection_count = 0
+
+    def next_connection_index(self) -> int:
+        self._connection_count += 1
+        return self._connection_count - 1
