@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fakekafka import Simulation
 from fakekafka.actors.network.costs import PUBLISHED_2018_LATENCY_MS, ControlPlaneCosts
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_paths, znode_payloads
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.zkfake.messages import CreateRequest
 
@@ -47,15 +47,21 @@ def populate(simulation: Simulation, topics: int, partitions: int, factor: int) 
                 tuple(brokers[index % len(brokers)] for index in (first, *followers))
             )
         topic_id = f"{number:022d}" if behaviour.topic_ids else None
-        payload = znodes.encode_topic(assignment, behaviour.topic_znode_version, topic_id)
-        create(znodes.config_entity_path(znodes.TOPICS, topic), znodes.encode_config({}))
-        create(znodes.topic_path(topic), payload)
-        create(znodes.topic_partitions_path(topic), None)
+        payload = znode_payloads.encode_topic(assignment, behaviour.topic_znode_version, topic_id)
+        create(
+            znode_paths.config_entity_path(znode_paths.TOPICS, topic),
+            znode_payloads.encode_config({}),
+        )
+        create(znode_paths.topic_path(topic), payload)
+        create(znode_paths.topic_partitions_path(topic), None)
         for partition, replicas in assignment.items():
             name = TopicPartition(topic, partition)
             state = LeaderAndIsr(replicas.replicas[0], 0, replicas.replicas, 0)
-            create(znodes.topic_partition_path(name), None)
-            create(znodes.topic_partition_state_path(name), znodes.encode_partition_state(state, 1))
+            create(znode_paths.topic_partition_path(name), None)
+            create(
+                znode_paths.topic_partition_state_path(name),
+                znode_payloads.encode_partition_state(state, 1),
+            )
     tree.take_changes()  # nobody was there to see it
 
 

@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .awaiting import Signal
+
 
 class Timer(Protocol):
     """A scheduled call."""
@@ -35,3 +37,10 @@ class Host(Protocol):
     def send(self, destination: str, message: Any) -> None:
         """Send a message to another actor through the network; no answer is expected."""
         ...
+
+
+async def sleep(host: Host, delay_ms: float) -> None:
+    """Park a coroutine of this actor for a while."""
+    signal = Signal()
+    host.call_later_ms(delay_ms, signal.notify)
+    await signal.wait()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from ..actors.broker.controller_channels import broker_name, sleep
 from ..protocol.admin import (
     PREFERRED,
     SET,
@@ -25,6 +24,8 @@ from ..protocol.admin import (
 )
 from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
+from ..protocol.host import sleep
+from ..protocol.names import broker_name
 from ..protocol.values import TopicPartition
 from . import arguments
 from .cluster_parts import ClusterParts

@@ -11,10 +11,10 @@ from ..actors.broker.process import BrokerListener, BrokerProcess, BrokerSpec
 from ..actors.node import Node
 from ..actors.runtime.runtime import Runtime
 from ..actors.zookeeper.process import ZooKeeperProcess
-from ..actors.zookeeper.server import zookeeper_name
 from ..protocol.awaiting import Pending
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
+from ..protocol.names import ADMIN, zookeeper_name
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..replication.disk.memory import Disk, MemoryDisk
 from ..zkfake.server.storage import ZooKeeperStorage
@@ -159,7 +159,7 @@ class ClusterBase(AdminOperations, Inspection):
                 restart_delay_ms=self._restart_delay_ms,
             )
             self.processes[broker_id] = BrokerProcess(runtime, spec)
-        self._admin = runtime.spawn(AdminNode, "admin", runtime.process("admin"))
+        self._admin = runtime.spawn(AdminNode, ADMIN, runtime.process(ADMIN))
 
     def _start_processes(self) -> None:
         self._starts = []

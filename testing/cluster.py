@@ -14,6 +14,7 @@ from ..actors.runtime.runtime import Runtime
 from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import FakeKafkaError, UsageError
+from ..protocol.names import broker_name
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from ..replication.disk.memory import Disk
 from ..wire.kafka.gateway import TcpGateway, TcpListener
@@ -246,7 +247,7 @@ class Cluster(ClusterBase):
             return super()._make_disk(broker_id)
         from ..replication.disk.files import FileDisk
 
-        directory = self._data_dir / f"broker-{broker_id}"
+        directory = self._data_dir / broker_name(broker_id)
         if self._log_dirs:
             return FileDisk(directories=[directory / name for name in self._log_dirs])
         return FileDisk(directory)

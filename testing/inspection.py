@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..actors.broker.controller_channels import broker_name, sleep
 from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
 from ..protocol.data import (
     ACKS_ALL,
@@ -16,6 +15,8 @@ from ..protocol.data import (
     ProduceRequest,
 )
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
+from ..protocol.host import sleep
+from ..protocol.names import broker_name
 from ..protocol.records.batch import Record, build_batch
 from ..protocol.values import (
     LeaderAndIsr,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from ..actors.broker.controller_channels import broker_name
 from ..protocol.admin import BROKER_RESOURCE, AlterConfigsRequest, ConfigResource
 from ..protocol.errors import UsageError
+from ..protocol.names import broker_name
 from ..protocol.znode_payloads import decode_topic
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..actors.node import Node
 from ..protocol.errors import UsageError
+from ..protocol.names import ZOOKEEPER_SHELL
 from ..zkfake.client.client import ZooKeeperClient
 from ..zkfake.messages import Request, ZkCode, ZkResponse, ZooKeeperError
 
@@ -68,7 +69,7 @@ def send(cluster: ClusterBase, request: Any) -> ZkResponse:
     shells: list[ZooKeeperShell] = []
 
     async def ask() -> ZkResponse:
-        shell = runtime.spawn(ZooKeeperShell, "zookeeper-shell", admin, servers)
+        shell = runtime.spawn(ZooKeeperShell, ZOOKEEPER_SHELL, admin, servers)
         shells.append(shell)
         answer: ZkResponse = await shell.carry_out(request)
         return answer

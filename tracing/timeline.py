@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..protocol.names import broker_id_of, broker_name
 from .events import Event
 
 _PARTITION_LINES_MAX = 6
@@ -136,7 +137,7 @@ class Story:
 
     def _on_crash(self, event: Event) -> None:
         self._tell(event, event.why or f"{event.actor} crashes")
-        broker = _broker_id(event.actor)
+        broker = broker_id_of(event.actor)
         if broker is None:
             return
         failover = Failover(broker, event.time_us)
@@ -153,7 +154,7 @@ class Story:
 
     def _on_restart(self, event: Event) -> None:
         text = event.why or f"{event.actor} starts again"
-        broker = _broker_id(event.actor)
+        broker = broker_id_of(event.actor)
         for failover in reversed(self.failovers):
             if failover.broker == broker and failover.returned_us is None:
                 failover.returned_us = event.time_us
@@ -201,7 +202,7 @@ class Story:
             return
         self._on_controller(event, fields)
         for entry in fields.get("partition_states") or ():
-            self._learn(event, entry, _broker_id(event.actor))
+            self._learn(event, entry, broker_id_of(event.actor))
 
     def _on_update_metadata(self, event: Event) -> None:
         if event.kind != "send":
@@ -209,7 +210,7 @@ class Story:
         fields = event.fields
         self._on_controller(event, fields)
         for entry in fields.get("partition_states") or ():
-            self._learn(event, entry, _broker_id(event.actor))
+            self._learn(event, entry, broker_id_of(event.actor))
 
     def _on_controller(self, event: Event, fields: dict[str, Any]) -> None:
         epoch = fields.get("controller_epoch", -1)
@@ -218,7 +219,9 @@ class Story:
                 "is the controller" if self._controller_epoch is None else "is now the controller"
             )
             self._controller_epoch = epoch
-            self._tell(event, f"broker-{fields.get('controller_id')} {said}, epoch {epoch}")
+            self._tell(
+                event, f"{broker_name(fields.get('controller_id', -1))} {said}, epoch {epoch}"
+            )
 
     def _learn(self, event: Event, entry: dict[str, Any], by: int | None) -> None:
         name = f"{entry['topic']}-{entry['partition']}"
@@ -258,7 +261,7 @@ class Story:
                 failover.elected_us = event.time_us
 
     def _on_leader_and_isr_arrival(self, event: Event, fields: dict[str, Any]) -> None:
-        broker = _broker_id(event.actor)
+        broker = broker_id_of(event.actor)
         for entry in fields.get("partition_states") or ():
             name = f"{entry['topic']}-{entry['partition']}"
             key = (name, entry["leader_epoch"])
@@ -296,13 +299,13 @@ class Story:
     # -- acknowledgements ----------------------------------------------------------------------
 
     def _on_produce_request(self, event: Event) -> None:
-        broker = _broker_id(event.actor)
+        broker = broker_id_of(event.actor)
         if event.kind == "deliver" and broker is not None:
             for entry in event.fields.get("partitions") or ():
                 self._asked[entry["topic_partition"]] = broker
 
     def _on_produce_response(self, event: Event) -> None:
-        broker = _broker_id(event.peer)
+        broker = broker_id_of(event.peer or "")
         if event.kind != "deliver" or broker is None:
             return
         for entry in event.fields.get("partitions") or ():
@@ -331,17 +334,6 @@ class Story:
 
 def _leader(leader: int) -> str:
     return "none" if leader < 0 else str(leader)
-
-
-def _broker_id(name: str | None) -> int | None:
-    """The broker a node belongs to: ``broker-2`` and ``controller-2`` are both 2."""
-    if name is None:
-        return None
-    role, _, number = name.partition("-")
-    if role not in ("broker", "controller"):
-        return None
-    digits = number.partition("-")[0]
-    return int(digits) if digits.isdigit() else None
 
 
 def read_story(events: Iterable[Event]) -> Story:

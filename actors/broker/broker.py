@@ -15,6 +15,8 @@ from ...coordinators.offsets.manager import OffsetManager
 from ...protocol.awaiting import Cancelled, Pending, RequestTimeout
 from ...protocol.control import ControlledShutdownRequest, ControlledShutdownResponse
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
+from ...protocol.host import sleep
+from ...protocol.names import broker_name, fetcher_name
 from ...protocol.values import BrokerInfo, EndPoint, TopicPartition
 from ...replication.follower.manager import FetcherManager
 from ...replication.partition.metadata_cache import MetadataCache
@@ -27,7 +29,6 @@ from ...statemachines.broker.registration import (
     stored_broker_id,
 )
 from ...zkfake.messages import ZooKeeperError
-from .controller_channels import broker_name, sleep
 from .handlers.admin import AdminHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
@@ -352,9 +353,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
     # -- fetchers ------------------------------------------------------------------------------
 
     def _start_fetcher(self, fetcher: ReplicaFetcher) -> None:
-        name = f"fetcher-{self.broker_id}-from-{fetcher.leader_id}"
-        if fetcher.fetcher_id:
-            name += f"-{fetcher.fetcher_id}"
+        name = fetcher_name(self.broker_id, fetcher.leader_id, fetcher.fetcher_id)
         self._fetchers[fetcher] = self.runtime.spawn(
             ReplicaFetcherActor,
             name,

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from .process import BrokerSpec
 
 
-def controller_name(broker_id: int) -> str:
-    """Name of the controller node of a broker's process."""
-    return f"controller-{broker_id}"
-
-
 class ControllerActor(Node):
     """Hosts the controller core and the ZooKeeper client of one broker process."""
 

@@ -7,13 +7,14 @@ is dropped at once.
 
 from __future__ import annotations
 
-import functools
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.awaiting import Cancelled, Signal, Task
 from ...protocol.errors import FakeKafkaError
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
 from ...protocol.values import BrokerInfo
 from ...statemachines.controller.metrics import Histogram
 
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from ..node import Node
 
 RETRY_BACKOFF_MS = 100
-
-
-@functools.cache
-def broker_name(broker_id: int) -> str:
-    """Name of a broker's node and machine."""
-    return f"broker-{broker_id}"
 
 
 class _Channel:
@@ -128,10 +123,3 @@ class ControllerChannels:
     def sleep(self, delay_ms: float) -> Any:
         """Awaitable that is done after a delay."""
         return sleep(self.node, delay_ms)
-
-
-async def sleep(node: Node, delay_ms: float) -> None:
-    """Park a coroutine of ``node`` for a while."""
-    signal = Signal()
-    node.call_later_ms(delay_ms, signal.notify)
-    await signal.wait()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from ...protocol.awaiting import Pending
 from ...protocol.control import AlterIsrRequest, AlterIsrResponse
+from ...protocol.host import sleep
 from ...protocol.values import LeaderAndIsr, TopicPartition
 from ...replication.partition.isr_updaters import AlterIsrManager, IsrUpdater, ZooKeeperIsrManager
 from ...zkfake.messages import ZooKeeperError
-from .controller_channels import sleep
 
 if TYPE_CHECKING:
     from .broker import Broker

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from ...protocol.awaiting import Pending
 from ...protocol.config import BrokerConfig
 from ...protocol.errors import UsageError
+from ...protocol.names import broker_name, controller_name
 from ...protocol.values import EndPoint
 from ...protocol.versions import Behaviour
 from .broker import Broker
-from .controller import ControllerActor, controller_name
-from .controller_channels import broker_name
+from .controller import ControllerActor
 
 if TYPE_CHECKING:
     from ...replication.disk.memory import Disk

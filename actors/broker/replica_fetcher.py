@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.names import broker_name
 from ..node import Node
-from .controller_channels import broker_name
 
 if TYPE_CHECKING:
     from ...replication.follower.fetcher import FetcherRequest, ReplicaFetcher

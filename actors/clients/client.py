@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ...protocol.awaiting import Pending
 from ...protocol.data import MetadataRequest, MetadataResponse
 from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
-from ..broker.controller_channels import broker_name
 from ..node import Node
 
 if TYPE_CHECKING:

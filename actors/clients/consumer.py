@@ -21,8 +21,8 @@ from ...protocol.data import (
     ListOffsetsRequest,
 )
 from ...protocol.errors import ErrorCode
+from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
-from ..broker.controller_channels import broker_name
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 
 if TYPE_CHECKING:

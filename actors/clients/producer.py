@@ -24,8 +24,8 @@ from ...protocol.data import (
     ProduceResponse,
 )
 from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
-from ..broker.controller_channels import broker_name
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 from .producer_queue import EPOCH_MAX, NOBODY, Batch, Callback, Identity, PartitionQueue
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import UsageError
+from ...protocol.names import zookeeper_name
 from ...zkfake.server.server import ZooKeeperServer, ZooKeeperStorage
-from .server import ZooKeeperActor, zookeeper_name
+from .server import ZooKeeperActor
 
 if TYPE_CHECKING:
     from ..runtime.runtime import Runtime

@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from ..runtime.runtime import Process, Runtime
 
 
-def zookeeper_name(server_id: int) -> str:
-    """Name of a ZooKeeper server's node and machine."""
-    return f"zk-{server_id}"
-
-
 class ZooKeeperActor(Node):
     """Feeds a server core; the storage outlives the actor as a disk does."""
 

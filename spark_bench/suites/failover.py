@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.control import LeaderAndIsrRequest
 from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.names import broker_name, is_controller_name
 from ...protocol.values import TopicPartition
 from ...protocol.versions import behaviour
 from ...testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
@@ -135,7 +136,7 @@ class _Phases:
 
     def __init__(self, simulation: Simulation, victim: int) -> None:
         self._simulation = simulation
-        self._victim = f"broker-{victim}"
+        self._victim = broker_name(victim)
         self.detected_us: int | None = None
         self.applied_us: dict[TopicPartition, int] = {}
         self.end = simulation.observe(self._see)
@@ -143,12 +144,12 @@ class _Phases:
     def _see(self, delivery: Delivery) -> None:
         message = delivery.message
         if type(message) is WatchEvent:
-            if self.detected_us is None and delivery.target.name.startswith("controller-"):
+            if self.detected_us is None and is_controller_name(delivery.target.name):
                 self.detected_us = self._simulation.runtime.now_us()
         elif type(message) is LeaderAndIsrRequest and delivery.target.name != self._victim:
             now_us = self._simulation.runtime.now_us()
             for state in message.partition_states:
-                if delivery.target.name == f"broker-{state.leader}":
+                if delivery.target.name == broker_name(state.leader):
                     self.applied_us.setdefault(state.topic_partition, now_us)
 
 

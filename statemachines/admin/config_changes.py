@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...protocol import znodes
+from ...protocol import znode_paths
 from ...protocol.admin import (
     APPEND,
     BROKER_LOGGER_RESOURCE,
@@ -114,8 +114,8 @@ class ConfigChanges:
             raise invalid("Default topic resources are not allowed.")
         if not is_topic and resource.name:
             self._check_broker(resource.name)
-        entity_type = znodes.TOPICS if is_topic else znodes.BROKERS
-        entity = resource.name or znodes.DEFAULT_ENTITY
+        entity_type = znode_paths.TOPICS if is_topic else znode_paths.BROKERS
+        entity = resource.name or znode_paths.DEFAULT_ENTITY
         zk = self._admin.zk
         if request.incremental:
             stored = await zk.get_entity_configs(entity_type, entity)

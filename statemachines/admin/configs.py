@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...protocol import znodes
+from ...protocol import znode_paths
 from ...protocol.admin import (
     BROKER_LOGGER_RESOURCE,
     TOPIC_RESOURCE,
@@ -50,8 +50,8 @@ class ConfigAdmin:
         zk, broker_id = self._admin.zk, self._admin.controller.broker_id
         return ConfigValues(
             self._admin.config,
-            await zk.get_entity_configs(znodes.BROKERS, str(broker_id)),
-            await zk.get_entity_configs(znodes.BROKERS, znodes.DEFAULT_ENTITY),
+            await zk.get_entity_configs(znode_paths.BROKERS, str(broker_id)),
+            await zk.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY),
             self._facts(),
         )
 
@@ -101,7 +101,7 @@ class ConfigAdmin:
             validate_topic_name(resource.name, self._admin.behaviour)
             if not self._admin.metadata.contains_topic(resource.name):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            overrides = await self._admin.zk.get_entity_configs(znodes.TOPICS, resource.name)
+            overrides = await self._admin.zk.get_entity_configs(znode_paths.TOPICS, resource.name)
             return values.topic_entries(overrides, chosen, *options)
         if resource.type == BROKER_LOGGER_RESOURCE:
             if not resource.name:

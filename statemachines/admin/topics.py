@@ -14,7 +14,7 @@ from ...election.assignment import (
     assign_replicas_to_brokers,
     broker_metadatas,
 )
-from ...protocol import znodes
+from ...protocol import znode_paths
 from ...protocol.admin import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -194,7 +194,7 @@ class TopicAdmin:
     ) -> None:
         """Configuration first: a broker that creates the log must find it."""
         zk = self._admin.zk
-        await zk.set_or_create_entity_configs(znodes.TOPICS, name, config)
+        await zk.set_or_create_entity_configs(znode_paths.TOPICS, name, config)
         replicas = {number: ReplicaAssignment(r) for number, r in assignment.items()}
         try:
             await zk.create_topic_assignment(name, replicas, topic_id or None)

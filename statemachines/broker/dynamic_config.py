@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from ...protocol import znodes
+from ...protocol import znode_paths, znode_payloads
 from ...protocol.awaiting import Cancelled, Task
 from ...protocol.config import DEFINITIONS, BrokerConfig, TopicConfig
 from ...protocol.host import Host
@@ -133,24 +133,26 @@ class DynamicConfigManager:
     async def load(self) -> None:
         """Read the broker's own dynamic values, before anything else starts
         (docs/kafka/brokers.md#start-of-a-broker)."""
-        self._default = await self._zk.get_entity_configs(znodes.BROKERS, znodes.DEFAULT_ENTITY)
-        self._own = await self._zk.get_entity_configs(znodes.BROKERS, str(self._broker_id))
+        self._default = await self._zk.get_entity_configs(
+            znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY
+        )
+        self._own = await self._zk.get_entity_configs(znode_paths.BROKERS, str(self._broker_id))
         self._apply_broker_config()
 
     async def startup(self) -> None:
         """Follow changes from now on: replay the notifications, then load every entity."""
         self._zk.register_state_change_handler(STATE_CHANGE_HANDLER, self)
-        self._zk.register_znode_child_change_handler(znodes.CONFIG_CHANGES, self)
+        self._zk.register_znode_child_change_handler(znode_paths.CONFIG_CHANGES, self)
         await self._process_notifications()
-        for topic, overrides in (await self._zk.get_all_entity_configs(znodes.TOPICS)).items():
+        for topic, overrides in (await self._zk.get_all_entity_configs(znode_paths.TOPICS)).items():
             self._topic_changed(topic, overrides)
-        for broker, values in (await self._zk.get_all_entity_configs(znodes.BROKERS)).items():
+        for broker, values in (await self._zk.get_all_entity_configs(znode_paths.BROKERS)).items():
             self._broker_changed(broker, values)
 
     def shutdown(self) -> None:
         """Stop following."""
         self._zk.unregister_state_change_handler(STATE_CHANGE_HANDLER)
-        self._zk.unregister_znode_child_change_handler(znodes.CONFIG_CHANGES)
+        self._zk.unregister_znode_child_change_handler(znode_paths.CONFIG_CHANGES)
         if self._task is not None:
             self._task.cancel()
 
@@ -186,12 +188,12 @@ class DynamicConfigManager:
         if not names:
             return
         now_ms = self._host.now_ms()
-        paths = [f"{znodes.CONFIG_CHANGES}/{name}" for name in names]
+        paths = [f"{znode_paths.CONFIG_CHANGES}/{name}" for name in names]
         answers = await self._zk.client.handle_requests([GetDataRequest(path) for path in paths])
         for path, answer in zip(paths, answers, strict=True):
             if answer.code != ZkCode.OK or answer.stat is None:
                 continue
-            number = znodes.sequence_number(path)
+            number = znode_paths.sequence_number(path)
             if number > self._last_executed:
                 await self._process_notification(answer.data)
                 self._last_executed = number
@@ -200,11 +202,11 @@ class DynamicConfigManager:
 
     async def _process_notification(self, data: bytes | None) -> None:
         try:
-            entity_type, _, entity = znodes.decode_config_change(data).partition("/")
+            entity_type, _, entity = znode_payloads.decode_config_change(data).partition("/")
             values = await self._zk.get_entity_configs(entity_type, entity)
-            if entity_type == znodes.TOPICS:
+            if entity_type == znode_paths.TOPICS:
                 self._topic_changed(entity, values)
-            elif entity_type == znodes.BROKERS:
+            elif entity_type == znode_paths.BROKERS:
                 self._broker_changed(entity, values)
         except Cancelled:
             raise
@@ -226,7 +228,7 @@ class DynamicConfigManager:
             self._controller.enable_topic_unclean_leader_election(topic)
 
     def _broker_changed(self, broker: str, values: Mapping[str, str]) -> None:
-        if broker == znodes.DEFAULT_ENTITY:
+        if broker == znode_paths.DEFAULT_ENTITY:
             self._default = dict(values)
         elif broker == str(self._broker_id):
             self._own = dict(values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ...protocol import znodes
+from ...protocol import znode_paths
 from ...protocol.values import TopicPartition
 from ..zookeeper.client import KafkaZkClient
 from .events import (
@@ -30,11 +30,11 @@ from .events import (
 from .queue import ControllerEventManager
 
 CHILD_EVENTS: tuple[tuple[str, Callable[[], ControllerEvent]], ...] = (
-    (znodes.BROKER_IDS, BrokerChange),
-    (znodes.BROKER_TOPICS, TopicChange),
-    (znodes.DELETE_TOPICS, TopicDeletion),
-    (znodes.LOG_DIR_EVENT_NOTIFICATION, LogDirEventNotification),
-    (znodes.ISR_CHANGE_NOTIFICATION, IsrChangeNotification),
+    (znode_paths.BROKER_IDS, BrokerChange),
+    (znode_paths.BROKER_TOPICS, TopicChange),
+    (znode_paths.DELETE_TOPICS, TopicDeletion),
+    (znode_paths.LOG_DIR_EVENT_NOTIFICATION, LogDirEventNotification),
+    (znode_paths.ISR_CHANGE_NOTIFICATION, IsrChangeNotification),
 )
 """Child watches of the active controller, in the order of their registration."""
 
@@ -150,25 +150,25 @@ class ControllerWatches:
     async def watch_controller(self) -> bool:
         """Watch ``/controller``, existing or not; whether it exists."""
         return await self._zk.register_znode_change_handler_and_check_existence(
-            znodes.CONTROLLER, self._controller
+            znode_paths.CONTROLLER, self._controller
         )
 
     async def watch_preferred_election(self) -> bool:
         """Watch for the creation of the election request; whether it exists."""
         return await self._zk.register_znode_change_handler_and_check_existence(
-            znodes.PREFERRED_REPLICA_ELECTION, self._preferred
+            znode_paths.PREFERRED_REPLICA_ELECTION, self._preferred
         )
 
     async def watch_reassignment(self) -> bool:
         """Watch for the creation of the reassignment request; whether it exists."""
         return await self._zk.register_znode_change_handler_and_check_existence(
-            znodes.REASSIGN_PARTITIONS, self._reassignment
+            znode_paths.REASSIGN_PARTITIONS, self._reassignment
         )
 
     def watch_children(self, heeds_deletions: bool = True) -> None:
         """Register all child handlers; the lists read next arm the watches."""
         for path, event in CHILD_EVENTS:
-            if path == znodes.DELETE_TOPICS and not heeds_deletions:
+            if path == znode_paths.DELETE_TOPICS and not heeds_deletions:
                 continue
             handler = _EventOnChildChange(self._events, event)
             self._zk.register_znode_child_change_handler(path, handler)
@@ -178,8 +178,8 @@ class ControllerWatches:
 
     def unwatch_requests(self) -> None:
         """Forget reassignment and preferred election."""
-        self._zk.unregister_znode_change_handler(znodes.REASSIGN_PARTITIONS)
-        self._zk.unregister_znode_change_handler(znodes.PREFERRED_REPLICA_ELECTION)
+        self._zk.unregister_znode_change_handler(znode_paths.REASSIGN_PARTITIONS)
+        self._zk.unregister_znode_change_handler(znode_paths.PREFERRED_REPLICA_ELECTION)
 
     # --- brokers
 
@@ -188,14 +188,14 @@ class ControllerWatches:
         ids = list(broker_ids)
         for broker_id in ids:
             handler = _EventOnData(self._events, BrokerModifications(broker_id))
-            self._zk.register_znode_change_handler(znodes.broker_id_path(broker_id), handler)
+            self._zk.register_znode_change_handler(znode_paths.broker_id_path(broker_id), handler)
             self._brokers[broker_id] = None
-        await self._zk.exist([znodes.broker_id_path(broker_id) for broker_id in ids])
+        await self._zk.exist([znode_paths.broker_id_path(broker_id) for broker_id in ids])
 
     def unwatch_brokers(self, broker_ids: Iterable[int] | None = None) -> None:
         """Forget some registrations, or all."""
         for broker_id in list(self._brokers if broker_ids is None else broker_ids):
-            self._zk.unregister_znode_change_handler(znodes.broker_id_path(broker_id))
+            self._zk.unregister_znode_change_handler(znode_paths.broker_id_path(broker_id))
             self._brokers.pop(broker_id, None)
 
     # --- topics
@@ -204,13 +204,13 @@ class ControllerWatches:
         """Register for the data of topics' nodes; reading them arms the watches."""
         for topic in topics:
             handler = _ModificationsOnData(self._events, topic)
-            self._zk.register_znode_change_handler(znodes.topic_path(topic), handler)
+            self._zk.register_znode_change_handler(znode_paths.topic_path(topic), handler)
             self._topics[topic] = None
         if self._zk.behaviour.topic_watch_by_exists:
-            await self._zk.exist([znodes.topic_path(topic) for topic in topics])
+            await self._zk.exist([znode_paths.topic_path(topic) for topic in topics])
 
     def unwatch_topic(self, topic: str) -> None:
-        self._zk.unregister_znode_change_handler(znodes.topic_path(topic))
+        self._zk.unregister_znode_change_handler(znode_paths.topic_path(topic))
         self._topics.pop(topic, None)
 
     def unwatch_topics(self) -> None:
@@ -222,12 +222,12 @@ class ControllerWatches:
     def watch_partition_state(self, topic_partition: TopicPartition) -> None:
         """Register for a partition's state node; reading it arms the watch."""
         handler = _EventOnData(self._events, PartitionReassignmentIsrChange(topic_partition))
-        path = znodes.topic_partition_state_path(topic_partition)
+        path = znode_paths.topic_partition_state_path(topic_partition)
         self._zk.register_znode_change_handler(path, handler)
         self._states[topic_partition] = None
 
     def unwatch_partition_state(self, topic_partition: TopicPartition) -> None:
-        path = znodes.topic_partition_state_path(topic_partition)
+        path = znode_paths.topic_partition_state_path(topic_partition)
         self._zk.unregister_znode_change_handler(path)
         self._states.pop(topic_partition, None)
 

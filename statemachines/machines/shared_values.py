@@ -7,7 +7,7 @@ The stores forget everything when they grow too large; sharing is all they are f
 
 from __future__ import annotations
 
-from ...protocol import znodes
+from ...protocol import znode_payloads
 from ...protocol.values import LeaderAndIsr, LeaderIsrAndControllerEpoch, ReplicaAssignment
 from ...zkfake.messages import ZkResponse
 
@@ -54,7 +54,7 @@ class SharedValues:
         if payload is None:
             if len(self._payloads) > _ENTRIES_MAX:
                 self._payloads = {}
-            payload = znodes.encode_partition_state(value, epoch)
+            payload = znode_payloads.encode_partition_state(value, epoch)
             self._payloads[key] = payload
         return payload
 
@@ -68,7 +68,7 @@ class SharedValues:
         if found is None:
             if len(self._leadership) > _ENTRIES_MAX:
                 self._leadership = {}
-            found = znodes.decode_partition_state(response.data, version)
+            found = znode_payloads.decode_partition_state(response.data, version)
             if found is not None:
                 self._leadership[key] = found
         return found

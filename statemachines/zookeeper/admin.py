@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ...protocol import znodes
+from ...protocol import znode_paths, znode_payloads
 from ...protocol.config import BrokerConfig, TopicConfig
 from ...protocol.values import TopicPartition
 from ...zkfake.messages import CreateRequest, SetDataRequest, ZkCode, ZooKeeperError
@@ -24,7 +24,7 @@ class ZkAdmin(ZkBase):
         A topic without a config node has the broker's values.
         """
         names = list(topics)
-        paths = [znodes.config_entity_path(znodes.TOPICS, topic) for topic in names]
+        paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in names]
         configs: dict[str, TopicConfig] = {}
         failed: dict[str, Exception] = {}
         for topic, response in zip(names, await self._get_data_of(paths), strict=True):
@@ -32,7 +32,7 @@ class ZkAdmin(ZkBase):
                 if response.code == ZkCode.NONODE:
                     overrides = {}
                 else:
-                    overrides = znodes.decode_config(response.raise_if_failed().data)
+                    overrides = znode_payloads.decode_config(response.raise_if_failed().data)
                 configs[topic] = TopicConfig(broker_config, overrides)
             except Exception as error:
                 failed[topic] = error
@@ -40,20 +40,22 @@ class ZkAdmin(ZkBase):
 
     async def get_entity_configs(self, entity_type: str, entity_name: str) -> dict[str, str]:
         """Overrides of one entity; empty without a node."""
-        data, _ = await self.get_data_and_stat(znodes.config_entity_path(entity_type, entity_name))
-        return znodes.decode_config(data)
+        data, _ = await self.get_data_and_stat(
+            znode_paths.config_entity_path(entity_type, entity_name)
+        )
+        return znode_payloads.decode_config(data)
 
     async def get_all_entities_with_config(self, entity_type: str) -> list[str]:
         """Names below ``/config/<type>``, sorted."""
-        return await self.get_children(f"{znodes.CONFIG}/{entity_type}", register_watch=False)
+        return await self.get_children(f"{znode_paths.CONFIG}/{entity_type}", register_watch=False)
 
     async def get_all_entity_configs(self, entity_type: str) -> dict[str, dict[str, str]]:
         """Overrides of every entity of a type, by name, in two batches."""
         names = await self.get_all_entities_with_config(entity_type)
-        paths = [znodes.config_entity_path(entity_type, name) for name in names]
+        paths = [znode_paths.config_entity_path(entity_type, name) for name in names]
         answers = await self._get_data_of(paths)
         return {
-            name: znodes.decode_config(response.raise_if_failed().data)
+            name: znode_payloads.decode_config(response.raise_if_failed().data)
             for name, response in zip(names, answers, strict=True)
             if response.code != ZkCode.NONODE
         }
@@ -69,8 +71,8 @@ class ZkAdmin(ZkBase):
 
         Of two that create the node at once the later one sets it, as in Kafka.
         """
-        path = znodes.config_entity_path(entity_type, entity_name)
-        payload = znodes.encode_config(config)
+        path = znode_paths.config_entity_path(entity_type, entity_name)
+        payload = znode_payloads.encode_config(config)
         try:
             await self._set_or_create(path, payload, expected_controller_epoch_zk_version)
         except ZooKeeperError as error:
@@ -83,20 +85,22 @@ class ZkAdmin(ZkBase):
         topics: Iterable[str],
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> None:
-        paths = [znodes.config_entity_path(znodes.TOPICS, topic) for topic in topics]
+        paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in topics]
         await self._delete_all(paths, expected_controller_epoch_zk_version)
 
     async def create_config_change_notification(self, entity_path: str) -> str:
         """Tell every broker that ``topics/t`` (or the like) changed; the path created."""
-        await self.make_sure_persistent_path_exists(znodes.CONFIG_CHANGES)
+        await self.make_sure_persistent_path_exists(znode_paths.CONFIG_CHANGES)
         return await self.create_sequential(
-            f"{znodes.CONFIG_CHANGES}/{znodes.CONFIG_CHANGE_PREFIX}",
-            znodes.encode_config_change(entity_path),
+            f"{znode_paths.CONFIG_CHANGES}/{znode_paths.CONFIG_CHANGE_PREFIX}",
+            znode_payloads.encode_config_change(entity_path),
         )
 
     async def get_config_changes(self) -> list[str]:
         """Names of config change notifications in order; arms the child watch."""
-        return sorted(await self.get_children(znodes.CONFIG_CHANGES), key=znodes.sequence_number)
+        return sorted(
+            await self.get_children(znode_paths.CONFIG_CHANGES), key=znode_paths.sequence_number
+        )
 
     async def create_sequential(self, path_prefix: str, data: bytes) -> str:
         """Create a persistent node with the parent's counter; the path created."""
@@ -108,36 +112,36 @@ class ZkAdmin(ZkBase):
 
     async def create_delete_topic_path(self, topic: str) -> None:
         """Ask for a topic's deletion; raises ``ZooKeeperError`` (NODEEXISTS) if asked already."""
-        await self.create_recursive(znodes.delete_topics_topic_path(topic))
+        await self.create_recursive(znode_paths.delete_topics_topic_path(topic))
 
     async def is_topic_marked_for_deletion(self, topic: str) -> bool:
-        return await self.path_exists(znodes.delete_topics_topic_path(topic))
+        return await self.path_exists(znode_paths.delete_topics_topic_path(topic))
 
     async def get_topic_deletions(self) -> list[str]:
         """Topics whose deletion was asked for, sorted; arms the child watch."""
-        return await self.get_children(znodes.DELETE_TOPICS)
+        return await self.get_children(znode_paths.DELETE_TOPICS)
 
     async def delete_topic_deletions(
         self,
         topics: Iterable[str],
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> None:
-        paths = [znodes.delete_topics_topic_path(topic) for topic in topics]
+        paths = [znode_paths.delete_topics_topic_path(topic) for topic in topics]
         await self._delete_all(paths, expected_controller_epoch_zk_version)
 
     # --- reassignment and preferred election by znode
 
     async def reassign_partitions_in_progress(self) -> bool:
         """Whether the znode is there; arms the watch of a registered handler."""
-        return await self.path_exists(znodes.REASSIGN_PARTITIONS)
+        return await self.path_exists(znode_paths.REASSIGN_PARTITIONS)
 
     async def get_partition_reassignment(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Targets in the znode; empty if it is missing or malformed (Kafka logs and ignores)."""
-        data, stat = await self.get_data_and_stat(znodes.REASSIGN_PARTITIONS)
+        data, stat = await self.get_data_and_stat(znode_paths.REASSIGN_PARTITIONS)
         if stat is None:
             return {}
         try:
-            return znodes.decode_reassign_partitions(data)
+            return znode_payloads.decode_reassign_partitions(data)
         except ValueError:
             return {}
 
@@ -148,8 +152,8 @@ class ZkAdmin(ZkBase):
     ) -> None:
         """Write the znode; raises ``ControllerMoved``."""
         await self._set_or_create(
-            znodes.REASSIGN_PARTITIONS,
-            znodes.encode_reassign_partitions(reassignment),
+            znode_paths.REASSIGN_PARTITIONS,
+            znode_payloads.encode_reassign_partitions(reassignment),
             expected_controller_epoch_zk_version,
         )
 
@@ -158,30 +162,32 @@ class ZkAdmin(ZkBase):
     ) -> None:
         """What the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
         await self.create_recursive(
-            znodes.REASSIGN_PARTITIONS, znodes.encode_reassign_partitions(reassignment)
+            znode_paths.REASSIGN_PARTITIONS, znode_payloads.encode_reassign_partitions(reassignment)
         )
 
     async def delete_partition_reassignment(
         self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
-        await self._delete_all((znodes.REASSIGN_PARTITIONS,), expected_controller_epoch_zk_version)
+        await self._delete_all(
+            (znode_paths.REASSIGN_PARTITIONS,), expected_controller_epoch_zk_version
+        )
 
     async def create_preferred_replica_election(self, partitions: Iterable[TopicPartition]) -> None:
         """What the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
         await self.create_recursive(
-            znodes.PREFERRED_REPLICA_ELECTION, znodes.encode_partition_list(partitions)
+            znode_paths.PREFERRED_REPLICA_ELECTION, znode_payloads.encode_partition_list(partitions)
         )
 
     async def get_preferred_replica_election(self) -> list[TopicPartition]:
         """Partitions asked for, each once; empty without the znode."""
-        data, _ = await self.get_data_and_stat(znodes.PREFERRED_REPLICA_ELECTION)
-        return znodes.decode_partition_list(data)
+        data, _ = await self.get_data_and_stat(znode_paths.PREFERRED_REPLICA_ELECTION)
+        return znode_payloads.decode_partition_list(data)
 
     async def delete_preferred_replica_election(
         self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
         await self._delete_all(
-            (znodes.PREFERRED_REPLICA_ELECTION,), expected_controller_epoch_zk_version
+            (znode_paths.PREFERRED_REPLICA_ELECTION,), expected_controller_epoch_zk_version
         )
 
     # --- ISR changes and log directory events
@@ -189,24 +195,24 @@ class ZkAdmin(ZkBase):
     async def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> str:
         """Tell the controller of ISR changes written; the path created (CP-189)."""
         return await self.create_sequential(
-            f"{znodes.ISR_CHANGE_NOTIFICATION}/{znodes.ISR_CHANGE_PREFIX}",
-            znodes.encode_partition_list(partitions),
+            f"{znode_paths.ISR_CHANGE_NOTIFICATION}/{znode_paths.ISR_CHANGE_PREFIX}",
+            znode_payloads.encode_partition_list(partitions),
         )
 
     async def get_all_isr_change_notifications(self) -> list[int]:
         """Sequence numbers in order; arms the child watch."""
-        names = await self.get_children(znodes.ISR_CHANGE_NOTIFICATION)
-        return sorted(map(znodes.sequence_number, names))
+        names = await self.get_children(znode_paths.ISR_CHANGE_NOTIFICATION)
+        return sorted(map(znode_paths.sequence_number, names))
 
     async def get_partitions_from_isr_change_notifications(
         self, sequence_numbers: Iterable[int]
     ) -> list[TopicPartition]:
         """Partitions named by notifications, with repetitions; vanished ones are skipped."""
-        paths = [znodes.isr_change_path(number) for number in sequence_numbers]
+        paths = [znode_paths.isr_change_path(number) for number in sequence_numbers]
         partitions: list[TopicPartition] = []
         for response in await self._get_data_of(paths):
             if response.code != ZkCode.NONODE:
-                partitions += znodes.decode_partition_list(response.raise_if_failed().data)
+                partitions += znode_payloads.decode_partition_list(response.raise_if_failed().data)
         return partitions
 
     async def delete_isr_change_notifications(
@@ -216,32 +222,32 @@ class ZkAdmin(ZkBase):
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
-            names = await self.get_children(znodes.ISR_CHANGE_NOTIFICATION, False)
-            sequence_numbers = sorted(map(znodes.sequence_number, names))
-        paths = [znodes.isr_change_path(number) for number in sequence_numbers]
+            names = await self.get_children(znode_paths.ISR_CHANGE_NOTIFICATION, False)
+            sequence_numbers = sorted(map(znode_paths.sequence_number, names))
+        paths = [znode_paths.isr_change_path(number) for number in sequence_numbers]
         await self._delete_all(paths, expected_controller_epoch_zk_version)
 
     async def propagate_log_dir_event(self, broker_id: int) -> str:
         """Tell the controller of a failed log directory; the path created (CP-190)."""
         return await self.create_sequential(
-            f"{znodes.LOG_DIR_EVENT_NOTIFICATION}/{znodes.LOG_DIR_EVENT_PREFIX}",
-            znodes.encode_log_dir_event(broker_id),
+            f"{znode_paths.LOG_DIR_EVENT_NOTIFICATION}/{znode_paths.LOG_DIR_EVENT_PREFIX}",
+            znode_payloads.encode_log_dir_event(broker_id),
         )
 
     async def get_all_log_dir_event_notifications(self) -> list[int]:
         """Sequence numbers in order; arms the child watch."""
-        names = await self.get_children(znodes.LOG_DIR_EVENT_NOTIFICATION)
-        return sorted(map(znodes.sequence_number, names))
+        names = await self.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
+        return sorted(map(znode_paths.sequence_number, names))
 
     async def get_broker_ids_from_log_dir_events(
         self, sequence_numbers: Iterable[int]
     ) -> list[int]:
         """Brokers named by notifications, with repetitions; vanished ones are skipped."""
-        paths = [znodes.log_dir_event_path(number) for number in sequence_numbers]
+        paths = [znode_paths.log_dir_event_path(number) for number in sequence_numbers]
         brokers: list[int] = []
         for response in await self._get_data_of(paths):
             if response.code != ZkCode.NONODE:
-                broker_id = znodes.decode_log_dir_event(response.raise_if_failed().data)
+                broker_id = znode_payloads.decode_log_dir_event(response.raise_if_failed().data)
                 brokers += [] if broker_id is None else [broker_id]
         return brokers
 
@@ -252,9 +258,9 @@ class ZkAdmin(ZkBase):
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
-            names = await self.get_children(znodes.LOG_DIR_EVENT_NOTIFICATION, False)
-            sequence_numbers = sorted(map(znodes.sequence_number, names))
-        paths = [znodes.log_dir_event_path(number) for number in sequence_numbers]
+            names = await self.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
+            sequence_numbers = sorted(map(znode_paths.sequence_number, names))
+        paths = [znode_paths.log_dir_event_path(number) for number in sequence_numbers]
         await self._delete_all(paths, expected_controller_epoch_zk_version)
 
     async def _set_or_create(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...protocol import znodes
+from ...protocol import znode_paths, znode_payloads
 from ...protocol.errors import FakeKafkaError
 from ...protocol.values import BrokerInfo
-from ...protocol.znodes import FeatureZnode, ProducerIdBlock
+from ...protocol.znode_payloads import FeatureZnode, ProducerIdBlock
 from ...zkfake.messages import (
     CreateRequest,
     DeleteRequest,
@@ -32,7 +32,7 @@ class ZkCluster(ZkBase):
     async def create_top_level_paths(self) -> None:
         """Create what every broker creates at its start (docs/kafka/zookeeper.md#znodes)."""
         paths: dict[str, None] = {}
-        for path in znodes.persistent_paths(self.behaviour):
+        for path in znode_paths.persistent_paths(self.behaviour):
             paths.update(dict.fromkeys(parents_of(path)))
             paths[path] = None
         for response in await self._send([CreateRequest(path) for path in paths]):
@@ -43,19 +43,23 @@ class ZkCluster(ZkBase):
 
     async def get_controller_id(self) -> int | None:
         """Broker id in ``/controller``; also arms the watch of a registered handler."""
-        data, _ = await self.get_data_and_stat(znodes.CONTROLLER)
-        return znodes.decode_controller(data)
+        data, _ = await self.get_data_and_stat(znode_paths.CONTROLLER)
+        return znode_payloads.decode_controller(data)
 
     async def get_controller_epoch(self) -> tuple[int, int] | None:
         """(epoch, version) of ``/controller_epoch``; None if it is missing."""
-        data, stat = await self.get_data_and_stat(znodes.CONTROLLER_EPOCH)
-        return None if stat is None else (znodes.decode_controller_epoch(data), stat.version)
+        data, stat = await self.get_data_and_stat(znode_paths.CONTROLLER_EPOCH)
+        return (
+            None if stat is None else (znode_payloads.decode_controller_epoch(data), stat.version)
+        )
 
     async def set_controller_epoch(self, epoch: int, expected_version: int) -> tuple[ZkCode, int]:
         """(code, new version) of a conditional set (Kafka: ``setControllerEpochRaw``)."""
         response = await self._send_one(
             SetDataRequest(
-                znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch), expected_version
+                znode_paths.CONTROLLER_EPOCH,
+                znode_payloads.encode_controller_epoch(epoch),
+                expected_version,
             )
         )
         return response.code, 0 if response.stat is None else response.stat.version
@@ -63,7 +67,9 @@ class ZkCluster(ZkBase):
     async def create_controller_epoch(self, epoch: int) -> ZkCode:
         """Code of creating ``/controller_epoch`` (Kafka: ``createControllerEpochRaw``)."""
         response = await self._send_one(
-            CreateRequest(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch))
+            CreateRequest(
+                znode_paths.CONTROLLER_EPOCH, znode_payloads.encode_controller_epoch(epoch)
+            )
         )
         return response.code
 
@@ -75,7 +81,7 @@ class ZkCluster(ZkBase):
         Raises ``ControllerMoved`` if another broker won
         (docs/kafka/controller-failover.md#election).
         """
-        payload = znodes.encode_controller(
+        payload = znode_payloads.encode_controller(
             controller_id, timestamp_ms, self.behaviour.controller_znode_version
         )
         if not self.behaviour.epoch_created_in_one_transaction:
@@ -85,9 +91,11 @@ class ZkCluster(ZkBase):
         response = await self._send_one(
             MultiRequest(
                 (
-                    CreateRequest(znodes.CONTROLLER, payload, ephemeral=True),
+                    CreateRequest(znode_paths.CONTROLLER, payload, ephemeral=True),
                     SetDataRequest(
-                        znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch), version
+                        znode_paths.CONTROLLER_EPOCH,
+                        znode_payloads.encode_controller_epoch(epoch),
+                        version,
                     ),
                 )
             )
@@ -97,7 +105,7 @@ class ZkCluster(ZkBase):
             return epoch, version + 1 if stat is None else stat.version
         if response.code in (ZkCode.NODEEXISTS, ZkCode.BADVERSION):
             return await self._check_own_registration(controller_id, epoch)
-        raise ZooKeeperError(response.code, znodes.CONTROLLER)
+        raise ZooKeeperError(response.code, znode_paths.CONTROLLER)
 
     async def _get_or_create_controller_epoch(self) -> tuple[int, int]:
         known = await self.get_controller_epoch()
@@ -111,7 +119,7 @@ class ZkCluster(ZkBase):
             if known is not None:
                 return known
             raise FakeKafkaError("/controller_epoch exists and does not exist")
-        raise ZooKeeperError(code, znodes.CONTROLLER_EPOCH)
+        raise ZooKeeperError(code, znode_paths.CONTROLLER_EPOCH)
 
     async def _check_own_registration(self, controller_id: int, epoch: int) -> tuple[int, int]:
         """A transaction repeated after a lost connection fails on its own success."""
@@ -127,7 +135,7 @@ class ZkCluster(ZkBase):
     async def _register_then_increment(self, payload: bytes) -> tuple[int, int]:
         """Before 2.1: become controller first, raise the epoch in a second step."""
         try:
-            await self._create_checked_ephemeral(znodes.CONTROLLER, payload)
+            await self._create_checked_ephemeral(znode_paths.CONTROLLER, payload)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
@@ -150,7 +158,7 @@ class ZkCluster(ZkBase):
     ) -> None:
         """Give up ``/controller``; raises ``ControllerMoved`` if the epoch has moved on."""
         response = await self._write_one(
-            DeleteRequest(znodes.CONTROLLER), expected_controller_epoch_zk_version
+            DeleteRequest(znode_paths.CONTROLLER), expected_controller_epoch_zk_version
         )
         if response.code != ZkCode.NONODE:
             response.raise_if_failed()
@@ -163,31 +171,37 @@ class ZkCluster(ZkBase):
         Raises ``ZooKeeperError`` (NODEEXISTS) if another session registered the id. A second
         registration in the same session changes nothing.
         """
-        payload = znodes.encode_broker(broker, timestamp_ms, self.behaviour.broker_znode_version)
-        path = znodes.broker_id_path(broker.id)
+        payload = znode_payloads.encode_broker(
+            broker, timestamp_ms, self.behaviour.broker_znode_version
+        )
+        path = znode_paths.broker_id_path(broker.id)
         return (await self._create_checked_ephemeral(path, payload)).czxid
 
     async def update_broker_info(self, broker: BrokerInfo, timestamp_ms: int = 0) -> None:
         """Rewrite the own registration (changed listeners)."""
-        payload = znodes.encode_broker(broker, timestamp_ms, self.behaviour.broker_znode_version)
-        response = await self._send_one(SetDataRequest(znodes.broker_id_path(broker.id), payload))
+        payload = znode_payloads.encode_broker(
+            broker, timestamp_ms, self.behaviour.broker_znode_version
+        )
+        response = await self._send_one(
+            SetDataRequest(znode_paths.broker_id_path(broker.id), payload)
+        )
         response.raise_if_failed()
 
     async def get_sorted_broker_list(self) -> list[int]:
         """Registered ids; arms the child watch of a registered handler."""
-        return sorted(int(name) for name in await self.get_children(znodes.BROKER_IDS))
+        return sorted(int(name) for name in await self.get_children(znode_paths.BROKER_IDS))
 
     async def get_all_broker_and_epochs_in_cluster(self) -> list[tuple[BrokerInfo, int]]:
         """Registered brokers by id, with their epochs; arms the watches."""
         ids = await self.get_sorted_broker_list()
         found = []
-        answers = await self._get_data_of([znodes.broker_id_path(i) for i in ids])
+        answers = await self._get_data_of([znode_paths.broker_id_path(i) for i in ids])
         for broker_id, response in zip(ids, answers, strict=True):
             if response.code == ZkCode.NONODE:
                 continue
             stat = response.raise_if_failed().stat
             czxid = -1 if stat is None else stat.czxid
-            found.append((znodes.decode_broker(broker_id, response.data), czxid))
+            found.append((znode_payloads.decode_broker(broker_id, response.data), czxid))
         return found
 
     async def get_all_brokers_in_cluster(self) -> list[BrokerInfo]:
@@ -195,15 +209,15 @@ class ZkCluster(ZkBase):
 
     async def get_broker(self, broker_id: int) -> BrokerInfo | None:
         """A registered broker, or None; arms the data watch of a registered handler."""
-        data, stat = await self.get_data_and_stat(znodes.broker_id_path(broker_id))
-        return None if stat is None else znodes.decode_broker(broker_id, data)
+        data, stat = await self.get_data_and_stat(znode_paths.broker_id_path(broker_id))
+        return None if stat is None else znode_payloads.decode_broker(broker_id, data)
 
     async def generate_broker_sequence_id(self) -> int:
         """Next number for automatic broker ids, counted from 1."""
-        request = SetDataRequest(znodes.BROKER_SEQUENCE_ID, b"")
+        request = SetDataRequest(znode_paths.BROKER_SEQUENCE_ID, b"")
         response = await self._send_one(request)
         if response.code == ZkCode.NONODE:
-            await self.make_sure_persistent_path_exists(znodes.BROKER_SEQUENCE_ID)
+            await self.make_sure_persistent_path_exists(znode_paths.BROKER_SEQUENCE_ID)
             response = await self._send_one(request)
         stat = response.raise_if_failed().stat
         return 0 if stat is None else stat.version
@@ -211,8 +225,8 @@ class ZkCluster(ZkBase):
     # --- cluster id, features, producer ids
 
     async def get_cluster_id(self) -> str | None:
-        data, stat = await self.get_data_and_stat(znodes.CLUSTER_ID)
-        return None if stat is None else znodes.decode_cluster_id(data)
+        data, stat = await self.get_data_and_stat(znode_paths.CLUSTER_ID)
+        return None if stat is None else znode_payloads.decode_cluster_id(data)
 
     async def create_or_get_cluster_id(self, proposed_cluster_id: str) -> str:
         """Propose an id; the first proposal ever made is the one that counts."""
@@ -221,7 +235,7 @@ class ZkCluster(ZkBase):
             return known
         try:
             await self.create_recursive(
-                znodes.CLUSTER_ID, znodes.encode_cluster_id(proposed_cluster_id)
+                znode_paths.CLUSTER_ID, znode_payloads.encode_cluster_id(proposed_cluster_id)
             )
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
@@ -234,46 +248,46 @@ class ZkCluster(ZkBase):
 
     async def get_feature_znode(self) -> tuple[FeatureZnode | None, int]:
         """Finalised features and their version; (None, -2) without the node."""
-        data, version = await self.get_data_and_version(znodes.FEATURE)
-        return (None if version < 0 else znodes.decode_features(data)), version
+        data, version = await self.get_data_and_version(znode_paths.FEATURE)
+        return (None if version < 0 else znode_payloads.decode_features(data)), version
 
     async def create_feature_znode(self, node: FeatureZnode) -> None:
-        payload = znodes.encode_features(node, self.behaviour.feature_znode_version)
-        response = await self._send_one(CreateRequest(znodes.FEATURE, payload))
+        payload = znode_payloads.encode_features(node, self.behaviour.feature_znode_version)
+        response = await self._send_one(CreateRequest(znode_paths.FEATURE, payload))
         response.raise_if_failed()
 
     async def update_feature_znode(self, node: FeatureZnode) -> int:
         """Replace the features; the new version (which is the features epoch)."""
-        payload = znodes.encode_features(node, self.behaviour.feature_znode_version)
-        request = SetDataRequest(znodes.FEATURE, payload)
+        payload = znode_payloads.encode_features(node, self.behaviour.feature_znode_version)
+        request = SetDataRequest(znode_paths.FEATURE, payload)
         stat = (await self._send_one(request)).raise_if_failed().stat
         return 0 if stat is None else stat.version
 
     async def delete_feature_znode(self) -> None:
-        await self.delete_path(znodes.FEATURE, recursive_delete=False)
+        await self.delete_path(znode_paths.FEATURE, recursive_delete=False)
 
     async def allocate_producer_id_block(self, broker_id: int) -> tuple[int, int]:
         """Take the next 1000 producer ids: (first, last), both included.
 
         Compare-and-set; a write that seems to fail but is found stored counts as done.
         """
-        path = znodes.PRODUCER_ID_BLOCK
+        path = znode_paths.PRODUCER_ID_BLOCK
         while True:
             data, version = await self.get_data_and_version(path)
             if version < 0:
                 await self.make_sure_persistent_path_exists(path)
                 continue
-            given = znodes.decode_producer_id_block(data)
+            given = znode_payloads.decode_producer_id_block(data)
             first = 0 if given is None else given.last + 1
-            last = first + znodes.PRODUCER_ID_BLOCK_SIZE - 1
+            last = first + znode_payloads.PRODUCER_ID_BLOCK_SIZE - 1
             if last > _LONG_MAX:
                 raise FakeKafkaError("all producer ids have been given out")
             block = ProducerIdBlock(broker_id, first, last)
 
             def is_mine(stored: bytes | None, block: ProducerIdBlock = block) -> bool:
-                return znodes.decode_producer_id_block(stored) == block
+                return znode_payloads.decode_producer_id_block(stored) == block
 
-            payload = znodes.encode_producer_id_block(block)
+            payload = znode_payloads.encode_producer_id_block(block)
             succeeded, _ = await self.conditional_update_path(path, payload, version, is_mine)
             if succeeded:
                 return first, last

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ...protocol.errors import InvariantError
 from ...protocol.versions import Behaviour
-from ...protocol.znodes import CONTROLLER_EPOCH
+from ...protocol.znode_paths import CONTROLLER_EPOCH
 from ...zkfake.messages import (
     CheckRequest,
     CreateRequest,

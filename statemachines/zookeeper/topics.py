@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...protocol import znodes
+from ...protocol import znode_paths, znode_payloads
 from ...protocol.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -51,10 +51,10 @@ class ZkTopics(ZkBase):
 
     async def get_all_topics_in_cluster(self, register_watch: bool = False) -> list[str]:
         """Topic names, sorted."""
-        return await self.get_children(znodes.BROKER_TOPICS, register_watch)
+        return await self.get_children(znode_paths.BROKER_TOPICS, register_watch)
 
     async def topic_exists(self, topic: str) -> bool:
-        return await self.path_exists(znodes.topic_path(topic))
+        return await self.path_exists(znode_paths.topic_path(topic))
 
     async def get_replica_assignment_and_topic_ids_for_topics(
         self, topics: Iterable[str]
@@ -63,12 +63,12 @@ class ZkTopics(ZkBase):
         names = list(topics)
         found = []
         shared = self.shared.assignments()
-        answers = await self._get_data_of([znodes.topic_path(topic) for topic in names])
+        answers = await self._get_data_of([znode_paths.topic_path(topic) for topic in names])
         for topic, response in zip(names, answers, strict=True):
             if response.code == ZkCode.NONODE:
                 continue
             response.raise_if_failed()
-            stored = znodes.decode_topic(response.data, shared)
+            stored = znode_payloads.decode_topic(response.data, shared)
             pairs = tuple((TopicPartition(topic, p), a) for p, a in stored.assignment)
             found.append(TopicIdReplicaAssignment(topic, stored.topic_id, pairs))
         return found
@@ -104,7 +104,7 @@ class ZkTopics(ZkBase):
     ) -> None:
         """Create a topic's znode; raises ``ZooKeeperError`` (NODEEXISTS)."""
         payload = self._topic_payload(assignment, topic_id)
-        await self.create_recursive(znodes.topic_path(topic), payload)
+        await self.create_recursive(znode_paths.topic_path(topic), payload)
 
     async def set_topic_assignment(
         self,
@@ -118,7 +118,7 @@ class ZkTopics(ZkBase):
             topic, topic_id, assignment, expected_controller_epoch_zk_version
         )
         if response.code != ZkCode.OK:
-            raise ZooKeeperError(response.code, znodes.topic_path(topic))
+            raise ZooKeeperError(response.code, znode_paths.topic_path(topic))
 
     async def set_topic_assignment_raw(
         self,
@@ -131,7 +131,7 @@ class ZkTopics(ZkBase):
         by_number = {tp.partition: replicas for tp, replicas in assignment.items()}
         payload = self._topic_payload(by_number, topic_id)
         return await self._write_one(
-            SetDataRequest(znodes.topic_path(topic), payload),
+            SetDataRequest(znode_paths.topic_path(topic), payload),
             expected_controller_epoch_zk_version,
         )
 
@@ -143,7 +143,7 @@ class ZkTopics(ZkBase):
         """Write back topics that were given ids; raises ``ControllerMoved``."""
         requests = [
             SetDataRequest(
-                znodes.topic_path(topic.topic),
+                znode_paths.topic_path(topic.topic),
                 self._topic_payload(
                     {tp.partition: replicas for tp, replicas in topic.assignment}, topic.topic_id
                 ),
@@ -156,7 +156,7 @@ class ZkTopics(ZkBase):
     def _topic_payload(
         self, assignment: Mapping[int, ReplicaAssignment], topic_id: str | None
     ) -> bytes:
-        return znodes.encode_topic(assignment, self.behaviour.topic_znode_version, topic_id)
+        return znode_payloads.encode_topic(assignment, self.behaviour.topic_znode_version, topic_id)
 
     # --- partitions
 
@@ -166,7 +166,7 @@ class ZkTopics(ZkBase):
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> list[ZkResponse]:
         """Create the ``partitions`` node of topics; responses whatever their codes."""
-        requests = [CreateRequest(znodes.topic_partitions_path(topic)) for topic in topics]
+        requests = [CreateRequest(znode_paths.topic_partitions_path(topic)) for topic in topics]
         return await self._write(requests, expected_controller_epoch_zk_version)
 
     async def create_topic_partition(
@@ -175,7 +175,7 @@ class ZkTopics(ZkBase):
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> list[ZkResponse]:
         """Create the node of partitions; responses whatever their codes."""
-        requests = [CreateRequest(znodes.topic_partition_path(tp)) for tp in partitions]
+        requests = [CreateRequest(znode_paths.topic_partition_path(tp)) for tp in partitions]
         return await self._write(requests, expected_controller_epoch_zk_version)
 
     async def create_topic_partition_states_raw(
@@ -191,7 +191,7 @@ class ZkTopics(ZkBase):
         await self.create_topic_partitions(dict.fromkeys(tp.topic for tp in leadership), version)
         await self.create_topic_partition(leadership, version)
         requests = [
-            CreateRequest(znodes.topic_partition_state_path(tp), self.shared.payload(decision))
+            CreateRequest(znode_paths.topic_partition_state_path(tp), self.shared.payload(decision))
             for tp, decision in leadership.items()
         ]
         return await self._write(requests, version)
@@ -204,7 +204,7 @@ class ZkTopics(ZkBase):
         """Set state nodes, each expecting the version its value was read with."""
         requests = [
             SetDataRequest(
-                znodes.topic_partition_state_path(tp),
+                znode_paths.topic_partition_state_path(tp),
                 self.shared.payload(decision),
                 decision.leader_and_isr.zk_version,
             )
@@ -216,7 +216,9 @@ class ZkTopics(ZkBase):
         self, partitions: Sequence[TopicPartition]
     ) -> list[ZkResponse]:
         """State nodes in order; responses whatever their codes; arms the watches."""
-        return await self._get_data_of([znodes.topic_partition_state_path(p) for p in partitions])
+        return await self._get_data_of(
+            [znode_paths.topic_partition_state_path(p) for p in partitions]
+        )
 
     async def get_topic_partition_states(
         self, partitions: Sequence[TopicPartition]
@@ -244,12 +246,12 @@ class ZkTopics(ZkBase):
         return found.get(topic_partition)
 
     async def topic_partition_exists(self, topic_partition: TopicPartition) -> bool:
-        return await self.path_exists(znodes.topic_partition_path(topic_partition))
+        return await self.path_exists(znode_paths.topic_partition_path(topic_partition))
 
     async def get_all_partitions(self) -> list[TopicPartition]:
         """Partitions that have a node under their topic, sorted."""
         topics = await self.get_all_topics_in_cluster()
-        paths = [znodes.topic_partitions_path(topic) for topic in topics]
+        paths = [znode_paths.topic_partitions_path(topic) for topic in topics]
         found: list[TopicPartition] = []
         for topic, path in zip(topics, paths, strict=True):
             names = await self.get_children(path, register_watch=False)
@@ -288,7 +290,9 @@ class ZkTopics(ZkBase):
             elif response.code == ZkCode.BADVERSION:
                 to_retry.append(tp)
             else:
-                finished[tp] = ZooKeeperError(response.code, znodes.topic_partition_state_path(tp))
+                finished[tp] = ZooKeeperError(
+                    response.code, znode_paths.topic_partition_state_path(tp)
+                )
         return UpdateLeaderAndIsrResult(finished, to_retry)
 
     async def update_partition_isr(
@@ -301,15 +305,15 @@ class ZkTopics(ZkBase):
         """
 
         def is_mine(stored: bytes | None) -> bool:
-            found = znodes.decode_partition_state(stored, 0)
+            found = znode_payloads.decode_partition_state(stored, 0)
             wanted = LeaderIsrAndControllerEpoch(
                 leader_and_isr.with_zk_version(0), controller_epoch
             )
             return found == wanted
 
         succeeded, version = await self.conditional_update_path(
-            znodes.topic_partition_state_path(topic_partition),
-            znodes.encode_partition_state(leader_and_isr, controller_epoch),
+            znode_paths.topic_partition_state_path(topic_partition),
+            znode_payloads.encode_partition_state(leader_and_isr, controller_epoch),
             leader_and_isr.zk_version,
             is_mine,
         )
@@ -319,4 +323,6 @@ class ZkTopics(ZkBase):
         self, topic: str, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
         """Delete a topic with its partitions; raises ``ControllerMoved``."""
-        await self.delete_recursive(znodes.topic_path(topic), expected_controller_epoch_zk_version)
+        await self.delete_recursive(
+            znode_paths.topic_path(topic), expected_controller_epoch_zk_version
+        )

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...protocol.errors import UsageError
+from ...protocol.names import ADMIN, broker_name, zookeeper_name
 from .conditions import BrokerReference, Condition
 from .spec import ClusterSpec, LatencySpec
 from .table import Table, nearest
 
-OTHER_MACHINES = ("clients", "admin")
+OTHER_MACHINES = ("clients", ADMIN)
 """Beside those of brokers, of ZooKeeper servers, and of the workloads' clients."""
 
 
@@ -58,14 +59,14 @@ def check_machine(table: Table, name: str, value: Any, cluster: ClusterSpec) -> 
         return value
     if not isinstance(value, str):
         raise table.error(name, f"must be a broker id or a machine's name, not {value!r}")
-    role, _, _ = value.partition("-")
     servers = tuple(range(1, cluster.zookeepers + 1))
+    role, _, _ = value.partition("-")
     known = {"broker": cluster.broker_ids, "zk": servers}.get(role)
     if known is not None and value not in [f"{role}-{one}" for one in known]:
         raise table.error(name, f"no machine {value!r}; {ids_text(known, f'{role}-', 'there are')}")
     if known is None and value not in (*OTHER_MACHINES, *cluster.clients):
-        machines = [f"broker-{one}" for one in cluster.broker_ids]
-        machines += [f"zk-{one}" for one in servers]
+        machines = [broker_name(one) for one in cluster.broker_ids]
+        machines += [zookeeper_name(one) for one in servers]
         hint = nearest(value, [*machines, *OTHER_MACHINES, *cluster.clients])
         raise table.error(name, f"no machine {value!r}{hint}")
     return value

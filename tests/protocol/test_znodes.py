@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_paths, znode_payloads
 from fakekafka.protocol.values import (
     BrokerInfo,
     EndPoint,
@@ -27,16 +27,16 @@ MOVING = {1: ReplicaAssignment((2,)), 0: ReplicaAssignment((1, 2)).reassign_to((
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (znodes.broker_id_path(7), "/brokers/ids/7"),
-        (znodes.topic_path("t"), "/brokers/topics/t"),
-        (znodes.topic_partitions_path("t"), "/brokers/topics/t/partitions"),
-        (znodes.topic_partition_path(TP), "/brokers/topics/t/partitions/3"),
-        (znodes.topic_partition_state_path(TP), "/brokers/topics/t/partitions/3/state"),
-        (znodes.delete_topics_topic_path("t"), "/admin/delete_topics/t"),
-        (znodes.config_entity_path("brokers", "<default>"), "/config/brokers/<default>"),
-        (znodes.isr_change_path(12), "/isr_change_notification/isr_change_0000000012"),
-        (znodes.log_dir_event_path(0), "/log_dir_event_notification/log_dir_event_0000000000"),
-        (znodes.config_change_path(5), "/config/changes/config_change_0000000005"),
+        (znode_paths.broker_id_path(7), "/brokers/ids/7"),
+        (znode_paths.topic_path("t"), "/brokers/topics/t"),
+        (znode_paths.topic_partitions_path("t"), "/brokers/topics/t/partitions"),
+        (znode_paths.topic_partition_path(TP), "/brokers/topics/t/partitions/3"),
+        (znode_paths.topic_partition_state_path(TP), "/brokers/topics/t/partitions/3/state"),
+        (znode_paths.delete_topics_topic_path("t"), "/admin/delete_topics/t"),
+        (znode_paths.config_entity_path("brokers", "<default>"), "/config/brokers/<default>"),
+        (znode_paths.isr_change_path(12), "/isr_change_notification/isr_change_0000000012"),
+        (znode_paths.log_dir_event_path(0), "/log_dir_event_notification/log_dir_event_0000000000"),
+        (znode_paths.config_change_path(5), "/config/changes/config_change_0000000005"),
     ],
 )
 def test_paths(path: str, expected: str) -> None:
@@ -48,74 +48,77 @@ def test_paths(path: str, expected: str) -> None:
     ("payload", "expected"),
     [
         (
-            znodes.encode_controller(3, 1600000000000),
+            znode_payloads.encode_controller(3, 1600000000000),
             '{"version":1,"brokerid":3,"timestamp":"1600000000000"}',
         ),
         (
-            znodes.encode_controller(3, 1600000000000, 2),
+            znode_payloads.encode_controller(3, 1600000000000, 2),
             '{"version":2,"brokerid":3,"timestamp":"1600000000000","kraftControllerEpoch":-1}',
         ),
-        (znodes.encode_controller_epoch(7), "7"),
+        (znode_payloads.encode_controller_epoch(7), "7"),
         (
-            znodes.encode_partition_state(LeaderAndIsr(1, 0, (1, 2), 9), 4),
+            znode_payloads.encode_partition_state(LeaderAndIsr(1, 0, (1, 2), 9), 4),
             '{"version":1,"leader":1,"leader_epoch":0,"controller_epoch":4,"isr":[1,2]}',
         ),
         (
-            znodes.encode_partition_state(LeaderAndIsr(2, 1, (2,), 9, True), 4),
+            znode_payloads.encode_partition_state(LeaderAndIsr(2, 1, (2,), 9, True), 4),
             '{"version":1,"leader":2,"leader_epoch":1,"controller_epoch":4,"isr":[2],'
             '"leader_recovery_state":1}',
         ),
         (
-            znodes.encode_partition_state(LeaderAndIsr(-1, 2, (), 0), 4),
+            znode_payloads.encode_partition_state(LeaderAndIsr(-1, 2, (), 0), 4),
             '{"version":1,"leader":-1,"leader_epoch":2,"controller_epoch":4,"isr":[]}',
         ),
         (
-            znodes.encode_reassign_partitions({TP: (1, 2)}),
+            znode_payloads.encode_reassign_partitions({TP: (1, 2)}),
             '{"version":1,"partitions":[{"topic":"t","partition":3,"replicas":[1,2]}]}',
         ),
         (
-            znodes.encode_partition_list([TP]),
+            znode_payloads.encode_partition_list([TP]),
             '{"version":1,"partitions":[{"topic":"t","partition":3}]}',
         ),
-        (znodes.encode_log_dir_event(3), '{"version":1,"broker":3,"event":1}'),
-        (znodes.encode_config({"k": "v"}), '{"version":1,"config":{"k":"v"}}'),
+        (znode_payloads.encode_log_dir_event(3), '{"version":1,"broker":3,"event":1}'),
+        (znode_payloads.encode_config({"k": "v"}), '{"version":1,"config":{"k":"v"}}'),
         (
-            znodes.encode_config_change("topics/t"),
+            znode_payloads.encode_config_change("topics/t"),
             '{"version":2,"entity_path":"topics/t"}',
         ),
-        (znodes.encode_cluster_id("abc"), '{"version":"1","id":"abc"}'),
+        (znode_payloads.encode_cluster_id("abc"), '{"version":"1","id":"abc"}'),
         (
-            znodes.encode_producer_id_block(znodes.ProducerIdBlock(0, 0, 999)),
+            znode_payloads.encode_producer_id_block(znode_payloads.ProducerIdBlock(0, 0, 999)),
             '{"version":1,"broker":0,"block_start":"0","block_end":"999"}',
         ),
         (
-            znodes.encode_features(znodes.FeatureZnode(True, (("f", 1, 3),))),
+            znode_payloads.encode_features(znode_payloads.FeatureZnode(True, (("f", 1, 3),))),
             '{"version":1,"status":1,"features":{"f":{"min_version_level":1,'
             '"max_version_level":3}}}',
         ),
         (
-            znodes.encode_features(znodes.FeatureZnode(True, (("f", 1, 3),)), 2),
+            znode_payloads.encode_features(znode_payloads.FeatureZnode(True, (("f", 1, 3),)), 2),
             '{"version":2,"status":1,"features":{"f":{"max_version_level":3}}}',
         ),
         (
-            znodes.encode_features(znodes.FeatureZnode(False)),
+            znode_payloads.encode_features(znode_payloads.FeatureZnode(False)),
             '{"version":1,"status":0,"features":{}}',
         ),
         (
-            znodes.encode_topic(MOVING, 3, "id"),
+            znode_payloads.encode_topic(MOVING, 3, "id"),
             '{"version":3,"topic_id":"id","partitions":{"0":[3,2,1],"1":[2]},'
             '"adding_replicas":{"0":[3]},"removing_replicas":{"0":[1]}}',
         ),
         (
-            znodes.encode_topic({0: ReplicaAssignment((1,))}, 3),
+            znode_payloads.encode_topic({0: ReplicaAssignment((1,))}, 3),
             '{"version":3,"partitions":{"0":[1]},"adding_replicas":{},"removing_replicas":{}}',
         ),
         (
-            znodes.encode_topic(MOVING, 2, "id"),
+            znode_payloads.encode_topic(MOVING, 2, "id"),
             '{"version":2,"partitions":{"0":[3,2,1],"1":[2]},'
             '"adding_replicas":{"0":[3]},"removing_replicas":{"0":[1]}}',
         ),
-        (znodes.encode_topic(MOVING, 1), '{"version":1,"partitions":{"0":[3,2,1],"1":[2]}}'),
+        (
+            znode_payloads.encode_topic(MOVING, 1),
+            '{"version":1,"partitions":{"0":[3,2,1],"1":[2]}}',
+        ),
     ],
 )
 def test_payloads(payload: bytes, expected: str) -> None:
@@ -142,49 +145,49 @@ def test_payloads(payload: bytes, expected: str) -> None:
 )
 def test_broker_payloads_by_version(version: int, expected: str) -> None:
     """v1 host and port only, v2 endpoints, v4 listener map."""
-    assert znodes.encode_broker(BOTH, 5, version).decode() == expected
+    assert znode_payloads.encode_broker(BOTH, 5, version).decode() == expected
 
 
 def test_a_broker_without_plaintext_has_no_host() -> None:
     """Host null, port -1; v3 knows the rack, v5 features."""
-    assert znodes.encode_broker(SSL_ONLY, 5).decode() == (
+    assert znode_payloads.encode_broker(SSL_ONLY, 5).decode() == (
         '{"version":5,"host":null,"port":-1,"endpoints":["PUBLIC://h:9093"],"jmx_port":-1,'
         '"timestamp":"5","rack":"r1","listener_security_protocol_map":{"PUBLIC":"SSL"},'
         '"features":{"f":{"min_version":1,"max_version":2}}}'
     )
-    v3 = znodes.encode_broker(SSL_ONLY, 5, 3)
+    v3 = znode_payloads.encode_broker(SSL_ONLY, 5, 3)
     assert b'"rack":"r1"' in v3
     assert b"SSL://h:9093" in v3
-    assert b"rack" not in znodes.encode_broker(SSL_ONLY, 5, 2)
+    assert b"rack" not in znode_payloads.encode_broker(SSL_ONLY, 5, 2)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_brokers_of_every_version_are_read(version: int) -> None:
     """As far as the version could say it."""
-    read = znodes.decode_broker(7, znodes.encode_broker(BOTH, 5, version))
+    read = znode_payloads.decode_broker(7, znode_payloads.encode_broker(BOTH, 5, version))
     assert read == (BrokerInfo(7, (EndPoint("p", 9092),)) if version == 1 else BOTH)
-    assert znodes.decode_broker(7, znodes.encode_broker(SSL_ONLY, 5)) == SSL_ONLY
+    assert znode_payloads.decode_broker(7, znode_payloads.encode_broker(SSL_ONLY, 5)) == SSL_ONLY
 
 
 def test_ipv6_hosts_survive() -> None:
     """They are written in brackets."""
     broker = BrokerInfo(1, (EndPoint("::1", 9092),))
-    payload = znodes.encode_broker(broker, 5)
+    payload = znode_payloads.encode_broker(broker, 5)
     assert b"PLAINTEXT://[::1]:9092" in payload
-    assert znodes.decode_broker(1, payload) == broker
+    assert znode_payloads.decode_broker(1, payload) == broker
 
 
 @pytest.mark.parametrize("payload", [None, b"", b"x", b'{"version":0}', b"[]"])
 def test_a_broken_registration_is_refused(payload: bytes | None) -> None:
     """Version below 1 included."""
     with pytest.raises(ValueError, match="broker 7 registered"):
-        znodes.decode_broker(7, payload)
+        znode_payloads.decode_broker(7, payload)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_topics_of_every_version_are_read(version: int) -> None:
     """Missing maps of adding and removing replicas, and missing ids, are tolerated."""
-    read = znodes.decode_topic(znodes.encode_topic(MOVING, version, "id"))
+    read = znode_payloads.decode_topic(znode_payloads.encode_topic(MOVING, version, "id"))
     moving = MOVING[0] if version > 1 else ReplicaAssignment(MOVING[0].replicas)
     assert read.assignment == ((0, moving), (1, MOVING[1]))
     assert read.topic_id == ("id" if version == 3 else None)
@@ -193,15 +196,15 @@ def test_topics_of_every_version_are_read(version: int) -> None:
 @pytest.mark.parametrize("payload", [None, b"", b"not json", b"{}"])
 def test_an_unreadable_topic_has_no_partitions(payload: bytes | None) -> None:
     """Such as one made by hand."""
-    assert znodes.decode_topic(payload) == znodes.TopicAssignment(())
+    assert znode_payloads.decode_topic(payload) == znode_payloads.TopicAssignment(())
 
 
 def test_leadership_carries_the_nodes_version() -> None:
     """An empty node is no leadership."""
     value = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 2, (1, 3), 8), 4)
-    payload = znodes.encode_partition_state(value.leader_and_isr, 4)
-    assert znodes.decode_partition_state(payload, 8) == value
-    assert znodes.decode_partition_state(None, 8) is None
+    payload = znode_payloads.encode_partition_state(value.leader_and_isr, 4)
+    assert znode_payloads.decode_partition_state(payload, 8) == value
+    assert znode_payloads.decode_partition_state(None, 8) is None
 
 
 @pytest.mark.parametrize(
@@ -214,21 +217,21 @@ def test_leadership_carries_the_nodes_version() -> None:
 )
 def test_config_changes_of_both_versions_are_read(payload: bytes, path: str) -> None:
     """CP-201."""
-    assert znodes.decode_config_change(payload) == path
+    assert znode_payloads.decode_config_change(payload) == path
 
 
 MALFORMED: list[tuple[Callable[[bytes | None], Any], bytes | None]] = [
-    (znodes.decode_config_change, b'{"version":1,"entity_type":"users","entity_name":"u"}'),
-    (znodes.decode_config_change, b'{"version":3}'),
-    (znodes.decode_config_change, None),
-    (znodes.decode_reassign_partitions, b"{"),
-    (znodes.decode_reassign_partitions, None),
-    (znodes.decode_reassign_partitions, b'{"version":1,"partitions":[{"topic":"t"}]}'),
-    (znodes.decode_config, b"["),
-    (znodes.decode_config, b'{"version":2,"config":{}}'),
-    (znodes.decode_cluster_id, b'{"version":"1"}'),
-    (znodes.decode_features, b'{"version":1,"status":9}'),
-    (znodes.decode_features, None),
+    (znode_payloads.decode_config_change, b'{"version":1,"entity_type":"users","entity_name":"u"}'),
+    (znode_payloads.decode_config_change, b'{"version":3}'),
+    (znode_payloads.decode_config_change, None),
+    (znode_payloads.decode_reassign_partitions, b"{"),
+    (znode_payloads.decode_reassign_partitions, None),
+    (znode_payloads.decode_reassign_partitions, b'{"version":1,"partitions":[{"topic":"t"}]}'),
+    (znode_payloads.decode_config, b"["),
+    (znode_payloads.decode_config, b'{"version":2,"config":{}}'),
+    (znode_payloads.decode_cluster_id, b'{"version":"1"}'),
+    (znode_payloads.decode_features, b'{"version":1,"status":9}'),
+    (znode_payloads.decode_features, None),
 ]
 
 
@@ -243,28 +246,31 @@ def test_malformed_payloads_are_refused(
 
 def test_small_payloads_are_read_back() -> None:
     """Controller, epoch, cluster id, configuration, events, producer ids, features."""
-    assert znodes.decode_controller(znodes.encode_controller(3, 1)) == 3
-    assert znodes.decode_controller(None) is None
-    assert znodes.decode_controller_epoch(znodes.encode_controller_epoch(7)) == 7
-    assert znodes.decode_cluster_id(znodes.encode_cluster_id("abc")) == "abc"
-    assert znodes.decode_config(znodes.encode_config({"k": "v"})) == {"k": "v"}
-    assert znodes.decode_config(None) == {}
-    assert znodes.decode_log_dir_event(znodes.encode_log_dir_event(3)) == 3
-    assert znodes.decode_log_dir_event(None) is None
-    block = znodes.ProducerIdBlock(1, 1000, 1999)
-    assert znodes.decode_producer_id_block(znodes.encode_producer_id_block(block)) == block
-    assert znodes.decode_producer_id_block(None) is None
-    node = znodes.FeatureZnode(True, (("f", 1, 3),))
-    assert znodes.decode_features(znodes.encode_features(node)) == node
-    assert znodes.sequence_number("isr_change_0000000012") == 12
+    assert znode_payloads.decode_controller(znode_payloads.encode_controller(3, 1)) == 3
+    assert znode_payloads.decode_controller(None) is None
+    assert znode_payloads.decode_controller_epoch(znode_payloads.encode_controller_epoch(7)) == 7
+    assert znode_payloads.decode_cluster_id(znode_payloads.encode_cluster_id("abc")) == "abc"
+    assert znode_payloads.decode_config(znode_payloads.encode_config({"k": "v"})) == {"k": "v"}
+    assert znode_payloads.decode_config(None) == {}
+    assert znode_payloads.decode_log_dir_event(znode_payloads.encode_log_dir_event(3)) == 3
+    assert znode_payloads.decode_log_dir_event(None) is None
+    block = znode_payloads.ProducerIdBlock(1, 1000, 1999)
+    assert (
+        znode_payloads.decode_producer_id_block(znode_payloads.encode_producer_id_block(block))
+        == block
+    )
+    assert znode_payloads.decode_producer_id_block(None) is None
+    node = znode_payloads.FeatureZnode(True, (("f", 1, 3),))
+    assert znode_payloads.decode_features(znode_payloads.encode_features(node)) == node
+    assert znode_paths.sequence_number("isr_change_0000000012") == 12
 
 
 def test_partition_lists_name_each_partition_once() -> None:
     """In order; nothing for an empty or broken node."""
-    payload = znodes.encode_partition_list([TP, TopicPartition("a", 0), TP])
-    assert znodes.decode_partition_list(payload) == [TP, TopicPartition("a", 0)]
-    assert znodes.decode_partition_list(None) == []
-    assert znodes.decode_partition_list(b"nonsense") == []
+    payload = znode_payloads.encode_partition_list([TP, TopicPartition("a", 0), TP])
+    assert znode_payloads.decode_partition_list(payload) == [TP, TopicPartition("a", 0)]
+    assert znode_payloads.decode_partition_list(None) == []
+    assert znode_payloads.decode_partition_list(b"nonsense") == []
 
 
 names = st.text("abcABC019._-äß", min_size=1, max_size=8)
@@ -274,7 +280,9 @@ ids = st.lists(st.integers(0, 2**31 - 1), max_size=4, unique=True).map(tuple)
 @given(st.dictionaries(st.builds(TopicPartition, names, st.integers(0, 99)), ids, max_size=5))
 def test_any_reassignment_is_read_back(reassignment: dict[TopicPartition, Any]) -> None:
     """Order included."""
-    read = znodes.decode_reassign_partitions(znodes.encode_reassign_partitions(reassignment))
+    read = znode_payloads.decode_reassign_partitions(
+        znode_payloads.encode_reassign_partitions(reassignment)
+    )
     assert list(read.items()) == list(reassignment.items())
 
 
@@ -284,5 +292,5 @@ def test_any_leadership_is_read_back(
 ) -> None:
     """The version is the node's, not the payload's."""
     value = LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, epoch, isr, version), 5)
-    payload = znodes.encode_partition_state(value.leader_and_isr, 5)
-    assert znodes.decode_partition_state(payload, version) == value
+    payload = znode_payloads.encode_partition_state(value.leader_and_isr, 5)
+    assert znode_payloads.decode_partition_state(payload, version) == value

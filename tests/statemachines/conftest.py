@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 from fakekafka.election.strategies import Strategy
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_paths
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.control import (
@@ -149,7 +149,7 @@ class Core:
         """Put an assignment into memory and its topic into ZooKeeper."""
         self.context.update_partition_full_replica_assignment(tp, ReplicaAssignment(replicas))
         self.context.all_topics.add(tp.topic)
-        path = znodes.topic_path(tp.topic)
+        path = znode_paths.topic_path(tp.topic)
         if not self.run(self.zk.path_exists(path)):
             self.run(self.zk.create_recursive(path))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...actors.broker.controller_channels import broker_name
 from ...protocol.data import RequestContext
+from ...protocol.names import broker_name
 from ...protocol.values import EndPoint
 from ..accepting import CLIENTS_MACHINE
 from .listener import KafkaListener

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...actors.zookeeper.server import zookeeper_name
 from ...protocol.errors import UsageError
+from ...protocol.names import zookeeper_client_name, zookeeper_name
 from ...zkfake.messages import ConnectionClosed
 from ..accepting import CLIENTS_MACHINE
 from .listener import ZooKeeperListener
@@ -51,7 +51,7 @@ class ZooKeeperPort:
         on_message: Callable[[Any], None],
         on_lost: Callable[[], None],
     ) -> None:
-        self.name = f"zkclient-{index}"
+        self.name = zookeeper_client_name(index)
         self.connection_id = _FIRST_CONNECTION_ID + index
         self.blocked = False
         self.stopped = False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.names import broker_name
 from ....zkfake.messages import ZooKeeperError
 from ...node import Node
-from ..controller_channels import broker_name
 
 if TYPE_CHECKING:
     from ....coordinators.offsets.manager import OffsetManager

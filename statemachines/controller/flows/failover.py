@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....protocol import znodes
+from ....protocol import znode_paths
 from ....protocol.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -50,18 +50,18 @@ class Failover:
         """Stop watching, stop timers and senders, forget; ``/controller`` stays watched."""
         controller = self._controller
         watches = controller.watches
-        watches.unwatch_children(znodes.ISR_CHANGE_NOTIFICATION)
+        watches.unwatch_children(znode_paths.ISR_CHANGE_NOTIFICATION)
         watches.unwatch_requests()
-        watches.unwatch_children(znodes.LOG_DIR_EVENT_NOTIFICATION)
+        watches.unwatch_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
         watches.unwatch_brokers()
         controller.rebalance.stop()
         watches.unwatch_partition_states()
         controller.partition_state_machine.shutdown()
-        watches.unwatch_children(znodes.BROKER_TOPICS)
+        watches.unwatch_children(znode_paths.BROKER_TOPICS)
         watches.unwatch_topics()
-        watches.unwatch_children(znodes.DELETE_TOPICS)
+        watches.unwatch_children(znode_paths.DELETE_TOPICS)
         controller.replica_state_machine.shutdown()
-        watches.unwatch_children(znodes.BROKER_IDS)
+        watches.unwatch_children(znode_paths.BROKER_IDS)
         controller.channels.shutdown()
         controller.batch.clear()
         controller.reassignments.forget()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ....protocol.awaiting import Cancelled
 from ....protocol.errors import ErrorCode
 from ....protocol.values import BrokerInfo
-from ....protocol.znodes import FeatureZnode
+from ....protocol.znode_payloads import FeatureZnode
 from ..events import UpdateFeatures
 
 if TYPE_CHECKING:

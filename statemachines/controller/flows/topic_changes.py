@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ....election.strategies import OfflinePartition
-from ....protocol import znodes
+from ....protocol import znode_paths
 from ....protocol.topic_ids import random_topic_id
 from ....protocol.values import ReplicaAssignment, TopicPartition
 from ...machines.transitions import PartitionState, ReplicaState
@@ -79,7 +79,9 @@ class TopicChanges:
         """Write the topic back as it was before someone added partitions to a dying topic."""
         controller = self._controller
         context = controller.context
-        existing = set(await controller.zk.get_children(znodes.topic_partitions_path(topic), False))
+        existing = set(
+            await controller.zk.get_children(znode_paths.topic_partitions_path(topic), False)
+        )
         restored = {
             tp: context.partition_full_replica_assignment(tp)
             for tp in stored

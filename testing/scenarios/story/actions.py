@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ....protocol.config import validate_topic_config
 from ....protocol.errors import UsageError
+from ....protocol.names import ADMIN
 from ...faults import message_type
 from ..pieces import check_machine
 from ..spec import ActionSpec, ClusterSpec, StateExpect
@@ -90,7 +91,7 @@ def _machine(table: Table, name: str, reader: NameReader, cluster: ClusterSpec) 
     if not table.has(name):
         return None
     value = table.raw(name)
-    if isinstance(value, str) and (value == "clients" or "-" in value or value == "admin"):
+    if isinstance(value, str) and (value == "clients" or "-" in value or value == ADMIN):
         return check_machine(table, name, value, cluster)
     if isinstance(value, int):
         return check_machine(table, name, value, cluster)

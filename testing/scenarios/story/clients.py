@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....actors.broker.controller_channels import broker_name
 from ....protocol.awaiting import Disconnected, Pending
 from ....protocol.data import (
     CONSUMER_REPLICA_ID,
@@ -18,6 +17,7 @@ from ....protocol.data import (
     ProduceRequest,
 )
 from ....protocol.errors import ErrorCode, UsageError
+from ....protocol.names import broker_name
 from ....protocol.records.batch import Record, build_batch
 from ....protocol.values import TopicPartition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_payloads
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import AlterIsrPartition, LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
@@ -46,7 +46,7 @@ def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
     controller = cluster.active
     before = cluster.state("t")
     run_now(cluster.zk.set_controller_epoch(99, -1))  # another one won
-    cluster.zookeeper.tree.nodes["/controller"].data = znodes.encode_controller(9, 0)
+    cluster.zookeeper.tree.nodes["/controller"].data = znode_payloads.encode_controller(9, 0)
     if what == "AlterIsr":
         change = AlterIsrPartition(TP, before.leader_epoch, (2,), before.zk_version)
         [answer] = cluster.alter_isr(2, change)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_payloads as payloads
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
     LeaderAndIsrRequest,
@@ -68,7 +68,7 @@ def test_a_deposed_controller_does_no_harm_creating_topics() -> None:
     controller = cluster.active
     moved_on(cluster)
     run_now(cluster.zk.delete_path("/controller"))
-    run_now(cluster.zk._send([CreateRequest("/controller", znodes.encode_controller(7, 0))]))
+    run_now(cluster.zk._send([CreateRequest("/controller", payloads.encode_controller(7, 0))]))
     run_now(cluster.zk.create_topic_assignment("t", {0: ReplicaAssignment((1,))}))
     controller.event_manager.clear_and_put(TopicChange())
     cluster.settle()
@@ -87,7 +87,7 @@ def test_a_deposed_controller_resigns_whatever_it_writes(what: str) -> None:
     before = cluster.state("t")
     moved_on(cluster)
     node = cluster.zookeeper.tree.nodes["/controller"]
-    node.data = znodes.encode_controller(9, 0)
+    node.data = payloads.encode_controller(9, 0)
     answers: list[Any] = []
     if what == "delete":
         run_now(cluster.zk.create_delete_topic_path("t"))

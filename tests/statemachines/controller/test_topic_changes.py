@@ -13,7 +13,7 @@ from fakekafka.protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from fakekafka.protocol.znodes import FeatureZnode
+from fakekafka.protocol.znode_payloads import FeatureZnode
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_cluster import ControllerCluster

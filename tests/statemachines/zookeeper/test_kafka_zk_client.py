@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_paths
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.zookeeper.client import UNKNOWN_VERSION
@@ -32,11 +32,11 @@ def test_top_level_paths_are_created_once(fixture: ZkFixture) -> None:
     """With parents, without data; creating them again is fine (docs/kafka/zookeeper.md#znodes)."""
     run_now(fixture.zk.create_top_level_paths())
     existing = list(fixture.zookeeper.tree.walk())
-    assert all(path in existing for path in znodes.persistent_paths(behaviour("2.8")))
+    assert all(path in existing for path in znode_paths.persistent_paths(behaviour("2.8")))
     assert fixture.zookeeper.get("/config/users") is None
     for path in ("/controller", "/controller_epoch", "/cluster", "/feature"):
         assert path not in existing
-    for path in (znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_REPLICA_ELECTION):
+    for path in (znode_paths.REASSIGN_PARTITIONS, znode_paths.PREFERRED_REPLICA_ELECTION):
         assert path not in existing
 
 
@@ -117,7 +117,7 @@ def test_exists_arms_the_watch_of_a_missing_node(fixture: ZkFixture) -> None:
 def test_child_watches_are_armed_only_when_asked_for(fixture: ZkFixture) -> None:
     """CP-196."""
     zk, handler = fixture.zk, Watching()
-    zk.register_znode_child_change_handler(znodes.BROKER_TOPICS, handler)
+    zk.register_znode_child_change_handler(znode_paths.BROKER_TOPICS, handler)
     run_now(zk.get_all_topics_in_cluster())
     run_now(zk.create_topic_assignment("a", {}))
     assert handler.seen == []
@@ -125,4 +125,4 @@ def test_child_watches_are_armed_only_when_asked_for(fixture: ZkFixture) -> None
     run_now(zk.get_all_topics_in_cluster())
     run_now(zk.create_topic_assignment("b", {}))
     assert handler.seen == ["children"]
-    zk.unregister_znode_child_change_handler(znodes.BROKER_TOPICS)
+    zk.unregister_znode_child_change_handler(znode_paths.BROKER_TOPICS)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_paths, znode_payloads
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import (
     BrokerInfo,
@@ -132,7 +132,10 @@ def test_features(fixture: ZkFixture) -> None:
     """The node's version is the epoch of the finalised features."""
     zk = fixture.zk
     assert run_now(zk.get_feature_znode()) == (None, UNKNOWN_VERSION)
-    disabled, enabled = znodes.FeatureZnode(False), znodes.FeatureZnode(True, (("f", 1, 3),))
+    disabled, enabled = (
+        znode_payloads.FeatureZnode(False),
+        znode_payloads.FeatureZnode(True, (("f", 1, 3),)),
+    )
     run_now(zk.create_feature_znode(disabled))
     assert run_now(zk.get_feature_znode()) == (disabled, 0)
     assert run_now(zk.update_feature_znode(enabled)) == 1
@@ -174,8 +177,8 @@ def test_a_repeated_allocation_recognises_its_own_block(fixture: ZkFixture) -> N
 
 def test_producer_ids_run_out(fixture: ZkFixture) -> None:
     """At the largest long."""
-    last = znodes.ProducerIdBlock(1, 2**63 - 1000, 2**63 - 1)
-    payload = znodes.encode_producer_id_block(last)
-    run_now(fixture.zk.conditional_update_path(znodes.PRODUCER_ID_BLOCK, payload, 0))
+    last = znode_payloads.ProducerIdBlock(1, 2**63 - 1000, 2**63 - 1)
+    payload = znode_payloads.encode_producer_id_block(last)
+    run_now(fixture.zk.conditional_update_path(znode_paths.PRODUCER_ID_BLOCK, payload, 0))
     with pytest.raises(Exception, match="given out"):
         run_now(fixture.zk.allocate_producer_id_block(1))

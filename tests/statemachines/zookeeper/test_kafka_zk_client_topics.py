@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol import znodes
+from fakekafka.protocol import znode_paths
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.values import (
@@ -213,7 +213,7 @@ def test_requests_made_by_znode(fixture: ZkFixture) -> None:
     assert run_now(zk.get_partition_reassignment()) == {T1: (2, 1)}
     assert run_now(zk.reassign_partitions_in_progress())
     run_now(zk.delete_partition_reassignment())
-    run_now(zk.create_recursive(znodes.REASSIGN_PARTITIONS, b"nonsense"))
+    run_now(zk.create_recursive(znode_paths.REASSIGN_PARTITIONS, b"nonsense"))
     assert run_now(zk.get_partition_reassignment()) == {}
     assert run_now(zk.get_preferred_replica_election()) == []
     run_now(zk.create_preferred_replica_election([TP, T1]))

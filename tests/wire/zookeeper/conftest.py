@@ -18,7 +18,7 @@ import pytest
 from fakekafka.actors.runtime.live import LiveRuntime
 from fakekafka.actors.runtime.threaded import ThreadedRuntime
 from fakekafka.actors.zookeeper.process import ZooKeeperProcess
-from fakekafka.actors.zookeeper.server import zookeeper_name
+from fakekafka.protocol.names import zookeeper_name
 from fakekafka.wire.zookeeper.gateway import ZooKeeperTcp
 from kazoo.client import KazooClient
 from kazoo.protocol import serialization as kz
