@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.control import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from ...protocol.errors import UsageError
-from ...statemachines.controller.timed_work import LOGGED_PARTITIONS, ZOOKEEPER_ANSWERS
+from ...statemachines.zookeeper.timed_work import LOGGED_PARTITIONS, ZOOKEEPER_ANSWERS
 from ...zkfake.messages import (
     ClientPacket,
     CloseSession,

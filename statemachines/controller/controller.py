@@ -39,6 +39,7 @@ from ..machines.replica_machine import ReplicaStateMachine
 from ..machines.request_batch import ControllerBrokerRequestBatch
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import ControllerMoved, IllegalState, Log
+from ..zookeeper.timed_work import Work, ignore_work
 from . import events
 from .channels import BrokerChannels
 from .events import ControllerEvent
@@ -57,7 +58,6 @@ from .metrics import ControllerMetrics
 from .queue import ControllerEventManager
 from .responses import ResponsesToEvents
 from .session import SessionWatcher
-from .timed_work import Work, ignore_work
 from .watches import ControllerWatches
 
 NO_CONTROLLER = -1

@@ -27,9 +27,9 @@ from ...election.strategies import (
 )
 from ...protocol.config import BrokerConfig
 from ...protocol.values import LeaderAndIsr, LeaderIsrAndControllerEpoch, TopicPartition
-from ..controller.timed_work import LOGGED_PARTITIONS, Work, ignore_work
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed
+from ..zookeeper.timed_work import LOGGED_PARTITIONS, Work, ignore_work
 from .context import ControllerContext
 from .request_batch import ControllerBrokerRequestBatch
 

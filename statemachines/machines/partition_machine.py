@@ -42,9 +42,9 @@ from ...protocol.values import (
 )
 from ...protocol.versions import Behaviour
 from ...zkfake.messages import ZkCode, ZkResponse, ZooKeeperError
-from ..controller.timed_work import Work, ignore_work
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed, ignore_log
+from ..zookeeper.timed_work import Work, ignore_work
 from .context import ControllerContext
 from .legacy_election import LegacyElection
 from .request_batch import ControllerBrokerRequestBatch

@@ -23,8 +23,8 @@ from ...zkfake.messages import (
     ZkResponse,
     ZooKeeperError,
 )
-from ..controller.timed_work import ZOOKEEPER_ANSWERS, Work, ignore_work
 from .errors import ControllerMoved
+from .timed_work import ZOOKEEPER_ANSWERS, Work, ignore_work
 
 MATCH_ANY_VERSION = -1
 """As expected version of ``/controller_epoch``: the write is not guarded."""

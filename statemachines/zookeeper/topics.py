@@ -14,9 +14,9 @@ from ...protocol.values import (
 )
 from ...protocol.versions import Behaviour
 from ...zkfake.messages import CreateRequest, SetDataRequest, ZkCode, ZkResponse, ZooKeeperError
-from ..machines.shared_values import SharedValues
 from .errors import ControllerMoved
 from .requests import MATCH_ANY_VERSION, AsyncZooKeeperClient, ZkBase
+from .shared_values import SharedValues
 
 
 @message

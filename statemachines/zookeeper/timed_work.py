@@ -1,4 +1,4 @@
-"""Work of the controller that a cost model may want to take time for."""
+"""Work of the controller and its ZooKeeper client that a cost model may take time for."""
 
 from __future__ import annotations
 
