@@ -22,12 +22,8 @@ from ...replication.follower.manager import FetcherManager
 from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
+from ...statemachines.broker.broker_id import resolve_broker_id, stored_broker_id
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
-from ...statemachines.broker.registration import (
-    BrokerRegistration,
-    resolve_broker_id,
-    stored_broker_id,
-)
 from ...zkfake.messages import ZooKeeperError
 from .handlers.admin import AdminHandlers
 from .handlers.control import ControlHandlers
@@ -238,7 +234,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         whatever supervises the process starts it once more: that takes ``restart_delay_ms``. Asking
         all the time would find the moment in which the znode is gone and no controller has looked.
         """
-        registration = BrokerRegistration(self.controller)
+        registration = self.controller.registration
         delay_ms = self.spec.restart_delay_ms
         patience_ms = 2 * self.config["zookeeper.session.timeout.ms"] + delay_ms
         deadline_ms = self.now_ms() + patience_ms

@@ -43,7 +43,6 @@ class ControllerActor(Node):
             config=config,
             behaviour=spec.behaviour,
             zk=self.zk,
-            zk_client=self.zk_client,
             channels=self.channels,
             broker_info=self._own_info,
             log=self._log,

@@ -16,7 +16,7 @@ from ...protocol.errors import FakeKafkaError
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
 from ...protocol.values import BrokerInfo
-from ...statemachines.controller.metrics import Histogram
+from ...statemachines.controller.histogram import Histogram
 
 if TYPE_CHECKING:
     from ..node import Node

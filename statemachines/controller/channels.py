@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ...protocol.values import BrokerInfo
 from ..machines.request_batch import BrokerChannels as RequestChannels
-from .metrics import Histogram
+from .histogram import Histogram
 
 
 class BrokerChannels(RequestChannels, Protocol):

@@ -20,7 +20,7 @@ from ...protocol.awaiting import Cancelled, Pending
 from ...protocol.host import Host
 from ..zookeeper.errors import Log, ignore_log
 from .events import ControllerEvent, ControllerState, ShutdownEventThread
-from .metrics import Histogram
+from .histogram import Histogram
 
 QUEUE_TIME_RESET_MS = 300_000
 """An idle time after which the queue-time histogram starts anew."""

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...protocol.versions import Behaviour
 from .events import Expire, RegisterBrokerAndReelect
-
-if TYPE_CHECKING:
-    from .controller import KafkaController
+from .queue import ControllerEventManager
 
 
 class SessionWatcher:
     """Turns the replacement of an expired ZooKeeper session into events
     (docs/kafka/controller-failover.md#session-expiry)."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    __slots__ = ("_behaviour", "_events")
+
+    def __init__(self, behaviour: Behaviour, events: ControllerEventManager) -> None:
+        self._behaviour = behaviour
+        self._events = events
 
     async def before_initializing_session(self) -> None:
         """Drop what is queued and wait until the resignation begins; not so in 0.10."""
-        if self._controller.behaviour.pipelined_zookeeper:
-            expiring = self._controller.event_manager.clear_and_put(Expire())
+        if self._behaviour.pipelined_zookeeper:
+            expiring = self._events.clear_and_put(Expire())
             await expiring.await_processing()
 
     def after_initializing_session(self) -> None:
-        self._controller.event_manager.put(RegisterBrokerAndReelect())
+        self._events.put(RegisterBrokerAndReelect())
 
     def on_auth_failure(self) -> None:
         """There is no authentication to fail."""

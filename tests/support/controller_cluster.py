@@ -24,7 +24,6 @@ from fakekafka.protocol.values import (
 from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.admin.manager import AdminManager
 from fakekafka.statemachines.broker.dynamic_config import DynamicConfigManager
-from fakekafka.statemachines.broker.registration import BrokerRegistration
 from fakekafka.statemachines.controller.controller import KafkaController
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.tests.support.fake_brokers import FakeBroker, RecordingChannels, VirtualHost
@@ -46,7 +45,6 @@ class Process:
             config=self.config,
             behaviour=cluster.behaviour,
             zk=self.zk,
-            zk_client=self.client,
             channels=self.channels,
             broker_info=lambda: self.info,
             log=lambda level, text: cluster.log.append((broker_id, level, text)),
@@ -81,7 +79,7 @@ class ControllerCluster:
         self.processes[broker_id] = process
         self.brokers[broker_id] = FakeBroker(broker_id)
         run_now(process.zk.create_top_level_paths())
-        run_now(BrokerRegistration(process.controller).register())
+        run_now(process.controller.registration.register())
         run_now(process.controller.startup())
         self.settle()
         return process

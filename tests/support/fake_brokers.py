@@ -23,7 +23,7 @@ from fakekafka.protocol.control import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, TopicPartition
 from fakekafka.replication.partition.metadata_cache import MetadataCache
-from fakekafka.statemachines.controller.metrics import Histogram
+from fakekafka.statemachines.controller.histogram import Histogram
 
 _STEPS_MAX = 1_000_000
 

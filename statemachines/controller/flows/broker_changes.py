@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ....protocol.errors import ErrorCode
 from ....protocol.values import BrokerInfo, PartitionReplica, TopicPartition
@@ -16,37 +15,39 @@ from ..events import (
     LogDirEventNotification,
     UpdateMetadataResponseReceived,
 )
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
+from .features import Features
+from .reassignment_flow import ReassignmentFlow
 
 
 class BrokerChanges:
     """Follows ``/brokers/ids`` and what brokers answer about their log directories."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(
+        self, parts: ControllerParts, features: Features, reassignments: ReassignmentFlow
+    ) -> None:
+        self._parts = parts
+        self._features = features
+        self._reassignments = reassignments
 
     # --- registrations
 
     async def process_broker_change(self, _event: BrokerChange) -> None:
         """Compare the registrations with those known: new, then bounced, then dead
         (docs/kafka/brokers.md#a-change-of-brokers)."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
-        context, channels = controller.context, controller.channels
-        found = {
-            b.id: (b, e) for b, e in await controller.zk.get_all_broker_and_epochs_in_cluster()
-        }
+        context, channels = parts.context, parts.channels
+        found = {b.id: (b, e) for b, e in await parts.zk.get_all_broker_and_epochs_in_cluster()}
         known = dict(context.live_broker_id_and_epochs)
         new = [broker_id for broker_id in found if broker_id not in known]
         dead = sorted(broker_id for broker_id in known if broker_id not in found)
         bounced: list[int] = []
-        if controller.behaviour.broker_epochs:
+        if parts.behaviour.broker_epochs:
             bounced = [b for b, (_, epoch) in found.items() if b in known and epoch > known[b]]
         if new or bounced or dead:
-            controller.log(
+            parts.log(
                 "info",
                 f"brokers new: {new}, bounced: {bounced}, gone: {dead}, registered: {list(found)}",
             )
@@ -71,61 +72,62 @@ class BrokerChanges:
             await self.on_broker_failure(dead)
 
     def _add(self, brokers: Iterable[tuple[BrokerInfo, int]]) -> None:
-        self._controller.context.add_live_brokers(self._controller.features.compatible(brokers))
+        self._parts.context.add_live_brokers(self._features.compatible(brokers))
 
     async def process_broker_modifications(self, event: BrokerModifications) -> None:
         """Announce changed endpoints or features; a changed rack alone is not noticed."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
-        context = controller.context
-        new = await controller.zk.get_broker(event.broker_id)
+        context = parts.context
+        new = await parts.zk.get_broker(event.broker_id)
         old = context.live_or_shutting_down_broker(event.broker_id)
         if new is None or old is None:
             return
         if (new.endpoints, new.features) != (old.endpoints, old.features):
             context.update_broker_metadata(old, new)
-            await controller.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
 
     async def on_broker_startup(self, new_brokers: Sequence[int]) -> None:
         """Give brokers that came their roles and everyone the news
         (docs/kafka/brokers.md#a-broker-appears)."""
-        controller = self._controller
-        context = controller.context
+        parts = self._parts
+        context = parts.context
         for broker_id in new_brokers:
             context.replicas_on_offline_dirs.pop(broker_id, None)
-        if controller.behaviour.empty_update_metadata_means_all:
-            await controller.send_update_metadata(context.live_or_shutting_down_broker_ids)
+        if parts.behaviour.empty_update_metadata_means_all:
+            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
         else:
             others = [b for b in context.live_or_shutting_down_broker_ids if b not in new_brokers]
-            await controller.send_update_metadata(others)
+            await parts.requests.send_update_metadata(others)
             # All partitions, before LeaderAndIsr: a follower must know its leader's address.
-            await controller.send_update_metadata(new_brokers, context.partitions_with_leaders())
+            partitions = context.partitions_with_leaders()
+            await parts.requests.send_update_metadata(new_brokers, partitions)
         replicas = context.replicas_on_brokers(new_brokers)
-        await controller.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
-        await controller.partition_state_machine.trigger_online_partition_state_change()
-        await controller.reassignments.resume_on_brokers(new_brokers)
+        await parts.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
+        await parts.partition_state_machine.trigger_online_partition_state_change()
+        await self._reassignments.resume_on_brokers(new_brokers)
         deleting = dict.fromkeys(
             r.topic for r in replicas if r.topic in context.topics_to_be_deleted
         )
         if deleting:
-            await controller.topic_deletion.resume_deletion_for_topics(deleting)
-        await controller.watches.watch_brokers(new_brokers)
+            await parts.topic_deletion.resume_deletion_for_topics(deleting)
+        await parts.watches.watch_brokers(new_brokers)
 
     async def on_broker_failure(self, dead_brokers: Sequence[int]) -> None:
         """Brokers are gone: their leaderships move, they leave the ISRs
         (docs/kafka/brokers.md#a-broker-disappears)."""
-        controller = self._controller
-        context = controller.context
+        parts = self._parts
+        context = parts.context
         for broker_id in dead_brokers:
             context.replicas_on_offline_dirs.pop(broker_id, None)
             context.shutting_down_broker_ids.discard(broker_id)
         leaderless = None
-        if controller.behaviour.failure_concerns_led_partitions:
+        if parts.behaviour.failure_concerns_led_partitions:
             leaderless = context.partitions_led_by(dead_brokers)
         replicas = context.replicas_on_brokers(dead_brokers)
         await self.on_replicas_become_offline(replicas, leaderless)
-        controller.watches.unwatch_brokers(dead_brokers)
+        parts.watches.unwatch_brokers(dead_brokers)
 
     async def on_replicas_become_offline(
         self,
@@ -136,21 +138,21 @@ class BrokerChanges:
 
         Not told who is leaderless, it looks at every partition of the cluster.
         """
-        controller = self._controller
-        context = controller.context
+        parts = self._parts
+        context = parts.context
         deleting: list[PartitionReplica] = []
         staying: list[PartitionReplica] = []
         for replica in replicas:
-            is_deleting = controller.topic_deletion.is_topic_queued_up_for_deletion(replica.topic)
+            is_deleting = parts.topic_deletion.is_topic_queued_up_for_deletion(replica.topic)
             (deleting if is_deleting else staying).append(replica)
         if leaderless is None:
             leaderless = context.partitions_with_offline_leader()
-        partitions = controller.partition_state_machine
+        partitions = parts.partition_state_machine
         await partitions.handle_state_changes(leaderless, PartitionState.OFFLINE)
         outcomes = await partitions.trigger_online_partition_state_change()
-        await controller.replica_state_machine.handle_state_changes(staying, ReplicaState.OFFLINE)
-        await controller.topic_deletion.fail_replica_deletion(deleting)
-        if controller.behaviour.announce_dead_broker_unless_elected:
+        await parts.replica_state_machine.handle_state_changes(staying, ReplicaState.OFFLINE)
+        await parts.topic_deletion.fail_replica_deletion(deleting)
+        if parts.behaviour.announce_dead_broker_unless_elected:
             must_announce = not staying and all(
                 isinstance(outcome, Exception) for outcome in outcomes.values()
             )
@@ -158,42 +160,40 @@ class BrokerChanges:
             # in Kafka since 1.0 any leaderless partition anywhere suppresses the announcement
             must_announce = not leaderless
         if must_announce:
-            await controller.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
 
     # --- log directories
 
     async def process_log_dir_event(self, _event: LogDirEventNotification) -> None:
         """Probe every replica of brokers that reported a failed directory
         (docs/kafka/brokers.md#failed-disks)."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
-        zk, context = controller.zk, controller.context
+        zk, context = parts.zk, parts.context
         numbers = await zk.get_all_log_dir_event_notifications()
         try:
             broker_ids = await zk.get_broker_ids_from_log_dir_events(numbers)
             replicas = context.replicas_on_brokers(dict.fromkeys(broker_ids))
-            await controller.replica_state_machine.handle_state_changes(
-                replicas, ReplicaState.ONLINE
-            )
+            await parts.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
         finally:
             await zk.delete_log_dir_event_notifications(numbers, context.epoch_zk_version)
 
     async def process_leader_and_isr(self, event: LeaderAndIsrResponseReceived) -> None:
         """Note which replicas are on failed directories; other errors mean nothing
         (docs/kafka/brokers.md#failed-disks)."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
         if event.response.error != ErrorCode.NONE:
-            controller.log(
+            parts.log(
                 "error",
                 f"LeaderAndIsr to broker {event.broker_id} failed: {event.response.error.name}",
             )
             return
-        if not controller.behaviour.log_dir_failure_handling:
+        if not parts.behaviour.log_dir_failure_handling:
             return
-        context, broker_id = controller.context, event.broker_id
+        context, broker_id = parts.context, event.broker_id
         known = context.replicas_on_offline_dirs.get(broker_id)
         offline: list[TopicPartition] = []
         online: list[TopicPartition] = []
@@ -213,14 +213,14 @@ class BrokerChanges:
         else:
             context.replicas_on_offline_dirs.pop(broker_id, None)
         if newly:
-            controller.log("info", f"log directories of broker {broker_id} lost {newly}")
+            parts.log("info", f"log directories of broker {broker_id} lost {newly}")
             await self.on_replicas_become_offline(
                 PartitionReplica(tp.topic, tp.partition, broker_id) for tp in newly
             )
 
     async def process_update_metadata(self, event: UpdateMetadataResponseReceived) -> None:
-        if self._controller.is_active and event.response.error != ErrorCode.NONE:
-            self._controller.log(
+        if self._parts.tenure.is_active and event.response.error != ErrorCode.NONE:
+            self._parts.log(
                 "error",
                 f"UpdateMetadata to broker {event.broker_id} failed: {event.response.error.name}",
             )

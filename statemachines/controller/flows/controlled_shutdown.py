@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....election.strategies import ControlledShutdown as ControlledShutdownStrategy
 from ....protocol.awaiting import Cancelled
 from ....protocol.errors import ErrorCode, KafkaError
@@ -12,16 +10,14 @@ from ....protocol.values import PartitionReplica, TopicPartition
 from ...machines.transitions import PartitionState, ReplicaState
 from ...zookeeper.errors import ControllerMoved, IllegalState
 from ..events import ControlledShutdown
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
 
 
 class ControlledShutdownFlow:
     """Moves leaders off a broker and takes it out of the ISRs it follows in."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
 
     async def process_controlled_shutdown(self, event: ControlledShutdown) -> None:
         """Answers the partitions the broker still leads, or why nothing was done."""
@@ -36,11 +32,11 @@ class ControlledShutdownFlow:
         event.callback(outcome)
 
     async def _relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
-        controller = self._controller
-        context = controller.context
-        if not controller.is_active:
+        parts = self._parts
+        context = parts.context
+        if not parts.tenure.is_active:
             raise ControllerMoved("this broker is not the controller any more")
-        if broker_epoch != -1 and controller.behaviour.broker_epochs:
+        if broker_epoch != -1 and parts.behaviour.broker_epochs:
             known = context.live_broker_id_and_epochs.get(broker_id)
             if known is None:
                 raise LookupError(f"broker {broker_id} is not registered")
@@ -62,47 +58,45 @@ class ControlledShutdownFlow:
                 leadership is None
                 or len(context.partition_replica_assignment(topic_partition)) < 2
                 or (
-                    controller.behaviour.controlled_shutdown_spares_queued_topics
-                    and controller.topic_deletion.is_topic_queued_up_for_deletion(
-                        topic_partition.topic
-                    )
+                    parts.behaviour.controlled_shutdown_spares_queued_topics
+                    and parts.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic)
                 )
             ):
                 continue
             is_led = leadership.leader_and_isr.leader == broker_id
             (led if is_led else followed).append(topic_partition)
-            if controller.behaviour.controlled_shutdown_one_by_one:
+            if parts.behaviour.controlled_shutdown_one_by_one:
                 await self._move(broker_id, led, followed)
                 led, followed = [], []
-        if not controller.behaviour.controlled_shutdown_one_by_one:
+        if not parts.behaviour.controlled_shutdown_one_by_one:
             await self._move(broker_id, led, followed)
         return context.partition_leaders_on_broker(
             broker_id,
-            with_queued_topics=not controller.behaviour.controlled_shutdown_spares_queued_topics,
+            with_queued_topics=not parts.behaviour.controlled_shutdown_spares_queued_topics,
         )
 
     async def _move(
         self, broker_id: int, led: list[TopicPartition], followed: list[TopicPartition]
     ) -> None:
-        controller = self._controller
-        await controller.partition_state_machine.handle_state_changes(
+        parts = self._parts
+        await parts.partition_state_machine.handle_state_changes(
             led, PartitionState.ONLINE, ControlledShutdownStrategy()
         )
         await self._stop_followers(broker_id, followed)
         # Replicas of partitions it led stay Online: the election has taken them out of the ISR.
-        await controller.replica_state_machine.handle_state_changes(
+        await parts.replica_state_machine.handle_state_changes(
             [PartitionReplica(tp.topic, tp.partition, broker_id) for tp in followed],
             ReplicaState.OFFLINE,
         )
 
     async def _stop_followers(self, broker_id: int, partitions: list[TopicPartition]) -> None:
-        controller = self._controller
+        parts = self._parts
         try:
-            controller.batch.new_batch()
+            parts.batch.new_batch()
             for topic_partition in partitions:
-                controller.batch.add_stop_replica_request_for_brokers(
+                parts.batch.add_stop_replica_request_for_brokers(
                     (broker_id,), topic_partition, delete_partition=False
                 )
-            controller.batch.send_requests_to_brokers(controller.context.epoch)
+            parts.batch.send_requests_to_brokers(parts.context.epoch)
         except IllegalState as error:
-            await controller.handle_illegal_state(error)
+            await parts.requests.handle_illegal_state(error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ....election.strategies import OfflinePartition, PreferredReplica, Strategy
 from ....protocol.admin import PREFERRED
@@ -19,9 +18,7 @@ from ..events import (
     UncleanLeaderElectionEnable,
     not_controller_outcomes,
 )
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
 
 _Results = dict[TopicPartition, "LeaderAndIsr | Exception"]
 
@@ -29,23 +26,23 @@ _Results = dict[TopicPartition, "LeaderAndIsr | Exception"]
 class Elections:
     """Preferred and unclean elections by API, by znode, and after a configuration change."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
 
     async def resume_pending(self) -> None:
         """Run what ``/admin/preferred_replica_election`` still asks for, at failover.
 
         The znode is deleted and looked at again even if nothing is pending: that arms the watch.
         """
-        controller = self._controller
-        context = controller.context
-        asked = await controller.zk.get_preferred_replica_election()
+        parts = self._parts
+        context = parts.context
+        asked = await parts.zk.get_preferred_replica_election()
         pending = [
             tp
             for tp in asked
             if (replicas := context.partition_replica_assignment(tp))
             and self._leader_of(tp) != replicas[0]
-            and not controller.topic_deletion.is_topic_queued_up_for_deletion(tp.topic)
+            and not parts.topic_deletion.is_topic_queued_up_for_deletion(tp.topic)
         ]
         await self.on_replica_election(pending, PREFERRED, ElectionTrigger.ZK_TRIGGERED)
 
@@ -54,19 +51,19 @@ class Elections:
     ) -> _Results:
         """Elect; per partition the new leadership or why there is none
         (docs/kafka/election.md#elections-on-request)."""
-        controller = self._controller
+        parts = self._parts
         strategy: Strategy = PreferredReplica()
         if election_type != PREFERRED:
             is_admin = trigger is ElectionTrigger.ADMIN_CLIENT_TRIGGERED
             strategy = OfflinePartition(allow_unclean=is_admin)
         topics = dict.fromkeys(tp.topic for tp in partitions)
-        blocks_deletion = controller.behaviour.preferred_election_blocks_deletion
+        blocks_deletion = parts.behaviour.preferred_election_blocks_deletion
         if blocks_deletion:
-            controller.topic_deletion.mark_topic_ineligible_for_deletion(
+            parts.topic_deletion.mark_topic_ineligible_for_deletion(
                 topics, "preferred replica election in progress"
             )
         try:
-            results = await controller.partition_state_machine.handle_state_changes(
+            results = await parts.partition_state_machine.handle_state_changes(
                 partitions, PartitionState.ONLINE, strategy
             )
             if trigger is not ElectionTrigger.ADMIN_CLIENT_TRIGGERED:
@@ -75,7 +72,7 @@ class Elections:
             if trigger is not ElectionTrigger.ADMIN_CLIENT_TRIGGERED:
                 await self._after_preferred_election(partitions, trigger)
         if blocks_deletion:
-            await controller.topic_deletion.resume_deletion_for_topics(topics)
+            await parts.topic_deletion.resume_deletion_for_topics(topics)
         return results
 
     def _log_failures(self, results: _Results) -> None:
@@ -85,27 +82,25 @@ class Elections:
             if isinstance(outcome, LeaderElectionNotNeeded):
                 continue
             if isinstance(outcome, Exception):
-                self._controller.log("error", f"no election for {topic_partition}: {outcome}")
+                self._parts.log("error", f"no election for {topic_partition}: {outcome}")
 
     async def _after_preferred_election(
         self, partitions: Sequence[TopicPartition], trigger: ElectionTrigger
     ) -> None:
-        controller = self._controller
+        parts = self._parts
         for topic_partition in partitions:
-            preferred = controller.context.partition_replica_assignment(topic_partition)[0]
+            preferred = parts.context.partition_replica_assignment(topic_partition)[0]
             if self._leader_of(topic_partition) != preferred:
-                controller.log(
+                parts.log(
                     "warn", f"{topic_partition} is not led by its preferred replica {preferred}"
                 )
         if trigger is ElectionTrigger.ZK_TRIGGERED:
-            await controller.zk.delete_preferred_replica_election(
-                controller.context.epoch_zk_version
-            )
-            controller.event_manager.put(ReplicaLeaderElection(None))
+            await parts.zk.delete_preferred_replica_election(parts.context.epoch_zk_version)
+            parts.event_manager.put(ReplicaLeaderElection(None))
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         """Cached leader; raises ``LookupError`` without leadership, as Kafka's ``.get`` does."""
-        leadership = self._controller.context.partition_leadership_info(topic_partition)
+        leadership = self._parts.context.partition_leadership_info(topic_partition)
         if leadership is None:
             raise LookupError(f"{topic_partition} has no leadership")
         return leadership.leader_and_isr.leader
@@ -116,19 +111,19 @@ class Elections:
 
         As in Kafka a known partition without leadership makes this raise; nobody is answered.
         """
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             if event.callback is not None:
                 event.callback(not_controller_outcomes(event.partitions))
             return
         if (
             event.trigger is not ElectionTrigger.ADMIN_CLIENT_TRIGGERED
-            and not await controller.watches.watch_preferred_election()
+            and not await parts.watches.watch_preferred_election()
         ):
             return
         asked: Sequence[TopicPartition]
         if event.partitions is None:
-            asked = await controller.zk.get_preferred_replica_election()
+            asked = await parts.zk.get_preferred_replica_election()
         else:
             asked = event.partitions
         outcomes: ElectionOutcomes = {}
@@ -148,11 +143,11 @@ class Elections:
     def _refusal(
         self, topic_partition: TopicPartition, election_type: int
     ) -> tuple[ErrorCode, str | None] | None:
-        controller = self._controller
-        context = controller.context
+        parts = self._parts
+        context = parts.context
         if not context.has_assignment(topic_partition):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
-        if controller.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
+        if parts.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
             return ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted"
         leader = self._leader_of(topic_partition)
         if election_type == PREFERRED:
@@ -167,13 +162,13 @@ class Elections:
 
     async def process_unclean_enable(self, _event: UncleanLeaderElectionEnable) -> None:
         """Try again wherever there is no leader."""
-        if self._controller.is_active:
-            await self._controller.partition_state_machine.trigger_online_partition_state_change()
+        if self._parts.tenure.is_active:
+            await self._parts.partition_state_machine.trigger_online_partition_state_change()
 
     async def process_topic_unclean_enable(self, event: TopicUncleanLeaderElectionEnable) -> None:
         """Try again wherever the topic has no leader."""
-        if self._controller.is_active:
-            await self._controller.partition_state_machine.trigger_online_partition_state_change(
+        if self._parts.tenure.is_active:
+            await self._parts.partition_state_machine.trigger_online_partition_state_change(
                 event.topic
             )
 

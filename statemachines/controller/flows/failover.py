@@ -8,64 +8,82 @@ are elected.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....protocol import znode_paths
 from ....protocol.values import TopicPartition
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
+from .elections import Elections
+from .features import Features
+from .isr_changes import IsrChanges
+from .reassignment_flow import ReassignmentFlow
+from .rebalance import Rebalance
+from .topic_changes import TopicChanges
 
 
 class Failover:
     """Takes over the cluster's state from ZooKeeper; drops it again."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(
+        self,
+        parts: ControllerParts,
+        *,
+        features: Features,
+        topic_changes: TopicChanges,
+        isr_changes: IsrChanges,
+        reassignments: ReassignmentFlow,
+        elections: Elections,
+        rebalance: Rebalance,
+    ) -> None:
+        self._parts = parts
+        self._features = features
+        self._topic_changes = topic_changes
+        self._isr_changes = isr_changes
+        self._reassignments = reassignments
+        self._elections = elections
+        self._rebalance = rebalance
 
     async def on_controller_failover(self) -> None:
         """Everything a new controller does before its first event."""
-        controller = self._controller
-        context = controller.context
-        await controller.features.setup()
-        drops_requests = controller.behaviour.disabled_deletion_drops_requests
-        controller.watches.watch_children(controller.topic_deletion.enabled or drops_requests)
-        await controller.watches.watch_preferred_election()
-        await controller.watches.watch_reassignment()
+        parts = self._parts
+        context = parts.context
+        await self._features.setup()
+        drops_requests = parts.behaviour.disabled_deletion_drops_requests
+        parts.watches.watch_children(parts.topic_deletion.enabled or drops_requests)
+        await parts.watches.watch_preferred_election()
+        await parts.watches.watch_reassignment()
         await self._drop_notifications()
         await self._initialize_context()
         queued, ineligible = await self._fetch_topic_deletions()
-        await controller.topic_deletion.init(queued, ineligible)
+        await parts.topic_deletion.init(queued, ineligible)
         # Brokers refuse to follow leaders they have not heard of: tell who lives first.
-        await controller.send_update_metadata(context.live_or_shutting_down_broker_ids)
-        await controller.replica_state_machine.startup()
-        await controller.partition_state_machine.startup()
-        controller.log("info", f"ready to serve as the controller of epoch {context.epoch}")
-        await controller.reassignments.initialize()
-        await controller.topic_deletion.try_topic_deletion()
-        await controller.elections.resume_pending()
-        controller.rebalance.start()
+        await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+        await parts.replica_state_machine.startup()
+        await parts.partition_state_machine.startup()
+        parts.log("info", f"ready to serve as the controller of epoch {context.epoch}")
+        await self._reassignments.initialize()
+        await parts.topic_deletion.try_topic_deletion()
+        await self._elections.resume_pending()
+        self._rebalance.start()
 
     def on_controller_resignation(self) -> None:
         """Stop watching, stop timers and senders, forget; ``/controller`` stays watched."""
-        controller = self._controller
-        watches = controller.watches
+        parts = self._parts
+        watches = parts.watches
         watches.unwatch_children(znode_paths.ISR_CHANGE_NOTIFICATION)
         watches.unwatch_requests()
         watches.unwatch_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
         watches.unwatch_brokers()
-        controller.rebalance.stop()
+        self._rebalance.stop()
         watches.unwatch_partition_states()
-        controller.partition_state_machine.shutdown()
+        parts.partition_state_machine.shutdown()
         watches.unwatch_children(znode_paths.BROKER_TOPICS)
         watches.unwatch_topics()
         watches.unwatch_children(znode_paths.DELETE_TOPICS)
-        controller.replica_state_machine.shutdown()
+        parts.replica_state_machine.shutdown()
         watches.unwatch_children(znode_paths.BROKER_IDS)
-        controller.channels.shutdown()
-        controller.batch.clear()
-        controller.reassignments.forget()
-        controller.context.reset_context()
+        parts.channels.shutdown()
+        parts.batch.clear()
+        self._reassignments.forget()
+        parts.context.reset_context()
 
     async def _drop_notifications(self) -> None:
         """What was announced to the last controller is in the state that is read next.
@@ -73,24 +91,24 @@ class Failover:
         The lists read here arm the child watches. Before 1.1 announced ISRs were left for the
         next announcement to bring them up.
         """
-        zk = self._controller.zk
-        version = self._controller.context.epoch_zk_version
-        if self._controller.behaviour.log_dir_failure_handling:
+        zk = self._parts.zk
+        version = self._parts.context.epoch_zk_version
+        if self._parts.behaviour.log_dir_failure_handling:
             log_dir_events = await zk.get_all_log_dir_event_notifications()
             await zk.delete_log_dir_event_notifications(log_dir_events, version)
         isr_changes = await zk.get_all_isr_change_notifications()
-        if self._controller.behaviour.failover_drops_notifications:
+        if self._parts.behaviour.failover_drops_notifications:
             await zk.delete_isr_change_notifications(isr_changes, version)
 
     async def _initialize_context(self) -> None:
-        controller = self._controller
-        context, zk, watches = controller.context, controller.zk, controller.watches
+        parts = self._parts
+        context, zk, watches = parts.context, parts.zk, parts.watches
         brokers = await zk.get_all_broker_and_epochs_in_cluster()
-        context.set_live_brokers(controller.features.compatible(brokers))
+        context.set_live_brokers(self._features.compatible(brokers))
         context.set_all_topics(await zk.get_all_topics_in_cluster(register_watch=True))
         await watches.watch_topics(context.all_topics)
         topics = await zk.get_replica_assignment_and_topic_ids_for_topics(context.all_topics)
-        await controller.topic_changes.process_topic_ids(topics)
+        await self._topic_changes.process_topic_ids(topics)
         for topic in topics:
             for topic_partition, assignment in topic.assignment:
                 context.update_partition_full_replica_assignment(topic_partition, assignment)
@@ -99,18 +117,18 @@ class Failover:
         context.clear_partition_leadership_info()
         context.shutting_down_broker_ids.clear()
         await watches.watch_brokers(context.live_or_shutting_down_broker_ids)
-        await controller.isr_changes.update_leadership_cache(list(context.all_partitions()))
-        controller.channels.startup(context.live_or_shutting_down_brokers())
-        await controller.reassignments.load()
+        await self._isr_changes.update_leadership_cache(list(context.all_partitions()))
+        parts.channels.startup(context.live_or_shutting_down_brokers())
+        await self._reassignments.load()
 
     async def _fetch_topic_deletions(self) -> tuple[list[str], list[str]]:
         """Topics to be deleted, and those of them that cannot be now."""
-        controller = self._controller
-        context = controller.context
-        queued = await controller.zk.get_topic_deletions()
+        parts = self._parts
+        context = parts.context
+        queued = await parts.zk.get_topic_deletions()
         busy = {tp.topic for tp in context.partitions_being_reassigned}
-        if controller.behaviour.preferred_election_blocks_deletion:
-            busy |= {tp.topic for tp in await controller.zk.get_preferred_replica_election()}
+        if parts.behaviour.preferred_election_blocks_deletion:
+            busy |= {tp.topic for tp in await parts.zk.get_preferred_replica_election()}
         ineligible = [
             topic
             for topic in queued

@@ -4,16 +4,13 @@ docs/kafka/controller-failover.md#failover)."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ....protocol.awaiting import Cancelled
 from ....protocol.errors import ErrorCode
 from ....protocol.values import BrokerInfo
 from ....protocol.znode_payloads import FeatureZnode
 from ..events import UpdateFeatures
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
 
 _Levels = dict[str, tuple[int, int]]
 """(minimum, maximum) version level by feature."""
@@ -22,21 +19,21 @@ _Levels = dict[str, tuple[int, int]]
 class Features:
     """Keeps ``/feature``; keeps brokers out that do not support what is finalised."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
         self.finalized: _Levels = {}
         """As last read or written by this controller."""
 
     async def setup(self) -> None:
         """At failover: enable feature versioning, keeping what is enabled already."""
-        controller = self._controller
-        if not controller.behaviour.feature_versioning:
+        parts = self._parts
+        if not parts.behaviour.feature_versioning:
             return
-        stored, _version = await controller.zk.get_feature_znode()
+        stored, _version = await parts.zk.get_feature_znode()
         if stored is None:
-            await controller.zk.create_feature_znode(FeatureZnode(True))
+            await parts.zk.create_feature_znode(FeatureZnode(True))
         elif not stored.enabled:
-            await controller.zk.update_feature_znode(FeatureZnode(True))
+            await parts.zk.update_feature_znode(FeatureZnode(True))
         self.finalized = {}
         if stored is not None and stored.enabled:
             self.finalized = {name: (low, high) for name, low, high in stored.features}
@@ -48,15 +45,13 @@ class Features:
             if _supports(broker, self.finalized):
                 accepted.append((broker, epoch))
             else:
-                self._controller.log(
-                    "warn", f"ignoring broker {broker.id}: it lacks finalised features"
-                )
+                self._parts.log("warn", f"ignoring broker {broker.id}: it lacks finalised features")
         return accepted
 
     async def process_update_features(self, event: UpdateFeatures) -> None:
         """Answer per feature; valid updates are written together."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)
             return
         target = dict(self.finalized)
@@ -79,17 +74,17 @@ class Features:
     async def _write(self, target: _Levels) -> bool:
         node = FeatureZnode(True, tuple((name, *levels) for name, levels in target.items()))
         try:
-            await self._controller.zk.update_feature_znode(node)
+            await self._parts.zk.update_feature_znode(node)
         except Cancelled:
             raise
         except Exception as error:
-            self._controller.log("error", f"writing the features failed: {error!r}")
+            self._parts.log("error", f"writing the features failed: {error!r}")
             return False
         self.finalized = target
         return True
 
     def _own_levels(self) -> _Levels:
-        return {name: (low, high) for name, low, high in self._controller.broker_info().features}
+        return {name: (low, high) for name, low, high in self._parts.broker_info().features}
 
     def _problem(self, name: str, level: int, allow_downgrade: bool) -> str | None:
         """Why an update is refused."""
@@ -113,7 +108,7 @@ class Features:
         own = self._own_levels().get(name)
         if own is None:
             return "The provided feature is not supported."
-        brokers = self._controller.context.live_or_shutting_down_brokers()
+        brokers = self._parts.context.live_or_shutting_down_brokers()
         if not all(_supports(broker, {name: (own[0], level)}) for broker in brokers):
             return "Brokers were found to have incompatible versions for the feature."
         return None

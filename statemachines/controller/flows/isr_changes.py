@@ -6,7 +6,6 @@ docs/kafka/isr.md; KIP-497 for AlterIsr.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ....protocol.awaiting import Cancelled
 from ....protocol.control import (
@@ -18,9 +17,8 @@ from ....protocol.control import (
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.values import LeaderAndIsr, TopicPartition
 from ..events import AlterIsrReceived, IsrChangeNotification
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
+from .reassignment_flow import ReassignmentFlow
 
 _Answers = dict[TopicPartition, "LeaderAndIsr | ErrorCode"]
 
@@ -28,25 +26,26 @@ _Answers = dict[TopicPartition, "LeaderAndIsr | ErrorCode"]
 class IsrChanges:
     """Accepts, announces and acts on changed ISRs."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(self, parts: ControllerParts, reassignments: ReassignmentFlow) -> None:
+        self._parts = parts
+        self._reassignments = reassignments
 
     async def update_leadership_cache(self, partitions: Sequence[TopicPartition]) -> None:
         """Read leadership of partitions from ZooKeeper; those without state keep what is known."""
-        controller = self._controller
-        stored = await controller.zk.get_topic_partition_states(partitions)
+        parts = self._parts
+        stored = await parts.zk.get_topic_partition_states(partitions)
         for topic_partition, leadership in stored.items():
-            controller.context.put_partition_leadership_info(topic_partition, leadership)
+            parts.context.put_partition_leadership_info(topic_partition, leadership)
 
     # --- announced by leaders that wrote to ZooKeeper (before 2.7)
 
     async def process_isr_change_notification(self, _event: IsrChangeNotification) -> None:
         """Read the changed states, tell the brokers, finish reassignments
         (docs/kafka/isr.md#changes-through-zookeeper)."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
-        zk, context = controller.zk, controller.context
+        zk, context = parts.zk, parts.context
         numbers = await zk.get_all_isr_change_notifications()
         try:
             named = await zk.get_partitions_from_isr_change_notifications(numbers)
@@ -55,20 +54,20 @@ class IsrChanges:
                 await self.update_leadership_cache(partitions)
                 await self._announce(partitions)
                 for topic_partition in partitions:
-                    await controller.reassignments.maybe_complete(topic_partition)
+                    await self._reassignments.maybe_complete(topic_partition)
         finally:
             await zk.delete_isr_change_notifications(numbers, context.epoch_zk_version)
 
     async def _announce(self, partitions: Sequence[TopicPartition]) -> None:
-        brokers = self._controller.context.live_or_shutting_down_broker_ids
-        await self._controller.send_update_metadata(brokers, partitions)
+        brokers = self._parts.context.live_or_shutting_down_broker_ids
+        await self._parts.requests.send_update_metadata(brokers, partitions)
 
     # --- AlterIsr
 
     async def process_alter_isr(self, event: AlterIsrReceived) -> None:
         """Answer the leader, then finish reassignments that waited for it
         (docs/kafka/isr.md#changes-through-the-controller)."""
-        controller = self._controller
+        parts = self._parts
         request = event.request
         refusal = self._refusal(request)
         if refusal is not None:
@@ -80,25 +79,25 @@ class IsrChanges:
             raise
         except Exception as error:
             # ControllerMoved too: who lost the controllership so hears it from its watch.
-            controller.log("error", f"AlterIsr of broker {request.broker_id} failed: {error!r}")
+            parts.log("error", f"AlterIsr of broker {request.broker_id} failed: {error!r}")
             event.callback(AlterIsrResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
             return
         event.callback(AlterIsrResponse(ErrorCode.NONE, _responses(answers)))
         for topic_partition, answer in answers.items():
             if isinstance(answer, LeaderAndIsr):
-                await controller.reassignments.maybe_complete(topic_partition)
+                await self._reassignments.maybe_complete(topic_partition)
 
     def _refusal(self, request: AlterIsrRequest) -> ErrorCode | None:
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return ErrorCode.NOT_CONTROLLER
-        known = controller.context.live_broker_id_and_epochs.get(request.broker_id)
+        known = parts.context.live_broker_id_and_epochs.get(request.broker_id)
         # Newer is as wrong as older: the controller has not seen that registration yet.
         return None if known == request.broker_epoch else ErrorCode.STALE_BROKER_EPOCH
 
     async def _alter(self, request: AlterIsrRequest) -> _Answers:
-        controller = self._controller
-        context = controller.context
+        parts = self._parts
+        context = parts.context
         answers: _Answers = {}
         accepted: dict[TopicPartition, LeaderAndIsr] = {}
         for asked in request.partitions:
@@ -109,7 +108,7 @@ class IsrChanges:
                 )
             else:
                 answers[asked.topic_partition] = answer
-        update = await controller.zk.update_leader_and_isr(
+        update = await parts.zk.update_leader_and_isr(
             accepted, context.epoch, context.epoch_zk_version
         )
         written: list[TopicPartition] = []
@@ -132,8 +131,8 @@ class IsrChanges:
 
         Nobody checks that the sender leads: versions and epochs protect the state.
         """
-        context = self._controller.context
-        strict = self._controller.behaviour.alter_isr_strict
+        context = self._parts.context
+        strict = self._parts.behaviour.alter_isr_strict
         leadership = context.partition_leadership_info(asked.topic_partition)
         if leadership is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -9,7 +9,6 @@ the request. Source: Kafka 1.1's ``KafkaController``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ....protocol.errors import ErrorCode
 from ....protocol.values import ReplicaAssignment, TopicPartition
@@ -17,20 +16,17 @@ from ...machines.transitions import ReplicaState
 from ...zookeeper.errors import ControllerMoved
 from ..events import (
     ApiPartitionReassignment,
-    PartitionReassignmentIsrChange,
     ZkPartitionReassignment,
 )
-from .reassignment_progress import ReassignmentSteps
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
+from .reassignment_flow import ReassignmentFlow
 
 
-class LegacyReassignments(ReassignmentSteps):
+class LegacyReassignments(ReassignmentFlow):
     """Moves replicas as the request znode says."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        super().__init__(controller)
+    def __init__(self, parts: ControllerParts) -> None:
+        super().__init__(parts)
         self._targets: dict[TopicPartition, tuple[int, ...]] = {}
         """New replicas by partition; same keys as the context's partitions being reassigned."""
 
@@ -39,11 +35,11 @@ class LegacyReassignments(ReassignmentSteps):
 
     async def load(self) -> None:
         """Remember what the znode asks for, so that those topics are not deleted meanwhile."""
-        self._targets = dict(await self._controller.zk.get_partition_reassignment())
-        self._controller.context.partitions_being_reassigned.add_all(self._targets)
+        self._targets = dict(await self._parts.zk.get_partition_reassignment())
+        self._parts.context.partitions_being_reassigned.add_all(self._targets)
 
     async def initialize(self) -> None:
-        await self._controller.watches.watch_reassignment()
+        await self._parts.watches.watch_reassignment()
         await self._trigger(list(self._targets))
 
     async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
@@ -53,22 +49,18 @@ class LegacyReassignments(ReassignmentSteps):
                 await self.on_partition_reassignment(topic_partition, target)
 
     async def process_zk_reassignment(self, _event: ZkPartitionReassignment) -> None:
-        controller = self._controller
-        if not controller.is_active or not await controller.watches.watch_reassignment():
+        parts = self._parts
+        if not parts.tenure.is_active or not await parts.watches.watch_reassignment():
             return
-        asked = await controller.zk.get_partition_reassignment()
+        asked = await parts.zk.get_partition_reassignment()
         fresh = {tp: target for tp, target in asked.items() if tp not in self._targets}
         self._targets.update(fresh)
-        controller.context.partitions_being_reassigned.add_all(fresh)
+        parts.context.partitions_being_reassigned.add_all(fresh)
         await self._trigger(list(fresh))
 
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
         """There was no such API."""
         event.callback(ErrorCode.UNSUPPORTED_VERSION)
-
-    async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
-        if self._controller.is_active:
-            await self.maybe_complete(event.topic_partition)
 
     async def maybe_complete(self, topic_partition: TopicPartition) -> None:
         target = self._targets.get(topic_partition)
@@ -77,16 +69,16 @@ class LegacyReassignments(ReassignmentSteps):
 
     async def _trigger(self, partitions: Sequence[TopicPartition]) -> None:
         """Start reassignments; requests that make no sense are dropped."""
-        controller = self._controller
+        parts = self._parts
         dropped: list[TopicPartition] = []
         for topic_partition in partitions:
             target = self._targets[topic_partition]
             problem = self._problem(topic_partition, target)
             if problem is None:
-                controller.topic_deletion.mark_topic_ineligible_for_deletion(
+                parts.topic_deletion.mark_topic_ineligible_for_deletion(
                     [topic_partition.topic], "topic reassignment in progress"
                 )
-                controller.watches.watch_partition_state(topic_partition)
+                parts.watches.watch_partition_state(topic_partition)
                 try:
                     await self.on_partition_reassignment(topic_partition, target)
                     continue
@@ -94,16 +86,16 @@ class LegacyReassignments(ReassignmentSteps):
                     raise
                 except Exception as error:
                     problem = f"it failed: {error!r}"
-            controller.log("error", f"dropping the reassignment of {topic_partition}: {problem}")
+            parts.log("error", f"dropping the reassignment of {topic_partition}: {problem}")
             dropped.append(topic_partition)
         if dropped:
             await self._remove(dropped)
 
     def _problem(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
-        controller = self._controller
-        if controller.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
+        parts = self._parts
+        if parts.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
             return "its topic is being deleted"
-        assigned = controller.context.partition_replica_assignment(topic_partition)
+        assigned = parts.context.partition_replica_assignment(topic_partition)
         if not assigned:
             return "it does not exist"
         if assigned == target:
@@ -114,8 +106,8 @@ class LegacyReassignments(ReassignmentSteps):
         self, topic_partition: TopicPartition, target: tuple[int, ...]
     ) -> None:
         """Widen the assignment and wait, or, once all new replicas are in sync, narrow it."""
-        controller = self._controller
-        context = controller.context
+        parts = self._parts
+        context = parts.context
         assigned = context.partition_replica_assignment(topic_partition)
         if not await self._is_in_isr(topic_partition, target):
             wide = ReplicaAssignment(tuple(dict.fromkeys(target + assigned)))
@@ -132,10 +124,10 @@ class LegacyReassignments(ReassignmentSteps):
         await self._stop_removed_replicas(topic_partition, old)
         await self._assign(topic_partition, ReplicaAssignment(target))
         await self._remove([topic_partition])
-        await controller.send_update_metadata(
+        await parts.requests.send_update_metadata(
             context.live_or_shutting_down_broker_ids, [topic_partition]
         )
-        await controller.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
+        await parts.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
 
     async def _move_leader_if_required(
         self,
@@ -143,7 +135,7 @@ class LegacyReassignments(ReassignmentSteps):
         assigned: tuple[int, ...],
         target: tuple[int, ...],
     ) -> None:
-        context = self._controller.context
+        context = self._parts.context
         narrow = ReplicaAssignment(target)
         # In memory first: the leader must not take the old replicas back into the ISR.
         context.update_partition_full_replica_assignment(topic_partition, narrow)
@@ -157,21 +149,19 @@ class LegacyReassignments(ReassignmentSteps):
 
     async def _assign(self, topic_partition: TopicPartition, assignment: ReplicaAssignment) -> None:
         await self._write_assignment(topic_partition, assignment)
-        self._controller.context.update_partition_full_replica_assignment(
-            topic_partition, assignment
-        )
+        self._parts.context.update_partition_full_replica_assignment(topic_partition, assignment)
 
     async def _is_in_isr(self, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> bool:
-        stored = await self._controller.zk.get_topic_partition_state(topic_partition)
+        stored = await self._parts.zk.get_topic_partition_state(topic_partition)
         return stored is not None and set(replicas) <= set(stored.leader_and_isr.isr)
 
     async def _remove(self, partitions: Sequence[TopicPartition]) -> None:
         """These are done or dropped: forget them here and in the znode."""
-        controller = self._controller
+        parts = self._parts
         for topic_partition in partitions:
-            controller.watches.unwatch_partition_state(topic_partition)
-        asked = await controller.zk.get_partition_reassignment()
+            parts.watches.unwatch_partition_state(topic_partition)
+        asked = await parts.zk.get_partition_reassignment()
         await self._write_remaining({tp: t for tp, t in asked.items() if tp not in partitions})
         for topic_partition in partitions:
             self._targets.pop(topic_partition, None)
-        controller.context.partitions_being_reassigned.discard_all(partitions)
+        parts.context.partitions_being_reassigned.discard_all(partitions)

@@ -23,17 +23,16 @@ from ...machines.transitions import ReplicaState
 from ...zookeeper.errors import ControllerMoved, IllegalState
 from ..events import (
     ApiPartitionReassignment,
-    PartitionReassignmentIsrChange,
     ZkPartitionReassignment,
 )
-from .reassignment_progress import ReassignmentSteps
+from .reassignment_flow import ReassignmentFlow
 
 _Result: TypeAlias = tuple[ErrorCode, "str | None"]
 
 UNKNOWN_PARTITION = "The partition does not exist."
 
 
-class Reassignments(ReassignmentSteps):
+class Reassignments(ReassignmentFlow):
     """Reassignment since 2.4: by API and by znode, kept in the topic's znode."""
 
     def forget(self) -> None:
@@ -47,7 +46,7 @@ class Reassignments(ReassignmentSteps):
     async def initialize(self) -> None:
         """Take up what the last controller left: the request znode first, then the rest."""
         taken = await self._process_znode()
-        context = self._controller.context
+        context = self._parts.context
         for topic_partition in list(context.partitions_being_reassigned):
             if topic_partition not in taken:
                 assignment = context.partition_full_replica_assignment(topic_partition)
@@ -55,7 +54,7 @@ class Reassignments(ReassignmentSteps):
 
     async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
         """Brokers came: go on with reassignments that move something to them."""
-        context = self._controller.context
+        context = self._parts.context
         came = set(broker_ids)
         for topic_partition in list(context.partitions_being_reassigned):
             assignment = context.partition_full_replica_assignment(topic_partition)
@@ -67,12 +66,12 @@ class Reassignments(ReassignmentSteps):
 
     async def _process_znode(self) -> dict[TopicPartition, None]:
         """Reassign what ``/admin/reassign_partitions`` asks for; answers what was accepted."""
-        controller = self._controller
-        if not controller.is_active or not await controller.watches.watch_reassignment():
+        parts = self._parts
+        if not parts.tenure.is_active or not await parts.watches.watch_reassignment():
             return {}
         results: dict[TopicPartition, _Result] = {}
         accepted: dict[TopicPartition, ReplicaAssignment] = {}
-        for tp, target in (await controller.zk.get_partition_reassignment()).items():
+        for tp, target in (await parts.zk.get_partition_reassignment()).items():
             assignment = self._build(tp, target)
             if assignment is None:
                 results[tp] = (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
@@ -81,14 +80,14 @@ class Reassignments(ReassignmentSteps):
         results.update(await self._trigger(accepted))
         failed = {tp: error for tp, (error, _) in results.items() if error != ErrorCode.NONE}
         if failed:
-            controller.log("warn", f"reassignments asked for by znode failed: {failed}")
+            parts.log("warn", f"reassignments asked for by znode failed: {failed}")
             await self._remove_from_znode(lambda tp, _target: tp in failed)
         return {tp: None for tp in results if tp not in failed}
 
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
         """Answers an error code and message per partition."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)
             return
         results: dict[TopicPartition, _Result] = {}
@@ -120,7 +119,7 @@ class Reassignments(ReassignmentSteps):
             return f"Duplicate replica ids in partition reassignment replica list: {replicas}"
         if any(broker_id < 0 for broker_id in target):
             return f"Invalid broker id in replica list: {replicas}"
-        context = self._controller.context
+        context = self._parts.context
         adding = (
             context.partition_full_replica_assignment(topic_partition).reassign_to(target).adding
         )
@@ -136,7 +135,7 @@ class Reassignments(ReassignmentSteps):
         self, topic_partition: TopicPartition, target: tuple[int, ...] | None
     ) -> ReplicaAssignment | None:
         """The assignment asked for; None if there is nothing to cancel."""
-        current = self._controller.context.partition_full_replica_assignment(topic_partition)
+        current = self._parts.context.partition_full_replica_assignment(topic_partition)
         if target is None:
             if not current.is_being_reassigned:
                 return None
@@ -146,12 +145,12 @@ class Reassignments(ReassignmentSteps):
     async def _trigger(
         self, reassignments: Mapping[TopicPartition, ReplicaAssignment]
     ) -> dict[TopicPartition, _Result]:
-        controller = self._controller
+        parts = self._parts
         results: dict[TopicPartition, _Result] = {}
         for topic_partition, assignment in reassignments.items():
-            if controller.topic_deletion.is_topic_queued_up_for_deletion(
+            if parts.topic_deletion.is_topic_queued_up_for_deletion(
                 topic_partition.topic
-            ) or not controller.context.partition_replica_assignment(topic_partition):
+            ) or not parts.context.partition_replica_assignment(topic_partition):
                 results[topic_partition] = (
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     UNKNOWN_PARTITION,
@@ -166,7 +165,7 @@ class Reassignments(ReassignmentSteps):
         except ControllerMoved:
             raise
         except Exception as error:
-            self._controller.log("error", f"reassigning {topic_partition} failed: {error!r}")
+            self._parts.log("error", f"reassigning {topic_partition} failed: {error!r}")
             return ErrorCode.UNKNOWN_SERVER_ERROR, None
         return ErrorCode.NONE, None
 
@@ -176,9 +175,9 @@ class Reassignments(ReassignmentSteps):
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> None:
         """Start a reassignment, or go on with it: phase A or B, as the ISR says."""
-        controller = self._controller
-        context = controller.context
-        controller.topic_deletion.mark_topic_ineligible_for_deletion(
+        parts = self._parts
+        context = parts.context
+        parts.topic_deletion.mark_topic_ineligible_for_deletion(
             [topic_partition.topic], "topic reassignment in progress"
         )
         await self._update_current(topic_partition, assignment)
@@ -196,17 +195,17 @@ class Reassignments(ReassignmentSteps):
         await self._stop_removed_replicas(topic_partition, assignment.removing)
         await self._write_assignment(topic_partition, completed)
         await self._remove_from_reassigning(topic_partition, completed)
-        await controller.send_update_metadata(
+        await parts.requests.send_update_metadata(
             context.live_or_shutting_down_broker_ids, [topic_partition]
         )
-        await controller.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
+        await parts.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
 
     async def _update_current(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> None:
         """Make the assignment the current one; stop replicas of an earlier one not needed now."""
-        controller = self._controller
-        context = controller.context
+        parts = self._parts
+        context = parts.context
         current = context.partition_full_replica_assignment(topic_partition)
         if current != assignment:
             await self._write_assignment(topic_partition, assignment)
@@ -214,8 +213,8 @@ class Reassignments(ReassignmentSteps):
             unneeded = [r for r in current.replicas if r not in assignment.replicas]
             if unneeded:
                 await self._stop_removed_replicas(topic_partition, unneeded)
-        if not controller.behaviour.alter_isr:
-            controller.watches.watch_partition_state(topic_partition)
+        if not parts.behaviour.alter_isr:
+            parts.watches.watch_partition_state(topic_partition)
         context.partitions_being_reassigned.add(topic_partition)
 
     async def _is_complete(
@@ -224,13 +223,13 @@ class Reassignments(ReassignmentSteps):
         """Whether every target replica is in the ISR stored in ZooKeeper."""
         if not assignment.is_being_reassigned:
             return True
-        stored = await self._controller.zk.get_topic_partition_state(topic_partition)
+        stored = await self._parts.zk.get_topic_partition_state(topic_partition)
         return stored is not None and set(assignment.target) <= set(stored.leader_and_isr.isr)
 
     async def _move_leader_if_required(
         self, topic_partition: TopicPartition, completed: ReplicaAssignment
     ) -> None:
-        context = self._controller.context
+        context = self._parts.context
         leadership = context.partition_leadership_info(topic_partition)
         if leadership is None:
             raise IllegalState(f"{topic_partition} has no leadership")
@@ -246,21 +245,21 @@ class Reassignments(ReassignmentSteps):
     async def _remove_from_reassigning(
         self, topic_partition: TopicPartition, completed: ReplicaAssignment
     ) -> None:
-        controller = self._controller
-        if topic_partition not in controller.context.partitions_being_reassigned:
+        parts = self._parts
+        if topic_partition not in parts.context.partitions_being_reassigned:
             raise IllegalState(f"{topic_partition} is not being reassigned")
-        if not controller.behaviour.alter_isr:
-            controller.watches.unwatch_partition_state(topic_partition)
+        if not parts.behaviour.alter_isr:
+            parts.watches.unwatch_partition_state(topic_partition)
         await self._remove_from_znode(
             lambda tp, target: tp == topic_partition and target == completed.replicas
         )
-        controller.context.partitions_being_reassigned.discard(topic_partition)
+        parts.context.partitions_being_reassigned.discard(topic_partition)
 
     async def _remove_from_znode(
         self, should_remove: Callable[[TopicPartition, tuple[int, ...]], bool]
     ) -> None:
         """Drop entries of the request znode, if there is one."""
-        zk = self._controller.zk
+        zk = self._parts.zk
         if not await zk.reassign_partitions_in_progress():
             return
         remaining = {
@@ -270,15 +269,9 @@ class Reassignments(ReassignmentSteps):
         }
         await self._write_remaining(remaining)
 
-    # --- going on
-
-    async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
-        if self._controller.is_active:
-            await self.maybe_complete(event.topic_partition)
-
     async def maybe_complete(self, topic_partition: TopicPartition) -> None:
         """The ISR changed: finish the reassignment if that was what it waited for."""
-        context = self._controller.context
+        context = self._parts.context
         if topic_partition not in context.partitions_being_reassigned:
             return
         assignment = context.partition_full_replica_assignment(topic_partition)

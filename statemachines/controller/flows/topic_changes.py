@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ....election.strategies import OfflinePartition
 from ....protocol import znode_paths
@@ -13,27 +12,25 @@ from ...machines.transitions import PartitionState, ReplicaState
 from ...zookeeper.client import TopicIdReplicaAssignment
 from ...zookeeper.sorted_names import sorted_changes
 from ..events import PartitionModifications, TopicChange
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
+from ..parts import ControllerParts
 
 
 class TopicChanges:
     """Follows ``/brokers/topics`` and the topics in it."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
 
     async def process_topic_change(self, _event: TopicChange) -> None:
         """Compare the topics with those known; create the new ones."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
-        context, zk = controller.context, controller.zk
+        context, zk = parts.context, parts.zk
         topics = await zk.get_all_topics_in_cluster(register_watch=True)
         new, gone = sorted_changes(context.all_topics.names, topics)
         context.set_all_topics(topics)
-        await controller.watches.watch_topics(new)
+        await parts.watches.watch_topics(new)
         added = await zk.get_replica_assignment_and_topic_ids_for_topics(new)
         for topic in gone:
             context.remove_topic(topic)
@@ -44,7 +41,7 @@ class TopicChanges:
                 context.update_partition_full_replica_assignment(topic_partition, assignment)
                 partitions.append(topic_partition)
         if new or gone:
-            controller.log(
+            parts.log(
                 "info",
                 f"topics new: {len(new)}, gone: {len(gone)}, new partitions: {len(partitions)}",
             )
@@ -53,11 +50,11 @@ class TopicChanges:
 
     async def process_partition_modifications(self, event: PartitionModifications) -> None:
         """Create partitions that were added; changed replica lists are not noticed."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
-        context, topic = controller.context, event.topic
-        stored = await controller.zk.get_full_replica_assignment_for_topics([topic])
+        context, topic = parts.context, event.topic
+        stored = await parts.zk.get_full_replica_assignment_for_topics([topic])
         added = {
             tp: assignment
             for tp, assignment in stored.items()
@@ -65,8 +62,8 @@ class TopicChanges:
         }
         if not added:
             return
-        if controller.topic_deletion.is_topic_queued_up_for_deletion(topic):
-            controller.log("warn", f"partitions {list(added)} are not added: {topic} is deleted")
+        if parts.topic_deletion.is_topic_queued_up_for_deletion(topic):
+            parts.log("warn", f"partitions {list(added)} are not added: {topic} is deleted")
             await self._restore_assignment(topic, stored)
             return
         for topic_partition, assignment in added.items():
@@ -77,26 +74,24 @@ class TopicChanges:
         self, topic: str, stored: Mapping[TopicPartition, ReplicaAssignment]
     ) -> None:
         """Write the topic back as it was before someone added partitions to a dying topic."""
-        controller = self._controller
-        context = controller.context
-        existing = set(
-            await controller.zk.get_children(znode_paths.topic_partitions_path(topic), False)
-        )
+        parts = self._parts
+        context = parts.context
+        existing = set(await parts.zk.get_children(znode_paths.topic_partitions_path(topic), False))
         restored = {
             tp: context.partition_full_replica_assignment(tp)
             for tp in stored
             if str(tp.partition) in existing
         }
-        await controller.zk.set_topic_assignment(
+        await parts.zk.set_topic_assignment(
             topic, context.topic_ids.get(topic), restored, context.epoch_zk_version
         )
 
     async def on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
         """Walk new partitions and all their replicas, dead ones included, to Online."""
-        controller = self._controller
-        context = controller.context
-        partition_states = controller.partition_state_machine
-        replica_states = controller.replica_state_machine
+        parts = self._parts
+        context = parts.context
+        partition_states = parts.partition_state_machine
+        replica_states = parts.replica_state_machine
         await partition_states.handle_state_changes(partitions, PartitionState.NEW)
         await replica_states.handle_state_changes_by_broker(
             context.partitions_by_replica(partitions), ReplicaState.NEW
@@ -110,17 +105,17 @@ class TopicChanges:
 
     async def process_topic_ids(self, topics: Sequence[TopicIdReplicaAssignment]) -> None:
         """Remember topic ids; topics of older brokers are given one, which is written."""
-        controller = self._controller
-        if not controller.behaviour.topic_ids:
+        parts = self._parts
+        if not parts.behaviour.topic_ids:
             return
-        rng = controller.host.rng
+        rng = parts.host.rng
         named = [
             TopicIdReplicaAssignment(t.topic, random_topic_id(rng), t.assignment)
             for t in topics
             if t.topic_id is None
         ]
         if named:
-            await controller.zk.set_topic_ids(named, controller.context.epoch_zk_version)
+            await parts.zk.set_topic_ids(named, parts.context.epoch_zk_version)
         for topic in [t for t in topics if t.topic_id is not None] + named:
             assert topic.topic_id is not None, "it was found or given above"
-            controller.context.add_topic_id(topic.topic, topic.topic_id)
+            parts.context.add_topic_id(topic.topic, topic.topic_id)

@@ -1,280 +1,34 @@
-"""Deleting topics (docs/kafka/topics.md#deletion).
-
-Theory of operation. A topic is *queued* when its deletion is asked for, and *started* once its
-replicas are told to delete their logs. Every replica walks Offline -> DeletionStarted ->
-DeletionSuccessful -> NonExistent by itself; when the last one is Successful the topic's znodes are
-removed. A replica that is dead, or that answers with an error, becomes DeletionIneligible and
-makes its topic *ineligible*: nothing is started for it until its broker comes back, a reassignment
-ends or another controller takes over. ``resume_deletions`` looks at every queued topic and does
-whatever its replicas' states allow; all public methods end there.
-
-Source: Kafka's ``TopicDeletionManager``.
-"""
+"""Requests to delete topics, and what brokers answer (docs/kafka/topics.md#deletion)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
-
 from ....protocol.errors import ErrorCode
-from ....protocol.values import PartitionReplica, TopicPartition
-from ....protocol.versions import Behaviour
-from ...machines.context import ControllerContext
-from ...machines.transitions import PartitionState, ReplicaState
-from ...zookeeper.errors import Log, ignore_log
+from ....protocol.values import PartitionReplica
 from ..events import TopicDeletion, TopicDeletionStopReplicaResponseReceived
-
-if TYPE_CHECKING:
-    from ..controller import KafkaController
-
-
-class ReplicaTransitions(Protocol):
-    """The replica state machine, as far as deletion uses it."""
-
-    async def handle_state_changes(
-        self, replicas: Iterable[PartitionReplica], target: ReplicaState
-    ) -> object: ...
-
-
-class PartitionTransitions(Protocol):
-    """The partition state machine, as far as deletion uses it."""
-
-    async def handle_state_changes(
-        self, partitions: Iterable[TopicPartition], target: PartitionState
-    ) -> object: ...
-
-
-class DeletionClient(Protocol):
-    """What deletion does to the world outside the controller's memory."""
-
-    async def delete_topic(self, topic: str, epoch_zk_version: int) -> None:
-        """Remove the topic's znode, its configuration and its entry in the queue."""
-        ...
-
-    async def delete_topic_deletions(self, topics: list[str], epoch_zk_version: int) -> None: ...
-
-    def mute_partition_modifications(self, topic: str) -> None:
-        """Stop watching the topic's znode."""
-        ...
-
-    async def send_metadata_update(self, partitions: list[TopicPartition]) -> None:
-        """Tell all brokers of partitions."""
-        ...
-
-
-class TopicDeletionManager:
-    """Decides what happens to queued topics; does nothing when deletion is disabled."""
-
-    def __init__(
-        self,
-        *,
-        enabled: bool,
-        context: ControllerContext,
-        replica_state_machine: ReplicaTransitions,
-        partition_state_machine: PartitionTransitions,
-        client: DeletionClient,
-        behaviour: Behaviour,
-        log: Log = ignore_log,
-    ) -> None:
-        self.enabled = enabled
-        self._context = context
-        self._replicas = replica_state_machine
-        self._partitions = partition_state_machine
-        self._client = client
-        self._behaviour = behaviour
-        self._log = log
-
-    async def init(self, queued: Iterable[str], ineligible: Iterable[str]) -> None:
-        """Start a tenure with what is in ZooKeeper; with deletion disabled forget it there.
-
-        Before 0.11 the requests stayed: nobody looked at them until the next controller came.
-        """
-        topics = list(queued)
-        if self.enabled:
-            self._context.queue_topic_deletion(topics)
-            self._context.topics_ineligible_for_deletion.add_all(
-                topic for topic in ineligible if topic in self._context.topics_to_be_deleted
-            )
-        elif not self._behaviour.disabled_deletion_drops_requests:
-            # as in Kafka nothing is deleted, yet every UpdateMetadata says so of these topics.
-            self._context.topics_told_as_deleted.add_all(topics)
-        else:
-            self._log("info", f"deletion is disabled: dropping requests to delete {topics}")
-            await self._client.delete_topic_deletions(topics, self._context.epoch_zk_version)
-
-    async def try_topic_deletion(self) -> None:
-        if self.enabled:
-            await self.resume_deletions()
-
-    async def enqueue_topics_for_deletion(self, topics: Iterable[str]) -> None:
-        if self.enabled:
-            self._context.queue_topic_deletion(topics)
-            await self.resume_deletions()
-
-    async def resume_deletion_for_topics(self, topics: Iterable[str]) -> None:
-        """What kept topics from deletion may be over: try those of them that are queued."""
-        if not self.enabled:
-            return
-        resumed = [t for t in topics if t in self._context.topics_to_be_deleted]
-        if resumed:
-            self._context.topics_ineligible_for_deletion.discard_all(resumed)
-            await self.resume_deletions()
-
-    async def fail_replica_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Replicas are dead or refused: their topics wait until something changes."""
-        if not self.enabled:
-            return
-        failed = [r for r in replicas if r.topic in self._context.topics_to_be_deleted]
-        if failed:
-            topics = list(dict.fromkeys(replica.topic for replica in failed))
-            await self._replicas.handle_state_changes(failed, ReplicaState.DELETION_INELIGIBLE)
-            self.mark_topic_ineligible_for_deletion(topics, "replica deletion failure")
-            await self.resume_deletions()
-
-    async def complete_replica_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Replicas confirmed that their logs are gone."""
-        deleted = [r for r in replicas if self.is_topic_queued_up_for_deletion(r.topic)]
-        await self._replicas.handle_state_changes(deleted, ReplicaState.DELETION_SUCCESSFUL)
-        await self.resume_deletions()
-
-    def mark_topic_ineligible_for_deletion(self, topics: Iterable[str], reason: str) -> None:
-        """Only marks queued topics: marking one that is queued later has no effect."""
-        if not self.enabled:
-            return
-        marked = [t for t in topics if t in self._context.topics_to_be_deleted]
-        if marked:
-            self._context.topics_ineligible_for_deletion.add_all(marked)
-            self._log("info", f"deletion of topics {marked} is halted: {reason}")
-
-    def is_topic_queued_up_for_deletion(self, topic: str) -> bool:
-        return self.enabled and topic in self._context.topics_to_be_deleted
-
-    def is_topic_deletion_in_progress(self, topic: str) -> bool:
-        return self.enabled and topic in self._context.topics_with_deletion_started
-
-    async def resume_deletions(self) -> None:
-        """Finish, retry or start the deletion of every queued topic, as its replicas permit."""
-        context = self._context
-        to_retry: list[str] = []
-        to_start: list[str] = []
-        for topic in context.topics_queued_for_deletion():
-            states = {context.replica_state(r) for r in context.replicas_for_topic(topic)}
-            is_running = ReplicaState.DELETION_STARTED in states
-            if states <= {ReplicaState.DELETION_SUCCESSFUL}:
-                await self._complete_delete_topic(topic)
-                self._log("info", f"deletion of topic {topic} is complete")
-                continue
-            if not is_running and ReplicaState.DELETION_INELIGIBLE in states:
-                to_retry.append(topic)
-            if not is_running and context.is_topic_eligible_for_deletion(topic):
-                to_start.append(topic)
-        if to_retry:
-            await self._retry_ineligible_replicas(to_retry)
-        if to_start:
-            await self._on_topic_deletion(to_start)
-
-    async def _complete_delete_topic(self, topic: str) -> None:
-        context = self._context
-        # Unregister first: a topic of that name created at once must not be taken for this one.
-        self._client.mute_partition_modifications(topic)
-        deleted = context.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)
-        await self._replicas.handle_state_changes(deleted, ReplicaState.NON_EXISTENT)
-        if not self._behaviour.nonexistent_at_deletion_start:
-            await self._remove_partitions(context.partitions_for_topic(topic))
-        await self._client.delete_topic(topic, context.epoch_zk_version)
-        context.remove_topic(topic)
-
-    async def _remove_partitions(self, partitions: list[TopicPartition]) -> None:
-        await self._partitions.handle_state_changes(partitions, PartitionState.OFFLINE)
-        await self._partitions.handle_state_changes(partitions, PartitionState.NON_EXISTENT)
-
-    async def _retry_ineligible_replicas(self, topics: list[str]) -> None:
-        failed = [
-            replica
-            for topic in topics
-            for replica in self._context.replicas_in_state(topic, ReplicaState.DELETION_INELIGIBLE)
-        ]
-        await self._replicas.handle_state_changes(failed, ReplicaState.OFFLINE)
-
-    async def _on_topic_deletion(self, topics: list[str]) -> None:
-        context = self._context
-        fresh = [t for t in topics if t not in context.topics_with_deletion_started]
-        if fresh and self._behaviour.nonexistent_at_deletion_start:
-            await self._remove_partitions(
-                [tp for topic in fresh for tp in context.partitions_for_topic(topic)]
-            )
-        # Only now, so that the count of offline partitions has followed the transitions.
-        context.begin_topic_deletion(fresh)
-        await self._client.send_metadata_update(
-            [tp for topic in topics for tp in context.partitions_for_topic(topic)]
-        )
-        await self._on_partition_deletion(topics)
-
-    async def _on_partition_deletion(self, topics: list[str]) -> None:
-        context = self._context
-        dead: list[PartitionReplica] = []
-        to_delete: list[PartitionReplica] = []
-        halted: dict[str, None] = {}
-        for topic in topics:
-            for replica in context.replicas_for_topic(topic):
-                if not context.is_replica_online(replica.broker_id, replica.topic_partition):
-                    dead.append(replica)
-                    halted[topic] = None
-                elif context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL:
-                    to_delete.append(replica)
-        await self._replicas.handle_state_changes(dead, ReplicaState.DELETION_INELIGIBLE)
-        # Offline first, so that followers stop fetching before any log goes.
-        await self._replicas.handle_state_changes(to_delete, ReplicaState.OFFLINE)
-        await self._replicas.handle_state_changes(to_delete, ReplicaState.DELETION_STARTED)
-        if halted:
-            self.mark_topic_ineligible_for_deletion(halted, "offline replicas")
-
-
-class ControllerDeletionClient:
-    """Deletion's effects, by the means of the controller."""
-
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
-
-    async def delete_topic(self, topic: str, epoch_zk_version: int) -> None:
-        zk = self._controller.zk
-        await zk.delete_topic_znode(topic, epoch_zk_version)
-        await zk.delete_topic_configs([topic], epoch_zk_version)
-        await zk.delete_topic_deletions([topic], epoch_zk_version)
-
-    async def delete_topic_deletions(self, topics: list[str], epoch_zk_version: int) -> None:
-        await self._controller.zk.delete_topic_deletions(topics, epoch_zk_version)
-
-    def mute_partition_modifications(self, topic: str) -> None:
-        self._controller.watches.unwatch_topic(topic)
-
-    async def send_metadata_update(self, partitions: list[TopicPartition]) -> None:
-        controller = self._controller
-        brokers = controller.context.live_or_shutting_down_broker_ids
-        await controller.send_update_metadata(brokers, partitions)
+from ..parts import ControllerParts
 
 
 class TopicDeletionFlow:
     """Events that concern deletion."""
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
 
     async def process_topic_deletion(self, _event: TopicDeletion) -> None:
         """Queue the topics named in ``/admin/delete_topics``; drop the names of unknown ones."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
-        context = controller.context
-        asked = await controller.zk.get_topic_deletions()
+        context = parts.context
+        asked = await parts.zk.get_topic_deletions()
         unknown = [topic for topic in asked if topic not in context.all_topics]
         if unknown:
-            controller.log("warn", f"ignoring requests to delete unknown topics {unknown}")
-            await controller.zk.delete_topic_deletions(unknown, context.epoch_zk_version)
+            parts.log("warn", f"ignoring requests to delete unknown topics {unknown}")
+            await parts.zk.delete_topic_deletions(unknown, context.epoch_zk_version)
         known = [topic for topic in asked if topic in context.all_topics]
-        deletion = controller.topic_deletion
+        deletion = parts.topic_deletion
         if not deletion.enabled:
-            await controller.zk.delete_topic_deletions(known, context.epoch_zk_version)
+            await parts.zk.delete_topic_deletions(known, context.epoch_zk_version)
             return
         if not known:
             return
@@ -288,8 +42,8 @@ class TopicDeletionFlow:
         self, event: TopicDeletionStopReplicaResponseReceived
     ) -> None:
         """Count what a broker deleted and what it did not."""
-        controller = self._controller
-        if not controller.is_active:
+        parts = self._parts
+        if not parts.tenure.is_active:
             return
         failed: list[PartitionReplica] = []
         deleted: list[PartitionReplica] = []
@@ -297,6 +51,6 @@ class TopicDeletionFlow:
             replica = PartitionReplica(topic, partition, event.broker_id)
             has_failed = event.error != ErrorCode.NONE or error != ErrorCode.NONE
             (failed if has_failed else deleted).append(replica)
-        await controller.topic_deletion.fail_replica_deletion(failed)
+        await parts.topic_deletion.fail_replica_deletion(failed)
         if deleted:
-            await controller.topic_deletion.complete_replica_deletion(deleted)
+            await parts.topic_deletion.complete_replica_deletion(deleted)

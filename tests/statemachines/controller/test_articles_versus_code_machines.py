@@ -230,7 +230,7 @@ def test_partitions_end_when_the_deletion_starts(version: str, is_early: bool) -
     assert (context.partition_state(TP) is PartitionState.NON_EXISTENT) == is_early
     cluster.held.clear()
     for broker_id in (1, 2):
-        cluster.active.channels.release(broker_id)  # type: ignore[attr-defined]
+        cluster.active.parts.channels.release(broker_id)  # type: ignore[attr-defined]
     cluster.settle()
     assert context.partition_state(TP) is PartitionState.NON_EXISTENT
     assert cluster.topics() == []

@@ -14,7 +14,6 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
-from fakekafka.statemachines.broker.registration import BrokerRegistration
 from fakekafka.statemachines.controller.events import RegisterBrokerAndReelect, TopicChange
 from fakekafka.statemachines.zookeeper.errors import IllegalState
 from fakekafka.tests.support.controller_cluster import ControllerCluster, Process
@@ -117,7 +116,7 @@ def test_broken_batches_make_another_broker_controller() -> None:
     controller = cluster.active
     controller.batch.add_update_metadata_request_for_brokers([1], [])
     with pytest.raises(IllegalState):
-        run_now(controller.send_update_metadata([1, 2]))
+        run_now(controller.parts.requests.send_update_metadata([1, 2]))
     assert controller.rebalance._timer is None
     assert not controller.is_active
     cluster.settle()
@@ -309,7 +308,7 @@ def test_a_shared_address_is_refused() -> None:
     process = Process(cluster, 2, None)
     process.info = BrokerInfo(2, cluster.processes[1].info.endpoints)
     with pytest.raises(KafkaError, match="already registered by broker 1"):
-        run_now(BrokerRegistration(process.controller).register())
+        run_now(process.controller.registration.register())
     assert "/brokers/ids/2" not in cluster.zookeeper.tree.nodes
 
 

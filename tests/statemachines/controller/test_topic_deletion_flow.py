@@ -48,6 +48,6 @@ def test_an_answer_that_comes_after_the_tenure_is_ignored() -> None:
     cluster.held.clear()
     cluster.settle()
     assert controller.context.topics_to_be_deleted == {} or controller.is_active
-    cluster.active.channels.release(2)  # type: ignore[attr-defined]
+    cluster.active.parts.channels.release(2)  # type: ignore[attr-defined]
     cluster.settle()
     assert cluster.topics() == []

@@ -12,7 +12,7 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.controller.flows.topic_deletion import TopicDeletionManager
+from fakekafka.statemachines.controller.topic_deletion_manager import TopicDeletionManager
 from fakekafka.statemachines.machines.context import ControllerContext
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 

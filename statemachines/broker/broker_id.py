@@ -1,64 +1,12 @@
-"""A broker's own registration (docs/kafka/controller-failover.md#broker-epochs,
-docs/kafka/brokers.md#start-of-a-broker).
-
-The controller's process owns it, because a new ZooKeeper session makes the controller register
-the broker again before it stands for election.
-"""
+"""Which id a broker starts with (docs/kafka/brokers.md#start-of-a-broker)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode, KafkaError
-from ...zkfake.messages import ZkCode, ZooKeeperError
 from ..zookeeper.client import KafkaZkClient
-
-if TYPE_CHECKING:
-    from ..controller.controller import KafkaController
-
-
-class BrokerRegistration:
-    """Creates ``/brokers/ids/<id>``; its czxid becomes the controller's ``broker_epoch``."""
-
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
-
-    async def register(self) -> None:
-        """Register at broker start.
-
-        Raises ``KafkaError``: INVALID_REQUEST if another registered broker advertises one of
-        this broker's addresses, DUPLICATE_BROKER_REGISTRATION if the id is taken (CP-195).
-        """
-        controller = self._controller
-        info = controller.broker_info()
-        own = {(endpoint.host, endpoint.port) for endpoint in info.endpoints}
-        for other in await controller.zk.get_all_brokers_in_cluster():
-            shared = [e for e in other.endpoints if (e.host, e.port) in own]
-            if other.id != info.id and shared:
-                addresses = ", ".join(f"{e.host}:{e.port}" for e in shared)
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"Configured end points {addresses} in advertised listeners are already "
-                    f"registered by broker {other.id}",
-                )
-        try:
-            await self.register_again()
-        except ZooKeeperError as error:
-            if error.code != ZkCode.NODEEXISTS:
-                raise
-            raise KafkaError(
-                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                f"broker id {info.id} is registered by another broker (NodeExists)",
-            ) from None
-
-    async def register_again(self) -> None:
-        """Register in a new session; raises ``ZooKeeperError`` (NODEEXISTS) if the id is taken."""
-        controller = self._controller
-        controller.broker_epoch = await controller.zk.register_broker(
-            controller.broker_info(), controller.host.now_ms()
-        )
 
 
 def stored_broker_id(properties: Mapping[str, Mapping[str, str]], cluster_id: str) -> int | None:

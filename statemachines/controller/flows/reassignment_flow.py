@@ -1,9 +1,9 @@
-"""Steps of a reassignment that are the same in every version (docs/kafka/reassignment.md)."""
+"""Reassignment as far as it is the same in every version (docs/kafka/reassignment.md)."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ....election.strategies import Reassign
 from ....protocol.admin import OngoingReassignment
@@ -17,17 +17,79 @@ from ....protocol.values import (
 )
 from ...machines.transitions import PartitionState, ReplicaState
 from ...zookeeper.errors import ControllerMoved, IllegalState, StateChangeFailed
-from ..events import ListPartitionReassignments, ZkPartitionReassignment
+from ..events import (
+    ApiPartitionReassignment,
+    ListPartitionReassignments,
+    PartitionReassignmentIsrChange,
+    ZkPartitionReassignment,
+)
+from ..parts import ControllerParts
 
-if TYPE_CHECKING:
-    from ..controller import KafkaController
 
+class ReassignmentFlow(ABC):
+    """What reassignment is in every version; when it goes on, and what is remembered, differs."""
 
-class ReassignmentSteps:
-    """Steps that reassignment takes in every version."""
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
 
-    def __init__(self, controller: KafkaController) -> None:
-        self._controller = controller
+    # --- at failover and resignation
+
+    @abstractmethod
+    async def load(self) -> None:
+        """Read what is not in the topics' znodes."""
+
+    @abstractmethod
+    async def initialize(self) -> None:
+        """Take up what the last controller left."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Drop what is remembered outside the context."""
+
+    # --- events
+
+    @abstractmethod
+    async def process_zk_reassignment(self, event: ZkPartitionReassignment) -> None:
+        """Reassign what ``/admin/reassign_partitions`` asks for."""
+
+    @abstractmethod
+    async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
+        """Answer an error code and message per partition."""
+
+    async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
+        if self._parts.tenure.is_active:
+            await self.maybe_complete(event.topic_partition)
+
+    async def process_list(self, event: ListPartitionReassignments) -> None:
+        """Answer which of the partitions asked for are being reassigned."""
+        parts = self._parts
+        if not parts.tenure.is_active:
+            event.callback(ErrorCode.NOT_CONTROLLER)
+            return
+        context = parts.context
+        asked: Iterable[TopicPartition] = (
+            context.partitions_being_reassigned if event.partitions is None else event.partitions
+        )
+        found = [(tp, context.partition_full_replica_assignment(tp)) for tp in asked]
+        event.callback(
+            tuple(
+                OngoingReassignment(tp, a.replicas, a.adding, a.removing)
+                for tp, a in found
+                if a.is_being_reassigned
+            )
+        )
+
+    # --- going on
+
+    @abstractmethod
+    async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
+        """Brokers came: go on with reassignments that move something to them."""
+
+    @abstractmethod
+    async def maybe_complete(self, topic_partition: TopicPartition) -> None:
+        """The ISR changed: finish the reassignment if that was what it waited for."""
+
+    # --- steps
 
     async def _update_leader_epoch(
         self, topic_partition: TopicPartition
@@ -37,8 +99,8 @@ class ReassignmentSteps:
         Raises ``StateChangeFailed`` if a newer controller wrote the state, ``IllegalState`` if
         there is none, and what the write raises.
         """
-        controller = self._controller
-        context, zk = controller.context, controller.zk
+        parts = self._parts
+        context, zk = parts.context, parts.zk
         while True:
             stored = await zk.get_topic_partition_state(topic_partition)
             if stored is None:
@@ -73,25 +135,25 @@ class ReassignmentSteps:
         new_replicas: Sequence[int] = (),
     ) -> None:
         """Tell replicas the assignment; only new ones may create their log where there is none."""
-        controller = self._controller
+        parts = self._parts
         try:
-            controller.batch.new_batch()
-            controller.batch.add_leader_and_isr_request_for_brokers(
+            parts.batch.new_batch()
+            parts.batch.add_leader_and_isr_request_for_brokers(
                 old_replicas, topic_partition, leadership, assignment, is_new=False
             )
-            controller.batch.add_leader_and_isr_request_for_brokers(
+            parts.batch.add_leader_and_isr_request_for_brokers(
                 new_replicas, topic_partition, leadership, assignment, is_new=True
             )
-            controller.batch.send_requests_to_brokers(controller.context.epoch)
+            parts.batch.send_requests_to_brokers(parts.context.epoch)
         except IllegalState as error:
-            await controller.handle_illegal_state(error)
+            await parts.requests.handle_illegal_state(error)
 
     async def _move_replicas(
         self, topic_partition: TopicPartition, broker_ids: Iterable[int], *targets: ReplicaState
     ) -> None:
         replicas = [PartitionReplica(*topic_partition, broker_id) for broker_id in broker_ids]
         for target in targets:
-            await self._controller.replica_state_machine.handle_state_changes(replicas, target)
+            await self._parts.replica_state_machine.handle_state_changes(replicas, target)
 
     async def _stop_removed_replicas(
         self, topic_partition: TopicPartition, broker_ids: Sequence[int]
@@ -108,7 +170,7 @@ class ReassignmentSteps:
 
     async def _elect_among_target(self, topic_partition: TopicPartition) -> None:
         """A failed election is only logged, and the reassignment goes on, as in Kafka."""
-        outcomes = await self._controller.partition_state_machine.handle_state_changes(
+        outcomes = await self._parts.partition_state_machine.handle_state_changes(
             [topic_partition], PartitionState.ONLINE, Reassign()
         )
         for outcome in outcomes.values():
@@ -119,39 +181,20 @@ class ReassignmentSteps:
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> None:
         """Rewrite the topic's znode with one partition changed."""
-        controller = self._controller
-        context, topic = controller.context, topic_partition.topic
+        parts = self._parts
+        context, topic = parts.context, topic_partition.topic
         of_topic = context.partition_full_replica_assignment_for_topic(topic)
         of_topic[topic_partition] = assignment
-        await controller.zk.set_topic_assignment(
+        await parts.zk.set_topic_assignment(
             topic, context.topic_ids.get(topic), of_topic, context.epoch_zk_version
         )
 
     async def _write_remaining(self, remaining: Mapping[TopicPartition, tuple[int, ...]]) -> None:
         """Rewrite the request znode, or delete it and look out for the next one."""
-        controller = self._controller
-        version = controller.context.epoch_zk_version
+        parts = self._parts
+        version = parts.context.epoch_zk_version
         if remaining:
-            await controller.zk.set_or_create_partition_reassignment(remaining, version)
+            await parts.zk.set_or_create_partition_reassignment(remaining, version)
         else:
-            await controller.zk.delete_partition_reassignment(version)
-            controller.event_manager.put(ZkPartitionReassignment())
-
-    async def process_list(self, event: ListPartitionReassignments) -> None:
-        """Answer which of the partitions asked for are being reassigned."""
-        controller = self._controller
-        if not controller.is_active:
-            event.callback(ErrorCode.NOT_CONTROLLER)
-            return
-        context = controller.context
-        asked: Iterable[TopicPartition] = (
-            context.partitions_being_reassigned if event.partitions is None else event.partitions
-        )
-        found = [(tp, context.partition_full_replica_assignment(tp)) for tp in asked]
-        event.callback(
-            tuple(
-                OngoingReassignment(tp, a.replicas, a.adding, a.removing)
-                for tp, a in found
-                if a.is_being_reassigned
-            )
-        )
+            await parts.zk.delete_partition_reassignment(version)
+            parts.event_manager.put(ZkPartitionReassignment())

@@ -1,4 +1,4 @@
-"""Which id a broker starts with, and how it registers."""
+"""Which id a broker starts with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.statemachines.broker.registration import resolve_broker_id, stored_broker_id
+from fakekafka.statemachines.broker.broker_id import resolve_broker_id, stored_broker_id
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 
@@ -51,14 +51,3 @@ def test_a_log_directory_that_is_another_brokers(other: dict[str, str], message:
     with pytest.raises(KafkaError, match=message) as caught:
         stored_broker_id({"a": MINE, "b": MINE | other}, "c")
     assert caught.value.code is ErrorCode.INVALID_CONFIG
-
-
-def test_registering_again_in_the_same_session_changes_nothing() -> None:
-    """CP-81."""
-    cluster = ControllerCluster([1])
-    controller = cluster.active
-    epoch, data = controller.broker_epoch, cluster.zookeeper.get("/brokers/ids/1")
-    cluster.host.advance(50)
-    run_now(controller.registration.register_again())
-    assert controller.broker_epoch == epoch
-    assert cluster.zookeeper.get("/brokers/ids/1") == data

@@ -1,0 +1,123 @@
+"""Which broker is the controller: election, resignation, a new session
+(docs/kafka/controller-failover.md)."""
+
+from __future__ import annotations
+
+from ...protocol.awaiting import Cancelled
+from ..zookeeper.errors import ControllerMoved
+from .events import ControllerChange, Expire, Reelect, RegisterBrokerAndReelect, Startup
+from .flows.failover import Failover
+from .parts import ControllerParts
+from .registration import BrokerRegistration
+from .tenure import NO_CONTROLLER
+
+
+class ControllerElection:
+    """Stands for election, looks who won, gives up."""
+
+    __slots__ = ("_failover", "_parts", "_registration")
+
+    def __init__(
+        self, parts: ControllerParts, registration: BrokerRegistration, failover: Failover
+    ) -> None:
+        self._parts = parts
+        self._registration = registration
+        self._failover = failover
+
+    # --- events
+
+    async def process_startup(self, _event: Startup) -> None:
+        await self._parts.watches.watch_controller()
+        await self.elect()
+
+    async def process_controller_change(self, _event: ControllerChange) -> None:
+        await self.maybe_resign()
+
+    async def process_reelect(self, _event: Reelect) -> None:
+        await self.maybe_resign()
+        await self.elect()
+
+    async def process_expire(self, _event: Expire) -> None:
+        self._parts.tenure.end()
+        self.resign()
+
+    async def process_register_broker_and_reelect(self, _event: RegisterBrokerAndReelect) -> None:
+        parts = self._parts
+        await self._registration.register_again()
+        if parts.behaviour.pipelined_zookeeper:
+            await self.maybe_resign()
+            await self.elect()
+            return
+        # 0.10.1: whoever still finds itself in /controller has resigned and stays so, while the
+        # node keeps everybody else from being elected (KAFKA-4229).
+        await parts.watches.watch_controller()
+        parts.tenure.end()
+        self.resign()
+        if await parts.zk.get_controller_id() != parts.tenure.broker_id:
+            await self.elect()
+
+    # --- what they do
+
+    async def elect(self) -> None:
+        """Try to become the controller (docs/kafka/controller-failover.md#election)."""
+        parts, tenure, context = self._parts, self._parts.tenure, self._parts.context
+        await self._read_controller_id()
+        if tenure.active_controller_id != NO_CONTROLLER:
+            return
+        broker_id = tenure.broker_id
+        try:
+            epoch, zk_version = await parts.zk.register_controller_and_increment_controller_epoch(
+                broker_id, parts.host.now_ms()
+            )
+            context.epoch = epoch
+            context.epoch_zk_version = zk_version
+            tenure.active_controller_id = broker_id
+            parts.log("info", f"broker {broker_id} is the controller of epoch {epoch}")
+            await self._failover.on_controller_failover()
+        except Cancelled:
+            raise
+        except ControllerMoved as moved:
+            parts.log("info", f"broker {broker_id} is not the controller: {moved}")
+            await self.maybe_resign()
+            if tenure.is_active and context.epoch == 0:
+                # Before 2.1 the node may be won and the epoch lost: without an epoch, give way.
+                await self.trigger_controller_move()
+        except Exception as error:
+            parts.log("error", f"becoming the controller failed: {error!r}")
+            await self.trigger_controller_move()
+
+    async def maybe_resign(self) -> None:
+        """Look who is the controller; stop being it if it is someone else
+        (docs/kafka/controller-failover.md#resignation)."""
+        tenure = self._parts.tenure
+        was_active = tenure.is_active
+        await self._parts.watches.watch_controller()
+        await self._read_controller_id()
+        if was_active and not tenure.is_active:
+            self.resign()
+
+    async def trigger_controller_move(self) -> None:
+        """Give up: resign and delete ``/controller``, so that everyone stands for election."""
+        parts = self._parts
+        await self._read_controller_id()
+        if not parts.tenure.is_active:
+            parts.log("warn", "not the controller any more: there is nothing to give up")
+            return
+        zk_version = parts.context.epoch_zk_version
+        parts.tenure.end()
+        self.resign()
+        try:
+            await parts.zk.delete_controller(zk_version)
+        except ControllerMoved as moved:
+            parts.log("info", f"/controller is someone else's already: {moved}")
+
+    def resign(self) -> None:
+        """Stop watching, stop sending, forget everything
+        (docs/kafka/controller-failover.md#resignation)."""
+        self._failover.on_controller_resignation()
+
+    async def _read_controller_id(self) -> None:
+        controller_id = await self._parts.zk.get_controller_id()
+        self._parts.tenure.active_controller_id = (
+            NO_CONTROLLER if controller_id is None else controller_id
+        )
