@@ -22,6 +22,7 @@ from ...replication.follower.manager import FetcherManager
 from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
+from ...statemachines.admin.parts import AdminParts
 from ...statemachines.broker.broker_id import resolve_broker_id, stored_broker_id
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...zkfake.messages import ZooKeeperError
@@ -118,13 +119,15 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self.replica_manager.on_uncleanable = self._log_uncleanable
         self.replica_manager.on_halt = self._halt_process
         self.admin = AdminManager(
-            host=self,
-            config=self.config,
-            behaviour=self.behaviour,
-            zk=self.zk,
-            controller=self.controller,
-            metadata_cache=self.metadata_cache,
-            wait=self.waiters.wait,
+            AdminParts(
+                host=self,
+                config=self.config,
+                behaviour=self.behaviour,
+                zk=self.zk,
+                controller=self.controller,
+                metadata=self.metadata_cache,
+                wait=self.waiters.wait,
+            )
         )
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ...protocol import znode_paths
 from ...protocol.admin import (
@@ -32,9 +31,7 @@ from ...protocol.release_configs import (
     release_configs,
 )
 from ...protocol.versions import Behaviour
-
-if TYPE_CHECKING:
-    from .manager import AdminManager
+from .parts import AdminParts
 
 _Entries = Sequence[tuple[str, int, "str | None"]]
 _TYPE_NAMES = {
@@ -63,16 +60,16 @@ _LOG_LEVELS = {
 class ConfigChanges:
     """Checks and writes what clients change of configurations; any broker may be asked."""
 
-    def __init__(self, admin: AdminManager) -> None:
-        self._admin = admin
-        self._release = release_configs(admin.config.kafka_version)
-        self._preprocessed = admin.behaviour.config_changes_preprocessed
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+        self._release = release_configs(parts.config.kafka_version)
+        self._preprocessed = parts.behaviour.config_changes_preprocessed
         self.log_levels = dict(_LOG_LEVELS)
         """Levels by logger (KIP-412); they are kept and change nothing."""
 
     async def alter_configs(self, request: AlterConfigsRequest) -> AlterConfigsResponse:
         """Replace or change overrides, per resource; brokers learn by notification."""
-        behaviour = self._admin.behaviour
+        behaviour = self._parts.behaviour
         counts = Counter(resource for resource, _ in request.resources)
         if not self._preprocessed and any(not is_known_type(r.type, behaviour) for r in counts):
             text = "Unexpected resource type UNKNOWN"
@@ -116,7 +113,7 @@ class ConfigChanges:
             self._check_broker(resource.name)
         entity_type = znode_paths.TOPICS if is_topic else znode_paths.BROKERS
         entity = resource.name or znode_paths.DEFAULT_ENTITY
-        zk = self._admin.zk
+        zk = self._parts.zk
         if request.incremental:
             stored = await zk.get_entity_configs(entity_type, entity)
             changed = self._apply(stored, entries, is_topic)
@@ -147,12 +144,12 @@ class ConfigChanges:
             raise invalid(f"Null value not supported for : {','.join(shown)}")
 
     def _check_broker(self, name: str) -> None:
-        own_id = self._admin.controller.broker_id
+        own_id = self._parts.controller.broker_id
         if broker_id_of(name, "Node" if self._preprocessed else "Broker") != own_id:
             raise invalid(f"Unexpected broker id, expected {own_id}, but received {name}")
 
     def _check_topic(self, name: str, config: Mapping[str, str]) -> None:
-        if not self._admin.metadata.contains_topic(name):
+        if not self._parts.metadata.contains_topic(name):
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )

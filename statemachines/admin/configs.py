@@ -7,14 +7,11 @@ Source: Kafka's ``ConfigHelper``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...protocol import znode_paths
 from ...protocol.admin import (
     BROKER_LOGGER_RESOURCE,
     TOPIC_RESOURCE,
-    AlterConfigsRequest,
-    AlterConfigsResponse,
     ConfigEntry,
     ConfigResource,
     DescribeConfigsRequest,
@@ -23,11 +20,9 @@ from ...protocol.admin import (
 )
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.topic_names import validate_topic_name
-from ..broker.config_entries import ConfigValues, logger_entries
 from .config_changes import ConfigChanges, broker_id_of, invalid, is_known_type
-
-if TYPE_CHECKING:
-    from .manager import AdminManager
+from .config_entries import ConfigValues, logger_entries
+from .parts import AdminParts
 
 _MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the "
@@ -36,20 +31,18 @@ _MALFORMED = (
 """What Kafka says of INVALID_REQUEST where it says nothing more."""
 
 
-class ConfigAdmin:
-    """Configurations of topics and brokers; any broker may be asked."""
+class ConfigDescriptions:
+    """Tells the configurations of topics and brokers; any broker may be asked."""
 
-    def __init__(self, admin: AdminManager) -> None:
-        self._admin = admin
-        self._changes = ConfigChanges(admin)
-
-    # --- describing
+    def __init__(self, parts: AdminParts, changes: ConfigChanges) -> None:
+        self._parts = parts
+        self._changes = changes
 
     async def values(self) -> ConfigValues:
         """Where this broker's values come from, as stored now."""
-        zk, broker_id = self._admin.zk, self._admin.controller.broker_id
+        zk, broker_id = self._parts.zk, self._parts.controller.broker_id
         return ConfigValues(
-            self._admin.config,
+            self._parts.config,
             await zk.get_entity_configs(znode_paths.BROKERS, str(broker_id)),
             await zk.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY),
             self._facts(),
@@ -57,9 +50,9 @@ class ConfigAdmin:
 
     def _facts(self) -> dict[str, str]:
         """What the broker's own settings file would name: its id and its listeners."""
-        own_id = self._admin.controller.broker_id
+        own_id = self._parts.controller.broker_id
         facts = {"broker.id": str(own_id), "node.id": str(own_id)}
-        for broker in self._admin.metadata.alive_brokers():
+        for broker in self._parts.metadata.alive_brokers():
             if broker.id == own_id:
                 facts["listeners"] = ",".join(
                     f"{end.listener}://{end.host}:{end.port}" for end in broker.endpoints
@@ -68,7 +61,7 @@ class ConfigAdmin:
 
     async def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         """Values in force, per resource; all are refused where one is of a type nobody knows."""
-        behaviour = self._admin.behaviour
+        behaviour = self._parts.behaviour
         unset = "" if behaviour.unset_messages_are_empty else None
         if any(not is_known_type(resource.type, behaviour) for resource, _ in request.resources):
             return DescribeConfigsResponse(
@@ -98,10 +91,10 @@ class ConfigAdmin:
         chosen = frozenset(names or ())
         options = (request.include_synonyms, request.include_documentation)
         if resource.type == TOPIC_RESOURCE:
-            validate_topic_name(resource.name, self._admin.behaviour)
-            if not self._admin.metadata.contains_topic(resource.name):
+            validate_topic_name(resource.name, self._parts.behaviour)
+            if not self._parts.metadata.contains_topic(resource.name):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            overrides = await self._admin.zk.get_entity_configs(znode_paths.TOPICS, resource.name)
+            overrides = await self._parts.zk.get_entity_configs(znode_paths.TOPICS, resource.name)
             return values.topic_entries(overrides, chosen, *options)
         if resource.type == BROKER_LOGGER_RESOURCE:
             if not resource.name:
@@ -114,12 +107,8 @@ class ConfigAdmin:
         return values.broker_entries(chosen, *options)
 
     def _check_broker(self, resource: ConfigResource, alternative: str) -> None:
-        own_id = self._admin.controller.broker_id
+        own_id = self._parts.controller.broker_id
         if broker_id_of(resource.name, "Broker") != own_id:
             raise invalid(
                 f"Unexpected broker id, expected {own_id}{alternative} but received {resource.name}"
             )
-
-    async def alter_configs(self, request: AlterConfigsRequest) -> AlterConfigsResponse:
-        """Replace or change overrides, per resource; brokers learn by notification."""
-        return await self._changes.alter_configs(request)

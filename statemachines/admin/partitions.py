@@ -8,7 +8,7 @@ znodes: so it is done here for versions without them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ...protocol.admin import (
     PREFERRED,
@@ -25,9 +25,7 @@ from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ...zkfake.messages import ZkCode, ZooKeeperError
 from ..controller.events import ElectionOutcomes, ReassignmentOutcome
-
-if TYPE_CHECKING:
-    from .manager import AdminManager
+from .parts import AdminParts
 
 T = TypeVar("T")
 
@@ -37,8 +35,8 @@ _Rows = list[tuple[TopicPartition, ErrorCode, "str | None"]]
 class PartitionAdmin:
     """Elections and reassignments asked for by clients."""
 
-    def __init__(self, admin: AdminManager) -> None:
-        self._admin = admin
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
 
     # --- ElectLeaders
 
@@ -48,14 +46,14 @@ class PartitionAdmin:
         Without partitions all of the local metadata are meant, and those that need no election
         are left out of the answer.
         """
-        admin = self._admin
+        parts = self._parts
         partitions = request.partitions
         if partitions is None:
-            partitions = tuple(s.topic_partition for s in admin.metadata.partition_states())
-        if not admin.behaviour.elect_leaders_api:
+            partitions = tuple(s.topic_partition for s in parts.metadata.partition_states())
+        if not parts.behaviour.elect_leaders_api:
             return await self._elect_by_znode(request.election_type, partitions)
         pending: Pending[ElectionOutcomes] = Pending()
-        admin.controller.elect_leaders(partitions, request.election_type, pending.set_result)
+        parts.controller.elect_leaders(partitions, request.election_type, pending.set_result)
         outcomes = await self._outcome(pending, request.timeout_ms)
         if outcomes is None:
             late = ErrorCode.REQUEST_TIMED_OUT
@@ -90,10 +88,10 @@ class PartitionAdmin:
             return not waiting
 
         if waiting:
-            await self._admin.wait(all_shown, timeout_ms)
+            await self._parts.wait(all_shown, timeout_ms)
 
     def _shows_leader(self, topic_partition: TopicPartition, leader: int) -> bool:
-        state = self._admin.metadata.partition_state(topic_partition)
+        state = self._parts.metadata.partition_state(topic_partition)
         return state is not None and state.leader == leader
 
     async def _elect_by_znode(
@@ -103,7 +101,7 @@ class PartitionAdmin:
         if election_type != PREFERRED:
             return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
         try:
-            await self._admin.zk.create_preferred_replica_election(partitions)
+            await self._parts.zk.create_preferred_replica_election(partitions)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
@@ -119,12 +117,12 @@ class PartitionAdmin:
         self, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
         """Start, redirect or cancel reassignments; answers before they are complete."""
-        admin = self._admin
+        parts = self._parts
         reassignments = dict(request.reassignments)
-        if not admin.behaviour.reassignment_api:
+        if not parts.behaviour.reassignment_api:
             return await self._reassign_by_znode(reassignments)
         pending: Pending[ReassignmentOutcome] = Pending()
-        admin.controller.alter_partition_reassignments(reassignments, pending.set_result)
+        parts.controller.alter_partition_reassignments(reassignments, pending.set_result)
         outcome = await self._outcome(pending, request.timeout_ms)
         if outcome is None:
             return AlterPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
@@ -143,7 +141,7 @@ class PartitionAdmin:
         if len(wanted) < len(reassignments):
             return AlterPartitionReassignmentsResponse(ErrorCode.UNSUPPORTED_VERSION)
         try:
-            await self._admin.zk.create_partition_reassignment(wanted)
+            await self._parts.zk.create_partition_reassignment(wanted)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
@@ -157,7 +155,7 @@ class PartitionAdmin:
     ) -> ListPartitionReassignmentsResponse:
         """Reassignments under way among the partitions asked for, or all."""
         pending: Pending[ErrorCode | tuple[OngoingReassignment, ...]] = Pending()
-        self._admin.controller.list_partition_reassignments(request.partitions, pending.set_result)
+        self._parts.controller.list_partition_reassignments(request.partitions, pending.set_result)
         outcome = await self._outcome(pending, request.timeout_ms)
         if outcome is None:
             return ListPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
@@ -173,7 +171,7 @@ class PartitionAdmin:
         """
         result: Pending[T | None] = Pending()
         pending.add_done_callback(lambda done: result.set_result(done.result()))
-        timer = self._admin.host.call_later_ms(max(timeout_ms, 0), lambda: result.set_result(None))
+        timer = self._parts.host.call_later_ms(max(timeout_ms, 0), lambda: result.set_result(None))
         try:
             return await result
         finally:

@@ -7,7 +7,6 @@ Source: Kafka's ``ZkAdminManager`` and ``AdminZkClient``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ...election.assignment import (
     assign_added_partitions,
@@ -32,7 +31,6 @@ from ...protocol.topic_ids import random_topic_id
 from ...protocol.topic_names import TakenNames, has_collision_characters, validate_topic_name
 from ...protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, changed
 from ...zkfake.messages import ZkCode, ZooKeeperError
-from ..broker.config_entries import ConfigValues
 from .checks import (
     Assignment,
     PartitionAllowance,
@@ -47,16 +45,17 @@ from .checks import (
     validate_added,
     validate_assignment,
 )
-
-if TYPE_CHECKING:
-    from .manager import AdminManager
+from .config_entries import ConfigValues
+from .configs import ConfigDescriptions
+from .parts import AdminParts
 
 
 class TopicAdmin:
     """Validates and carries out what clients ask about topics; only the controller may."""
 
-    def __init__(self, admin: AdminManager) -> None:
-        self._admin = admin
+    def __init__(self, parts: AdminParts, configs: ConfigDescriptions) -> None:
+        self._parts = parts
+        self._configs = configs
         self._listed: list[str] = []
         self._taken = TakenNames(())
 
@@ -64,14 +63,14 @@ class TopicAdmin:
 
     async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
         """Create what is valid, each topic by itself, then wait for leaders."""
-        if not self._admin.controller.is_active:
-            message = "" if self._admin.behaviour.unset_messages_are_empty else None
+        if not self._parts.controller.is_active:
+            message = "" if self._parts.behaviour.unset_messages_are_empty else None
             names = [topic.name for topic in request.topics]
             return CreateTopicsResponse(not_controller(names, message))
         results = await self.create_here(request.topics, request.validate_only)
         if any(result.error == ErrorCode.NONE for result in results):
             # Read late: between the checks of a topic and its creation nothing else is asked.
-            values = await self._admin.config_values()
+            values = await self._configs.values()
             results = [_with_entries(result, values) for result in results]
         if not request.validate_only:
             created = [result for result in results if result.error == ErrorCode.NONE]
@@ -95,18 +94,18 @@ class TopicAdmin:
             except KafkaError as error:
                 results.append(TopicResult(topic.name, error.code, error.message))
             except ZooKeeperError as error:
-                self._admin.controller.log("warn", f"creating topic {topic.name}: {error}")
+                self._parts.controller.log("warn", f"creating topic {topic.name}: {error}")
                 results.append(TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR))
         return results
 
     def _allowance(self) -> PartitionAllowance:
-        return PartitionAllowance(self._admin.config["max.partitions.per.request"])
+        return PartitionAllowance(self._parts.config["max.partitions.per.request"])
 
     async def _create(
         self, topic: NewTopic, validate_only: bool, allowance: PartitionAllowance
     ) -> TopicResult:
         name = topic.name
-        if self._admin.metadata.contains_topic(name):
+        if self._parts.metadata.contains_topic(name):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         null = [key for key, value in topic.config if value is None]
         if null:
@@ -120,8 +119,8 @@ class TopicAdmin:
         config = {key: value for key, value in topic.config if value is not None}
         await self._validate(name, assignment, config)
         topic_id = ""
-        if self._admin.behaviour.topic_ids:
-            topic_id = random_topic_id(self._admin.host.rng)
+        if self._parts.behaviour.topic_ids:
+            topic_id = random_topic_id(self._parts.host.rng)
         if not validate_only:
             await self._write(name, assignment, config, topic_id)
         return TopicResult(
@@ -145,25 +144,25 @@ class TopicAdmin:
             if len({number for number, _ in topic.assignment}) < len(topic.assignment):
                 raise bad_assignment("a partition is assigned twice")
             return dict(topic.assignment)
-        config = self._admin.config
+        config = self._parts.config
         partitions = topic.partitions
         factor = topic.replication_factor
         # In the order the brokers were announced, as Kafka does: not sorted.
-        brokers = [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
+        brokers = [(broker.id, broker.rack) for broker in self._parts.metadata.alive_brokers()]
         return assign_replicas_to_brokers(
             brokers,
             config["num.partitions"] if partitions == -1 else partitions,
             config["default.replication.factor"] if factor == -1 else factor,
-            rng=self._admin.host.rng,
+            rng=self._parts.host.rng,
         )
 
     async def _validate(
         self, name: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str]
     ) -> None:
         """Raises ``KafkaError``, in the order of ``AdminZkClient.validateTopicCreate``."""
-        validate_topic_name(name, self._admin.behaviour)
-        zk = self._admin.zk
-        if self._admin.behaviour.creation_waits_for_deletion and (
+        validate_topic_name(name, self._parts.behaviour)
+        zk = self._parts.zk
+        if self._parts.behaviour.creation_waits_for_deletion and (
             await zk.is_topic_marked_for_deletion(name)
         ):
             raise KafkaError(
@@ -185,7 +184,7 @@ class TopicAdmin:
                 )
         validate_assignment(assignment)
         try:
-            release_configs(self._admin.config.kafka_version).validate_topic(config)
+            release_configs(self._parts.config.kafka_version).validate_topic(config)
         except ValueError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
@@ -193,7 +192,7 @@ class TopicAdmin:
         self, name: str, assignment: Assignment, config: Mapping[str, str], topic_id: str
     ) -> None:
         """Configuration first: a broker that creates the log must find it."""
-        zk = self._admin.zk
+        zk = self._parts.zk
         await zk.set_or_create_entity_configs(znode_paths.TOPICS, name, config)
         replicas = {number: ReplicaAssignment(r) for number, r in assignment.items()}
         try:
@@ -217,11 +216,11 @@ class TopicAdmin:
         waiting = [
             TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers
         ]
-        await self._admin.wait(self._drain(waiting, self._has_leader), timeout_ms)
+        await self._parts.wait(self._drain(waiting, self._has_leader), timeout_ms)
         return frozenset(tp.topic for tp in waiting if not self._has_leader(tp))
 
     def _has_leader(self, topic_partition: TopicPartition) -> bool:
-        state = self._admin.metadata.partition_state(topic_partition)
+        state = self._parts.metadata.partition_state(topic_partition)
         return state is not None and state.leader != NO_LEADER
 
     @staticmethod
@@ -241,12 +240,12 @@ class TopicAdmin:
 
     async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         """Mark topics for deletion, then wait until they are gone from the local metadata."""
-        admin = self._admin
-        ids = [(admin.metadata.topic_name(i), i) for i in request.topic_ids]
+        parts = self._parts
+        ids = [(parts.metadata.topic_name(i), i) for i in request.topic_ids]
         asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics] + ids
-        if not admin.controller.is_active:
+        if not parts.controller.is_active:
             return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
-        if not admin.config["delete.topic.enable"]:
+        if not parts.config["delete.topic.enable"]:
             return DeleteTopicsResponse(refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
         results: list[TopicResult] = []
         for name, topic_id in asked:
@@ -263,8 +262,8 @@ class TopicAdmin:
 
     async def _mark_for_deletion(self, name: str) -> None:
         """Raises ``KafkaError`` (UNKNOWN_TOPIC_OR_PARTITION); marked already is fine."""
-        zk = self._admin.zk
-        if not self._admin.metadata.contains_topic(name) or not await zk.topic_exists(name):
+        zk = self._parts.zk
+        if not self._parts.metadata.contains_topic(name) or not await zk.topic_exists(name):
             raise unknown_topic(name)
         try:
             await zk.create_delete_topic_path(name)
@@ -275,8 +274,8 @@ class TopicAdmin:
     async def _still_there(self, topics: Sequence[str], timeout_ms: int) -> frozenset[str]:
         if timeout_ms <= 0:
             return frozenset(topics)
-        metadata = self._admin.metadata
-        await self._admin.wait(
+        metadata = self._parts.metadata
+        await self._parts.wait(
             lambda: not any(metadata.contains_topic(topic) for topic in topics), timeout_ms
         )
         return frozenset(topic for topic in topics if metadata.contains_topic(topic))
@@ -285,7 +284,7 @@ class TopicAdmin:
 
     async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
         """Grow topics, each by itself, then wait for the new partitions' leaders."""
-        if not self._admin.controller.is_active:
+        if not self._parts.controller.is_active:
             return CreatePartitionsResponse(not_controller([t.name for t in request.topics]))
         repeated = repeated_names([topic.name for topic in request.topics])
         allowance = self._allowance()
@@ -308,9 +307,9 @@ class TopicAdmin:
         self, topic: NewPartitions, validate_only: bool, allowance: PartitionAllowance
     ) -> Sequence[int]:
         """Numbers of the partitions added; raises ``KafkaError``."""
-        zk, name = self._admin.zk, topic.name
+        zk, name = self._parts.zk, topic.name
         if (
-            not self._admin.behaviour.reassignment_api
+            not self._parts.behaviour.reassignment_api
             and await zk.reassign_partitions_in_progress()
         ):
             # Before 2.4 the topics' znodes do not tell which of them are moving.
@@ -331,7 +330,7 @@ class TopicAdmin:
         check_count(topic.count, len(full))
         existing = {tp.partition: assignment.replicas for tp, assignment in full.items()}
         racks = broker_metadatas(
-            [(broker.id, broker.rack) for broker in self._admin.metadata.alive_brokers()]
+            [(broker.id, broker.rack) for broker in self._parts.metadata.alive_brokers()]
         )
         increment = topic.count - len(full)
         allowance.take(increment, topic.assignment or ())

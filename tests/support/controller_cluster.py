@@ -23,6 +23,7 @@ from fakekafka.protocol.values import (
 )
 from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.admin.manager import AdminManager
+from fakekafka.statemachines.admin.parts import AdminParts
 from fakekafka.statemachines.broker.dynamic_config import DynamicConfigManager
 from fakekafka.statemachines.controller.controller import KafkaController
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
@@ -177,13 +178,15 @@ class ControllerCluster:
             return await pending
 
         return AdminManager(
-            host=self.host,
-            config=process.config,
-            behaviour=self.behaviour,
-            zk=process.zk,
-            controller=process.controller,
-            metadata_cache=broker.cache,
-            wait=wait,
+            AdminParts(
+                host=self.host,
+                config=process.config,
+                behaviour=self.behaviour,
+                zk=process.zk,
+                controller=process.controller,
+                metadata=broker.cache,
+                wait=wait,
+            )
         )
 
     def ask(self, coroutine: Any, advance_ms: int = 0) -> Any:

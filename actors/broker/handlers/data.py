@@ -116,7 +116,7 @@ class DataHandlers(BrokerBase):
     ) -> MetadataResponse:
         """Create missing topics and tell what became of them
         (docs/kafka/administration.md#metadata)."""
-        answers = await self.admin.auto_create(missing)
+        answers = await self.admin.auto_creation.create(missing)
         topics = tuple(
             replace(topic, error=answers[topic.name])
             if topic.name is not None and topic.name in answers

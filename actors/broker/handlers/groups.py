@@ -84,7 +84,7 @@ class GroupHandlers(BrokerBase):
     async def _try_to_create(self, topic: str) -> None:
         """What fails now is tried again when a client asks again."""
         try:
-            await self.admin.auto_create((topic,))
+            await self.admin.auto_creation.create((topic,))
         except ZooKeeperError as error:
             self.runtime.log(self.name, "warn", f"creating {topic}: {error}")
 

@@ -127,9 +127,9 @@ def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerC
     admin = cluster.admin()
 
     def check(name: str) -> ErrorCode:
-        return admin.check_auto_creation(name, taken)
+        return admin.auto_creation.check(name, taken)
 
-    taken = admin.taken_names()
+    taken = admin.auto_creation.taken_names()
     assert check("t") is ErrorCode.NONE
     assert check("a b") is ErrorCode.INVALID_TOPIC_EXCEPTION
     assert check("a_b") is ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -146,10 +146,10 @@ def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerC
 def test_internal_topics_have_their_own_shape(cluster: ControllerCluster) -> None:
     """Compacted, with the partitions and replicas their configurations ask for."""
     admin = cluster.admin()
-    offsets = admin.auto_topic("__consumer_offsets")
+    offsets = admin.auto_creation.topic_for("__consumer_offsets")
     assert (offsets.partitions, offsets.replication_factor) == (50, 3)
     assert ("cleanup.policy", "compact") in offsets.config
-    transactions = admin.auto_topic("__transaction_state")
+    transactions = admin.auto_creation.topic_for("__transaction_state")
     assert ("min.insync.replicas", "2") in transactions.config
-    plain = admin.auto_topic("t")
+    plain = admin.auto_creation.topic_for("t")
     assert (plain.partitions, plain.replication_factor, plain.config) == (1, 1, ())

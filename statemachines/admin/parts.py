@@ -1,0 +1,56 @@
+"""What the admin APIs are handed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Protocol
+
+from ...protocol.config import BrokerConfig
+from ...protocol.control import UpdateMetadataPartitionState
+from ...protocol.host import Host
+from ...protocol.values import BrokerInfo, TopicPartition
+from ...protocol.versions import Behaviour
+from ..controller.controller import KafkaController
+from ..zookeeper.client import KafkaZkClient
+
+
+class MetadataView(Protocol):
+    """What is read of the broker's metadata cache."""
+
+    def topics(self) -> tuple[str, ...]: ...
+    def contains_topic(self, topic: str) -> bool: ...
+    def topic_name(self, topic_id: str) -> str | None: ...
+    def partition_state(
+        self, topic_partition: TopicPartition
+    ) -> UpdateMetadataPartitionState | None: ...
+    def partition_states(self) -> Iterator[UpdateMetadataPartitionState]: ...
+    def alive_brokers(self) -> tuple[BrokerInfo, ...]: ...
+
+
+Wait = Callable[[Callable[[], object], float], Awaitable[bool]]
+"""Await a predicate over the metadata cache for at most so many ms; whether it came true."""
+
+
+class AdminParts:
+    """A broker's connections, as far as the admin APIs use them."""
+
+    __slots__ = ("behaviour", "config", "controller", "host", "metadata", "wait", "zk")
+
+    def __init__(
+        self,
+        *,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        zk: KafkaZkClient,
+        controller: KafkaController,
+        metadata: MetadataView,
+        wait: Wait,
+    ) -> None:
+        self.host = host
+        self.config = config
+        self.behaviour = behaviour
+        self.zk = zk
+        self.controller = controller
+        self.metadata = metadata
+        self.wait = wait
