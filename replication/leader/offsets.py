@@ -109,14 +109,9 @@ class OffsetsHandling(PartitionHost):
         start_offset = partition.leader_epoch_start_offset
         # A new leader may not know yet how far its predecessor had committed (KIP-207).
         is_behind = is_client and start_offset is not None and log.high_watermark < start_offset
-        unavailable = (
-            ErrorCode.LEADER_NOT_AVAILABLE
-            if 0 <= api_version < 5
-            else ErrorCode.OFFSET_NOT_AVAILABLE
-        )
         if timestamp == LATEST_TIMESTAMP:
             if is_behind:
-                return ListOffsetsPartitionResponse(topic_partition, unavailable)
+                return ListOffsetsPartitionResponse(topic_partition, ErrorCode.OFFSET_NOT_AVAILABLE)
             return ListOffsetsPartitionResponse(
                 topic_partition, _NONE, -1, bound, partition.leader_epoch
             )
@@ -127,7 +122,7 @@ class OffsetsHandling(PartitionHost):
             return ListOffsetsPartitionResponse(topic_partition, found)
         if found is None or found[0] >= bound:
             if is_behind:
-                return ListOffsetsPartitionResponse(topic_partition, unavailable)
+                return ListOffsetsPartitionResponse(topic_partition, ErrorCode.OFFSET_NOT_AVAILABLE)
             return ListOffsetsPartitionResponse(topic_partition, _NONE)
         offset, found_timestamp, leader_epoch = found
         return ListOffsetsPartitionResponse(

@@ -75,7 +75,6 @@ class ProduceHandling(PartitionHost):
             return
         now = self._now_ms
         now_ms = now()
-        api_version = context.api_version
         responses: list[ProducePartitionResponse] = []
         appended: list[_Appended] = []
         for entry in partitions:
@@ -90,8 +89,6 @@ class ProduceHandling(PartitionHost):
             if high_watermark_moved:
                 self.complete_after_append(partition)
             self.complete_fetches(partition)
-        if 0 <= api_version <= 3:
-            responses = [_for_old_client(response) for response in responses]
         if acks != ACKS_ALL or not appended:
             respond(ProduceResponse(tuple(responses)))
             return
@@ -266,12 +263,3 @@ def _is_alone(records: Readable) -> bool:
         return left > 0
     next_size = int.from_bytes(records[size + 8 : size + 12], "big", signed=True)
     return left < next_size + LENGTH_OVERHEAD
-
-
-def _for_old_client(response: ProducePartitionResponse) -> ProducePartitionResponse:
-    """Clients up to v3 do not know KAFKA_STORAGE_ERROR."""
-    if response.error is not ErrorCode.KAFKA_STORAGE_ERROR:
-        return response
-    return ProducePartitionResponse(
-        response.topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER, response.base_offset
-    )

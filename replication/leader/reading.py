@@ -121,10 +121,7 @@ class FetchReading(PartitionHost):
         request = operation.request
         api_version = operation.api_version
         if partition is None:
-            error = self.lookup_error(topic_partition)
-            if error is ErrorCode.KAFKA_STORAGE_ERROR and 0 <= api_version <= 5:
-                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            return FetchPartitionResponse(topic_partition, error), 0
+            return FetchPartitionResponse(topic_partition, self.lookup_error(topic_partition)), 0
         error = partition.access_error(spec.current_leader_epoch, operation.require_leader)
         if error is _NONE and 0 <= api_version < 10 and partition.settings.compression_is_zstd:
             error = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE

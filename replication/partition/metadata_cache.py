@@ -180,22 +180,17 @@ class MetadataCache:
 
     # -- the Metadata API -------------------------------------------------------------------
 
-    def metadata(
-        self,
-        request: MetadataRequest,
-        listener: str = "PLAINTEXT",
-        api_version: int = -1,
-    ) -> MetadataResponse:
+    def metadata(self, request: MetadataRequest, listener: str = "PLAINTEXT") -> MetadataResponse:
         """Answer a Metadata request from the cache alone (docs/kafka/administration.md#metadata).
 
         Topics it does not know get UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION; creating
-        them is the caller's business (``unknown_topics``). ``api_version`` -1 is the newest.
+        them is the caller's business (``unknown_topics``).
         """
         return MetadataResponse(
             self.alive_brokers(),
             self.cluster_id,
             -1 if self.controller_id is None else self.controller_id,
-            tuple(self._metadata_topics(request, listener, api_version)),
+            tuple(self._metadata_topics(request, listener)),
         )
 
     def unknown_topics(self, request: MetadataRequest) -> tuple[str, ...]:
@@ -206,26 +201,22 @@ class MetadataCache:
             if name not in self._topics and is_valid_topic_name(name)
         )
 
-    def _metadata_topics(
-        self, request: MetadataRequest, listener: str, api_version: int
-    ) -> Iterator[MetadataTopic]:
+    def _metadata_topics(self, request: MetadataRequest, listener: str) -> Iterator[MetadataTopic]:
         for topic_id in request.topic_ids:
             name = self.topic_name(topic_id)
             if name is None:
                 yield MetadataTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, False, (), topic_id)
             else:
-                yield self.metadata_topic(name, listener, api_version)
+                yield self.metadata_topic(name, listener)
         names: Iterable[str] = ()
         if request.topics is None:
             names = () if request.topic_ids else self._topics
-        elif not request.topics and api_version == 0:
-            names = self._topics
         else:
             names = dict.fromkeys(request.topics)
         for name in names:
-            yield self.metadata_topic(name, listener, api_version)
+            yield self.metadata_topic(name, listener)
 
-    def metadata_topic(self, name: str, listener: str, api_version: int = -1) -> MetadataTopic:
+    def metadata_topic(self, name: str, listener: str) -> MetadataTopic:
         """One topic of a Metadata answer."""
         if name not in self._topics:
             error = (
@@ -239,14 +230,13 @@ class MetadataCache:
             name,
             name in INTERNAL_TOPICS,
             tuple(
-                self._metadata_partition(state, listener, api_version)
-                for state in self.topic_partitions(name)
+                self._metadata_partition(state, listener) for state in self.topic_partitions(name)
             ),
             self._ids_by_topic.get(name, ""),
         )
 
     def _metadata_partition(
-        self, state: UpdateMetadataPartitionState, listener: str, api_version: int
+        self, state: UpdateMetadataPartitionState, listener: str
     ) -> MetadataPartition:
         brokers = self._brokers
         replicas, isr = state.replicas, state.isr
@@ -266,17 +256,7 @@ class MetadataCache:
                 isr = ()
         elif broker.endpoint(listener) is None:
             leader = NO_LEADER
-            error = (
-                ErrorCode.LEADER_NOT_AVAILABLE
-                if 0 <= api_version < 6
-                else ErrorCode.LISTENER_NOT_FOUND
-            )
-        if api_version == 0:
-            alive_replicas = tuple(broker_id for broker_id in replicas if broker_id in brokers)
-            alive_isr = tuple(broker_id for broker_id in isr if broker_id in brokers)
-            if error is ErrorCode.NONE and (alive_replicas != replicas or alive_isr != isr):
-                error = ErrorCode.REPLICA_NOT_AVAILABLE
-            replicas, isr = alive_replicas, alive_isr
+            error = ErrorCode.LISTENER_NOT_FOUND
         return MetadataPartition(
             error, state.partition, leader, state.leader_epoch, replicas, isr, offline
         )

@@ -124,20 +124,6 @@ def test_the_last_failed_directory_ends_the_process() -> None:
     assert reported == ["one"]
 
 
-def test_old_clients_hear_of_a_failed_disk_in_their_words() -> None:
-    """Produce up to v3 and Fetch up to v5 say NOT_LEADER instead of KAFKA_STORAGE_ERROR."""
-    from fakekafka.protocol.data import RequestContext
-
-    cluster = led()
-    cluster[0].manager.handle_log_dir_failure(cluster[0].log().directory)
-    for version, error in ((3, 6), (4, 56)):
-        context = RequestContext("c", version)
-        assert int(cluster.produce(0, "a", context=context)[0].error) == error
-    for version, error in ((5, 6), (6, 56)):
-        context = RequestContext("c", version)
-        assert int(cluster.fetch(0, 0, context=context)[0].error) == error
-
-
 def test_failed_disk_halted_old_brokers() -> None:
     """CP-192: before 1.0 a failed directory halts the process."""
     cluster = led("0.10")

@@ -93,7 +93,7 @@ class DataHandlers(BrokerBase):
     ) -> MetadataResponse | None:
         """From the cache; missing topics are created first where the client allows it."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        response = self.metadata_cache.metadata(request, context.listener, context.api_version)
+        response = self.metadata_cache.metadata(request, context.listener)
         if (
             request.topics
             and request.allow_auto_topic_creation

@@ -55,7 +55,6 @@ MATRIX = {
     ),
     "the disk has failed": Row(CODE.KAFKA_STORAGE_ERROR, prepare=failed_disk),
     "the disk has failed, v6": Row(CODE.KAFKA_STORAGE_ERROR, prepare=failed_disk, api_version=6),
-    "the disk has failed, v5": Row(CODE.NOT_LEADER_OR_FOLLOWER, prepare=failed_disk, api_version=5),
     "the epoch is old": Row(
         CODE.FENCED_LEADER_EPOCH, prepare=lambda cluster: cluster.elect(0), epoch=0
     ),

@@ -140,9 +140,6 @@ MATRIX = {
         CODE.INVALID_TXN_STATE, DELETED, idempotent(1), open_transaction
     ),
     "the disk has failed": Row(CODE.KAFKA_STORAGE_ERROR, -1, encode("a"), failed_disk),
-    "the disk has failed, an old client": Row(
-        CODE.NOT_LEADER_OR_FOLLOWER, -1, encode("a"), failed_disk, api_version=3
-    ),
     "the producer is unknown, before 2.5": Row(
         CODE.UNKNOWN_PRODUCER_ID, DELETED, idempotent(4), api_version=5, kafka_version="1.1"
     ),

@@ -234,7 +234,6 @@ def test_offset_not_available_after_an_election() -> None:
     append(cluster, "b", timestamp=20)
     cluster.elect(0)
     assert listed(cluster, LATEST).error is ErrorCode.OFFSET_NOT_AVAILABLE
-    assert listed(cluster, LATEST, version=4).error is ErrorCode.LEADER_NOT_AVAILABLE
     assert listed(cluster, 20).error is ErrorCode.OFFSET_NOT_AVAILABLE
     assert listed(cluster, 99).error is ErrorCode.OFFSET_NOT_AVAILABLE
     assert listed(cluster, EARLIEST).error is ErrorCode.NONE

@@ -27,8 +27,8 @@ def cache(*states, brokers=(1, 2), controller=1, topic_ids=(), listeners=None):
     return found
 
 
-def only_partition(metadata_cache, api_version=-1, listener="PLAINTEXT"):
-    answer = metadata_cache.metadata(MetadataRequest(None), listener, api_version)
+def only_partition(metadata_cache, listener="PLAINTEXT"):
+    answer = metadata_cache.metadata(MetadataRequest(None), listener)
     return answer.topics[0].partitions[0]
 
 
@@ -115,19 +115,16 @@ def test_dead_leader_is_not_available() -> None:
 
 
 def test_missing_listener() -> None:
-    """Without the listener: LISTENER_NOT_FOUND from v6 on, LEADER_NOT_AVAILABLE before."""
+    """A leader without the listener asked for is no leader, and LISTENER_NOT_FOUND says why."""
     found = cache(state(), listeners={1: "SSL", 2: "SSL"})
-    assert only_partition(found, 6).error is ErrorCode.LISTENER_NOT_FOUND
-    assert only_partition(found, 5).error is ErrorCode.LEADER_NOT_AVAILABLE
-    assert only_partition(found, 6, "SSL").error is ErrorCode.NONE
+    assert only_partition(found).error is ErrorCode.LISTENER_NOT_FOUND
+    assert only_partition(found).leader == -1
+    assert only_partition(found, "SSL").error is ErrorCode.NONE
 
 
-def test_down_replica_by_version() -> None:
-    """DP-124: a down replica is error 9 and filtered in v0, listed without error from v1 on."""
-    found = cache(state(), brokers=(1,))
-    old = only_partition(found, 0)
-    assert (old.error, old.replicas, old.isr) == (ErrorCode.REPLICA_NOT_AVAILABLE, (1,), (1,))
-    new = only_partition(found, 5)
+def test_down_replica() -> None:
+    """DP-124: a replica whose broker is down stays listed, without an error."""
+    new = only_partition(cache(state(), brokers=(1,)))
     assert (new.error, new.replicas, new.isr) == (ErrorCode.NONE, (1, 2), (1, 2))
     assert new.offline_replicas == (2,)
 
@@ -138,16 +135,15 @@ def test_offline_directories_are_offline_replicas() -> None:
 
 
 def test_which_topics_are_asked_for() -> None:
-    """DP-124: null asks for all; an empty list for all in v0 and for none later."""
+    """DP-124: null asks for all topics, an empty list for none."""
     found = cache(state("a"), state("b"))
 
-    def names(topics, version):
-        return [t.name for t in found.metadata(MetadataRequest(topics), api_version=version).topics]
+    def names(topics):
+        return [topic.name for topic in found.metadata(MetadataRequest(topics)).topics]
 
-    assert names(None, 5) == ["a", "b"]
-    assert names((), 0) == ["a", "b"]
-    assert names((), 1) == []
-    assert names(("b", "b"), 5) == ["b"]
+    assert names(None) == ["a", "b"]
+    assert names(()) == []
+    assert names(("b", "b")) == ["b"]
 
 
 def test_unknown_and_invalid_names() -> None:

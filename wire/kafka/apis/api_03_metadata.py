@@ -4,12 +4,13 @@ Versions 0-12. 0: an empty list asks for all topics. 1: null does; racks, contro
 topics. 2: cluster id. 4: automatic creation may be declined. 5: offline replicas. 7: leader
 epochs. 8-10: authorized operations of the cluster (then DescribeCluster). 9: flexible. 10: topic
 ids. 12: topics asked for by id. The hot path of a client's start, written with as few calls as
-possible. LISTENER_NOT_FOUND came with 6; only version 0 hides offline replicas
+possible. LISTENER_NOT_FOUND came with 6; only version 0 hides replicas on dead brokers
 (docs/kafka/administration.md#metadata).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from struct import pack
 
 from ....protocol.data import MetadataPartition, MetadataRequest, MetadataResponse, MetadataTopic
@@ -73,8 +74,9 @@ def encode(
         writer.int32(response.controller_id)
     asked = request is not None and request.include_topic_authorized_operations
     writer.array(len(response.topics))
+    alive = frozenset(broker.id for broker in response.brokers) if version == 0 else None
     for topic in response.topics:
-        _encode_topic(writer, version, topic, asked)
+        _encode_topic(writer, version, topic, asked, alive)
     if 8 <= version <= 10:
         asked = request is not None and request.include_cluster_authorized_operations
         writer.int32(operations(response.authorized_operations, asked, ALL_CLUSTER_OPERATIONS))
@@ -88,7 +90,9 @@ def operations(allowed: int | None, asked: bool, all_operations: int) -> int:
     return all_operations if allowed is None else allowed
 
 
-def _encode_topic(writer: Writer, version: int, topic: MetadataTopic, asked: bool) -> None:
+def _encode_topic(
+    writer: Writer, version: int, topic: MetadataTopic, asked: bool, alive: frozenset[int] | None
+) -> None:
     writer.int16(topic.error)
     if version >= 12:
         writer.nullable_string(topic.name)
@@ -101,6 +105,8 @@ def _encode_topic(writer: Writer, version: int, topic: MetadataTopic, asked: boo
     writer.array(len(topic.partitions))
     parts = writer.parts
     for partition in topic.partitions:
+        if alive is not None:
+            partition = _without_dead_replicas(partition, alive)
         parts.append(
             _flexible_partition(partition)
             if version >= 9
@@ -145,16 +151,25 @@ def _many_replicas_partition(partition: MetadataPartition) -> bytes:
     return b"".join(writer.parts)
 
 
+def _without_dead_replicas(
+    partition: MetadataPartition, alive: frozenset[int]
+) -> MetadataPartition:
+    """The partition for clients of version 0, which cannot be told of brokers that are down."""
+    replicas = tuple(replica for replica in partition.replicas if replica in alive)
+    isr = tuple(replica for replica in partition.isr if replica in alive)
+    if replicas == partition.replicas and isr == partition.isr:
+        return partition
+    error = partition.error
+    if error is ErrorCode.NONE:
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
+    return replace(partition, error=error, replicas=replicas, isr=isr)
+
+
 def _classic_partition(partition: MetadataPartition, version: int) -> bytes:
     replicas, isr, offline = partition.replicas, partition.isr, partition.offline_replicas
     error = partition.error
     if version < 6 and error is ErrorCode.LISTENER_NOT_FOUND:
         error = ErrorCode.LEADER_NOT_AVAILABLE
-    if version == 0 and offline:
-        replicas = tuple(replica for replica in replicas if replica not in offline)
-        isr = tuple(replica for replica in isr if replica not in offline)
-        if error is ErrorCode.NONE:
-            error = ErrorCode.REPLICA_NOT_AVAILABLE
     encoded = pack(">hii", error, partition.partition, partition.leader)
     if version >= 7:
         encoded += pack(">i", partition.leader_epoch)

@@ -1,0 +1,82 @@
+"""A client that does not know an error yet is told another one, by the codec and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fakekafka.protocol import data
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
+from fakekafka.wire.kafka.codec import Codec
+
+CODE = ErrorCode
+TP = TopicPartition("t", 0)
+
+
+def produce(error: ErrorCode) -> data.ProduceResponse:
+    return data.ProduceResponse((data.ProducePartitionResponse(TP, error),))
+
+
+def fetch(error: ErrorCode) -> data.FetchResponse:
+    return data.FetchResponse(CODE.NONE, 0, (data.FetchPartitionResponse(TP, error),))
+
+
+def list_offsets(error: ErrorCode) -> data.ListOffsetsResponse:
+    return data.ListOffsetsResponse((data.ListOffsetsPartitionResponse(TP, error),))
+
+
+def metadata(
+    error: ErrorCode,
+    replicas: tuple[int, ...] = (1, 2),
+    isr: tuple[int, ...] = (1, 2),
+    offline: tuple[int, ...] = (),
+) -> data.MetadataResponse:
+    """One partition; broker 1 is alive."""
+    partition = data.MetadataPartition(error, 0, 1, 3, replicas, isr, offline)
+    topic = data.MetadataTopic(CODE.NONE, "t", False, (partition,))
+    return data.MetadataResponse((BrokerInfo(1, (EndPoint("h", 9),)),), "c", 1, (topic,))
+
+
+def encoded(key: int, version: int, response: object) -> bytes:
+    return b"".join(Codec("3.9").encode(key, version, response))
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "error", "told", "newest"),
+    [
+        (0, produce, CODE.KAFKA_STORAGE_ERROR, CODE.NOT_LEADER_OR_FOLLOWER, 3),
+        (1, fetch, CODE.KAFKA_STORAGE_ERROR, CODE.NOT_LEADER_OR_FOLLOWER, 5),
+        (2, list_offsets, CODE.OFFSET_NOT_AVAILABLE, CODE.LEADER_NOT_AVAILABLE, 4),
+        (3, metadata, CODE.LISTENER_NOT_FOUND, CODE.LEADER_NOT_AVAILABLE, 5),
+    ],
+)
+def test_an_error_from_before_its_version(
+    key: int, answer: Callable[[ErrorCode], object], error: ErrorCode, told: ErrorCode, newest: int
+) -> None:
+    """Up to its newest such version a client hears of an older error; from the next on as it is."""
+    assert encoded(key, newest, answer(error)) == encoded(key, newest, answer(told))
+    assert encoded(key, newest + 1, answer(error)) != encoded(key, newest + 1, answer(told))
+
+
+def test_version_0_of_metadata_hides_replicas_on_dead_brokers() -> None:
+    """DP-124: they go from replicas and ISR, and the partition has error 9; later ones see them."""
+    hidden = metadata(CODE.REPLICA_NOT_AVAILABLE, (1,), (1,))
+    assert encoded(3, 0, metadata(CODE.NONE, offline=(2,))) == encoded(3, 0, hidden)
+    assert encoded(3, 1, metadata(CODE.NONE)) != encoded(3, 1, hidden)
+    failed = metadata(CODE.LEADER_NOT_AVAILABLE)
+    assert encoded(3, 0, failed) == encoded(3, 0, metadata(CODE.LEADER_NOT_AVAILABLE, (1,), (1,)))
+
+
+def test_version_0_of_metadata_shows_replicas_in_failed_directories() -> None:
+    """Their broker is alive; only from version 5 on clients hear that they are offline."""
+    offline = metadata(CODE.NONE, (1,), (1,), offline=(1,))
+    assert encoded(3, 0, offline) == encoded(3, 0, metadata(CODE.NONE, (1,), (1,)))
+    assert encoded(3, 5, offline) != encoded(3, 5, metadata(CODE.NONE, (1,), (1,)))
+
+
+def test_version_0_of_metadata_asks_for_all_topics_with_an_empty_list() -> None:
+    """DP-124: from version 1 on null does, and an empty list asks for none."""
+    codec = Codec("3.9")
+    assert codec.decode(3, 0, memoryview(bytes(4))).topics is None
+    assert codec.decode(3, 1, memoryview(bytes(4))).topics == ()
