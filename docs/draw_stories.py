@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 
 from fakekafka.cli.story_table import outcome_text, story_lines
+from fakekafka.docs.story_pictures import draw
 from fakekafka.testing.scenarios.file import load_scenario
 from fakekafka.testing.scenarios.run import ScenarioResult, ScenarioRun
 from fakekafka.testing.scenarios.story.play import StoryResult
-from story_pictures import draw
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "examples" / "scenarios"

@@ -16,9 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import console_blocks
-import draw_stories
-from citations import collect, coverage_page
+from fakekafka.docs import console_blocks, draw_stories
+from fakekafka.docs.citations import collect, coverage_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"

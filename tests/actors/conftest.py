@@ -10,6 +10,7 @@ from fakekafka.actors.runtime.live import LiveRuntime
 from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.threaded import ThreadedRuntime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
+from fakekafka.tests.support.runtimes import Settle
 
 
 @pytest.fixture(params=["virtual", "live", "threaded"])
@@ -28,7 +29,7 @@ def runtime(request: pytest.FixtureRequest) -> Iterator[Runtime]:
 
 
 @pytest.fixture
-def settle(runtime: Runtime) -> Callable[[Callable[[], object]], None]:
+def settle(runtime: Runtime) -> Settle:
     """Run until a condition holds: virtual time at once, the others by the wall clock."""
 
     def until(condition: Callable[[], object], timeout_s: float = 5) -> None:

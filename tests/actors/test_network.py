@@ -18,11 +18,11 @@ class Number:
 class Sink(Node):
     """Keeps what arrives, with its time."""
 
-    def __init__(self, runtime, name, process):
+    def __init__(self, runtime, name, process) -> None:
         super().__init__(runtime, name, process)
         self.received = []
 
-    def on_number(self, number, delivery):
+    def on_number(self, number, delivery) -> None:
         self.received.append((self.runtime.now_us(), delivery.sender.name, number.value))
 
 
@@ -38,7 +38,7 @@ def _values(sink):
 @pytest.mark.parametrize(
     "model", [Constant(1), Uniform(0, 5), Lognormal(1, 1.5)], ids=["constant", "uniform", "log"]
 )
-def test_a_link_keeps_its_order_whatever_its_delay(model):
+def test_a_link_keeps_its_order_whatever_its_delay(model) -> None:
     runtime, (a, b, _) = _world()
     runtime.network.set_latency(model)
     for value in range(200):
@@ -47,7 +47,7 @@ def test_a_link_keeps_its_order_whatever_its_delay(model):
     assert _values(b) == list(range(200))
 
 
-def test_a_constant_delay_is_exact():
+def test_a_constant_delay_is_exact() -> None:
     runtime, (a, b, _) = _world()
     runtime.network.set_latency(Constant(1.5))
     a.send("b", Number(1))
@@ -55,7 +55,7 @@ def test_a_constant_delay_is_exact():
     assert b.received == [(1500, "a", 1)]
 
 
-def test_nothing_overtakes_when_the_delay_shrinks():
+def test_nothing_overtakes_when_the_delay_shrinks() -> None:
     runtime, (a, b, _) = _world()
     runtime.network.set_latency(Constant(10))
     a.send("b", Number(1))
@@ -65,7 +65,7 @@ def test_nothing_overtakes_when_the_delay_shrinks():
     assert _values(b) == [1, 2]
 
 
-def test_a_one_way_cut_stops_one_direction_only():
+def test_a_one_way_cut_stops_one_direction_only() -> None:
     runtime, (a, b, _) = _world()
     runtime.network.cut("a", "b")
     a.send("b", Number(1))
@@ -78,7 +78,7 @@ def test_a_one_way_cut_stops_one_direction_only():
     assert _values(b) == [1, 3], "TCP sends again what was under way, and in order"
 
 
-def test_loss_is_drawn_from_the_seed():
+def test_loss_is_drawn_from_the_seed() -> None:
     def received(seed):
         runtime, (a, b, _) = _world(seed)
         runtime.network.set_loss(0.5)
@@ -92,7 +92,7 @@ def test_loss_is_drawn_from_the_seed():
     assert 30 < len(received(3)) < 70
 
 
-def test_held_messages_arrive_in_order_after_release():
+def test_held_messages_arrive_in_order_after_release() -> None:
     runtime, (a, b, c) = _world()
     runtime.network.hold(lambda delivery: delivery.target is b)
     for value in range(3):
@@ -105,7 +105,7 @@ def test_held_messages_arrive_in_order_after_release():
     assert _values(b) == [0, 1, 2]
 
 
-def test_nodes_of_one_process_are_not_touched_by_the_network():
+def test_nodes_of_one_process_are_not_touched_by_the_network() -> None:
     runtime = VirtualRuntime(1)
     process = runtime.process("machine")
     a, b = (runtime.spawn(Sink, name, process) for name in ("a", "b"))
@@ -116,7 +116,7 @@ def test_nodes_of_one_process_are_not_touched_by_the_network():
     assert b.received == [(0, "a", 1)]
 
 
-def test_latency_models_refuse_nonsense():
+def test_latency_models_refuse_nonsense() -> None:
     with pytest.raises(UsageError, match="delay_ms must be a number of milliseconds >= 0"):
         Constant(-1)
     with pytest.raises(UsageError, match="below low_ms"):
@@ -125,13 +125,13 @@ def test_latency_models_refuse_nonsense():
         Lognormal(1, -1)
 
 
-def test_events_at_the_same_time_happen_in_the_order_they_were_scheduled():
+def test_events_at_the_same_time_happen_in_the_order_they_were_scheduled() -> None:
     runtime, (a, _, _) = _world()
     order = []
     runtime.call_later(a, 10, lambda: order.append(1))
     runtime.call_later(a, 10, lambda: (order.append(2), runtime.call_later(a, 0, later)))
 
-    def later():
+    def later() -> None:
         order.append(4)
 
     runtime.call_later(a, 10, lambda: order.append(3))
@@ -139,7 +139,7 @@ def test_events_at_the_same_time_happen_in_the_order_they_were_scheduled():
     assert order == [1, 2, 3, 4]
 
 
-def test_the_clock_moves_to_the_limit_and_no_further():
+def test_the_clock_moves_to_the_limit_and_no_further() -> None:
     runtime, (a, _, _) = _world()
     fired = []
     runtime.call_later(a, 1000, lambda: fired.append(runtime.now_us()))

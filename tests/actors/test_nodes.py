@@ -7,10 +7,12 @@ import threading
 import weakref
 
 from fakekafka.actors.node import Node, handler_name
+from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.protocol.awaiting import Disconnected, RequestTimeout
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import message
+from fakekafka.tests.support.runtimes import Settle
 
 
 @message
@@ -42,7 +44,7 @@ class RelayRequest:
 class Server(Node):
     """Answers at once, later, never, or with a refusal."""
 
-    def __init__(self, runtime, name, process):
+    def __init__(self, runtime, name, process) -> None:
         super().__init__(runtime, name, process)
         self.order = []
 
@@ -58,7 +60,7 @@ class Server(Node):
     def on_silent_request(self, _request, _delivery):
         return None
 
-    def on_refused_request(self, _request, _delivery):
+    def on_refused_request(self, _request, _delivery) -> None:
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "ask somebody else")
 
 
@@ -69,11 +71,11 @@ class OneAtATime(Server):
 class Client(Node):
     """Keeps the outcomes of what it asked, in the order they came."""
 
-    def __init__(self, runtime, name, process):
+    def __init__(self, runtime, name, process) -> None:
         super().__init__(runtime, name, process)
         self.outcomes = []
 
-    def go(self, destination, request, timeout_ms=1000):
+    def go(self, destination, request, timeout_ms=1000) -> None:
         pending = self.ask(destination, request, timeout_ms)
         pending.add_done_callback(
             lambda done: self.outcomes.append(done.exception or done.result())
@@ -87,34 +89,38 @@ def _spawn(runtime, server_class=Server):
     return server, client
 
 
-def _ask(runtime, client, *requests, **options):
-    def ask():
+def _ask(runtime, client, *requests, **options) -> None:
+    def ask() -> None:
         for request in requests:
             client.go("server", request, **options)
 
     runtime.run_in(client.process, ask)
 
 
-def test_handler_names_follow_the_message_types():
+def test_handler_names_follow_the_message_types() -> None:
     assert handler_name(LeaderAndIsrRequest) == "on_leader_and_isr_request"
     assert handler_name(AddRequest) == "on_add_request"
 
 
-def test_a_request_is_answered_with_what_the_handler_returns(runtime, settle):
+def test_a_request_is_answered_with_what_the_handler_returns(
+    runtime: Runtime, settle: Settle
+) -> None:
     _, client = _spawn(runtime)
     _ask(runtime, client, AddRequest(2, 3))
     settle(lambda: client.outcomes)
     assert client.outcomes == [5]
 
 
-def test_a_coroutine_handler_parks_and_is_resumed_by_the_reply(runtime, settle):
+def test_a_coroutine_handler_parks_and_is_resumed_by_the_reply(
+    runtime: Runtime, settle: Settle
+) -> None:
     _, client = _spawn(runtime)
     _ask(runtime, client, SlowRequest(7))
     settle(lambda: client.outcomes)
     assert client.outcomes == [7]
 
 
-def test_coroutine_handlers_of_an_ordinary_node_overlap(runtime, settle):
+def test_coroutine_handlers_of_an_ordinary_node_overlap(runtime: Runtime, settle: Settle) -> None:
     server, client = _spawn(runtime)
     runtime.network.hold(lambda delivery: delivery.target.name == "other")
     _ask(runtime, client, SlowRequest(1), SlowRequest(2))
@@ -124,7 +130,9 @@ def test_coroutine_handlers_of_an_ordinary_node_overlap(runtime, settle):
     assert server.order[:2] == [("begin", 1), ("begin", 2)]
 
 
-def test_a_node_that_takes_one_event_at_a_time_finishes_it_first(runtime, settle):
+def test_a_node_that_takes_one_event_at_a_time_finishes_it_first(
+    runtime: Runtime, settle: Settle
+) -> None:
     server, client = _spawn(runtime, OneAtATime)
     _ask(runtime, client, SlowRequest(1), SlowRequest(2))
     settle(lambda: len(client.outcomes) == 2)
@@ -132,7 +140,7 @@ def test_a_node_that_takes_one_event_at_a_time_finishes_it_first(runtime, settle
     assert client.outcomes == [1, 2]
 
 
-def test_a_refusal_reaches_the_asker_and_is_no_failure(runtime, settle):
+def test_a_refusal_reaches_the_asker_and_is_no_failure(runtime: Runtime, settle: Settle) -> None:
     _, client = _spawn(runtime)
     _ask(runtime, client, RefusedRequest(1))
     settle(lambda: client.outcomes)
@@ -140,7 +148,7 @@ def test_a_refusal_reaches_the_asker_and_is_no_failure(runtime, settle):
     assert client.outcomes[0].code is ErrorCode.NOT_CONTROLLER
 
 
-def test_a_request_without_an_answer_times_out(runtime, settle):
+def test_a_request_without_an_answer_times_out(runtime: Runtime, settle: Settle) -> None:
     _, client = _spawn(runtime)
     _ask(runtime, client, SilentRequest(1), timeout_ms=20)
     settle(lambda: client.outcomes)
@@ -148,7 +156,7 @@ def test_a_request_without_an_answer_times_out(runtime, settle):
     assert "server did not answer client in 20 ms" in str(client.outcomes[0])
 
 
-def test_timeouts_of_one_length_expire_each_in_its_time(runtime, settle):
+def test_timeouts_of_one_length_expire_each_in_its_time(runtime: Runtime, settle: Settle) -> None:
     _, client = _spawn(runtime)
     for number in range(3):
         _ask(runtime, client, SilentRequest(number), timeout_ms=20)
@@ -156,7 +164,7 @@ def test_timeouts_of_one_length_expire_each_in_its_time(runtime, settle):
     assert all(isinstance(outcome, RequestTimeout) for outcome in client.outcomes)
 
 
-def test_asking_a_node_that_is_not_there_is_refused(runtime, settle):
+def test_asking_a_node_that_is_not_there_is_refused(runtime: Runtime, settle: Settle) -> None:
     client = runtime.spawn(Client, "client", runtime.process("client"))
     runtime.run_in(client.process, lambda: client.go("nobody", AddRequest(1, 1)))
     settle(lambda: client.outcomes)
@@ -164,7 +172,7 @@ def test_asking_a_node_that_is_not_there_is_refused(runtime, settle):
     assert "nobody is not running" in str(client.outcomes[0])
 
 
-def test_requests_to_a_killed_process_fail_at_once(runtime, settle):
+def test_requests_to_a_killed_process_fail_at_once(runtime: Runtime, settle: Settle) -> None:
     server, client = _spawn(runtime)
     _ask(runtime, client, SilentRequest(1), timeout_ms=60000)
     runtime.run_in(server.process, lambda: runtime.kill_process(server.process))
@@ -172,7 +180,9 @@ def test_requests_to_a_killed_process_fail_at_once(runtime, settle):
     assert isinstance(client.outcomes[0], Disconnected)
 
 
-def test_a_process_that_loses_power_leaves_its_askers_waiting(runtime, settle):
+def test_a_process_that_loses_power_leaves_its_askers_waiting(
+    runtime: Runtime, settle: Settle
+) -> None:
     server, client = _spawn(runtime)
     _ask(runtime, client, SilentRequest(1), timeout_ms=30)
     _ask(runtime, client, AddRequest(1, 1))
@@ -182,7 +192,7 @@ def test_a_process_that_loses_power_leaves_its_askers_waiting(runtime, settle):
     assert isinstance(client.outcomes[1], RequestTimeout)
 
 
-def test_a_parked_handler_ends_with_its_node(runtime, settle):
+def test_a_parked_handler_ends_with_its_node(runtime: Runtime, settle: Settle) -> None:
     server, client = _spawn(runtime)
     runtime.network.hold(lambda delivery: delivery.target.name == "other")
     _ask(runtime, client, SlowRequest(1))
@@ -193,7 +203,9 @@ def test_a_parked_handler_ends_with_its_node(runtime, settle):
     assert server._tasks == {}
 
 
-def test_messages_to_an_old_incarnation_do_not_reach_the_new_one(runtime, settle):
+def test_messages_to_an_old_incarnation_do_not_reach_the_new_one(
+    runtime: Runtime, settle: Settle
+) -> None:
     server, client = _spawn(runtime)
     runtime.network.hold(lambda delivery: delivery.target.name == "server")
     _ask(runtime, client, AddRequest(1, 2))
@@ -209,7 +221,9 @@ def test_messages_to_an_old_incarnation_do_not_reach_the_new_one(runtime, settle
     assert isinstance(client.outcomes[0], Disconnected)
 
 
-def test_a_paused_process_handles_everything_after_it_resumes(runtime, settle):
+def test_a_paused_process_handles_everything_after_it_resumes(
+    runtime: Runtime, settle: Settle
+) -> None:
     server, client = _spawn(runtime)
     runtime.run_in(server.process, lambda: runtime.pause(server.process))
     _ask(runtime, client, AddRequest(1, 1), AddRequest(2, 2))
@@ -220,11 +234,11 @@ def test_a_paused_process_handles_everything_after_it_resumes(runtime, settle):
     assert client.outcomes == [2, 4]
 
 
-def test_timers_fire_in_order_and_die_with_their_node(runtime, settle):
+def test_timers_fire_in_order_and_die_with_their_node(runtime: Runtime, settle: Settle) -> None:
     server, client = _spawn(runtime)
     fired = []
 
-    def schedule():
+    def schedule() -> None:
         client.call_later_ms(20, lambda: fired.append("late"))
         client.call_later_ms(5, lambda: fired.append("early"))
         client.call_later_ms(10, lambda: fired.append("cancelled")).cancel()
@@ -236,7 +250,7 @@ def test_timers_fire_in_order_and_die_with_their_node(runtime, settle):
     assert fired == ["early", "late"]
 
 
-def test_a_message_nobody_handles_is_reported(runtime, settle):
+def test_a_message_nobody_handles_is_reported(runtime: Runtime, settle: Settle) -> None:
     _server, client = _spawn(runtime)
     _ask(runtime, client, RelayRequest(1))
     settle(lambda: client.outcomes)
@@ -245,7 +259,7 @@ def test_a_message_nobody_handles_is_reported(runtime, settle):
     runtime.failures.clear()
 
 
-def test_stopping_a_runtime_leaves_no_thread_and_no_node(runtime, settle):
+def test_stopping_a_runtime_leaves_no_thread_and_no_node(runtime: Runtime, settle: Settle) -> None:
     before = {thread for thread in threading.enumerate() if not thread.name.startswith("fake")}
     server, client = _spawn(runtime)
     _ask(runtime, client, AddRequest(1, 1))
@@ -259,12 +273,14 @@ def test_stopping_a_runtime_leaves_no_thread_and_no_node(runtime, settle):
     assert not [thread for thread in left if thread.name in ("server", "client", "other")]
 
 
-def test_a_timer_held_back_by_a_pause_can_still_be_cancelled(runtime, settle):
+def test_a_timer_held_back_by_a_pause_can_still_be_cancelled(
+    runtime: Runtime, settle: Settle
+) -> None:
     """What became due meanwhile and was cancelled does not happen at the resume."""
     server, _client = _spawn(runtime)
     fired, timers = [], []
 
-    def schedule():
+    def schedule() -> None:
         timers.append(server.call_later_ms(1, lambda: fired.append("held")))
         timers.append(server.call_later_ms(1, lambda: fired.append("due")))
         runtime.pause(server.process)
@@ -272,7 +288,7 @@ def test_a_timer_held_back_by_a_pause_can_still_be_cancelled(runtime, settle):
     runtime.run_in(server.process, schedule)
     settle(lambda: len(server.process.held) == 2)
 
-    def go_on():
+    def go_on() -> None:
         runtime.resume(server.process)
         timers[0].cancel()
 
@@ -281,18 +297,20 @@ def test_a_timer_held_back_by_a_pause_can_still_be_cancelled(runtime, settle):
     assert fired == ["due"]
 
 
-def test_a_process_that_dies_as_it_resumes_does_nothing_more(runtime, settle):
+def test_a_process_that_dies_as_it_resumes_does_nothing_more(
+    runtime: Runtime, settle: Settle
+) -> None:
     server, client = _spawn(runtime)
     fired = []
 
-    def schedule():
+    def schedule() -> None:
         server.call_later_ms(1, lambda: fired.append("dead"))
         runtime.pause(server.process)
 
     runtime.run_in(server.process, schedule)
     settle(lambda: server.process.held)
 
-    def die():
+    def die() -> None:
         runtime.resume(server.process)
         runtime.kill_process(server.process)
 

@@ -17,7 +17,7 @@ class Question:
 class Peer(Node):
     """Answers twice the number; keeps what it was asked and answered, with the time."""
 
-    def __init__(self, runtime, name, process):
+    def __init__(self, runtime, name, process) -> None:
         super().__init__(runtime, name, process)
         self.seen = []
 
@@ -25,7 +25,7 @@ class Peer(Node):
         self.seen.append((self.runtime.now_us(), delivery.sender.name, question.number))
         return question.number * 2
 
-    def put(self, destination, number):
+    def put(self, destination, number) -> None:
         self.ask_then(
             destination,
             Question(number),
@@ -49,7 +49,7 @@ def _talk(runtime, peers):
 
 
 @pytest.mark.parametrize("model", [Constant(0.5), Uniform(0.1, 1)], ids=["constant", "uniform"])
-def test_watched_or_not_every_message_arrives_at_the_same_time(model):
+def test_watched_or_not_every_message_arrives_at_the_same_time(model) -> None:
     runtime, peers = _world(model)
     watched, others = _world(model)
     arrived = []
@@ -59,7 +59,7 @@ def test_watched_or_not_every_message_arrives_at_the_same_time(model):
     assert len(arrived) == outcome[1] == 120
 
 
-def test_who_watches_from_now_on_sees_what_is_under_way_already():
+def test_who_watches_from_now_on_sees_what_is_under_way_already() -> None:
     runtime, (a, b, _) = _world(Uniform(1, 1))
     a.put("b", 1)
     a.put("b", 2)
@@ -71,7 +71,7 @@ def test_who_watches_from_now_on_sees_what_is_under_way_already():
     assert [number for _, _, number in b.seen] == [1, 2]
 
 
-def test_a_rule_about_one_link_leaves_the_others_as_they_are():
+def test_a_rule_about_one_link_leaves_the_others_as_they_are() -> None:
     runtime, (a, b, c) = _world(Uniform(1, 1))
     for destination in "bc":
         a.put(destination, 0)
@@ -86,7 +86,7 @@ def test_a_rule_about_one_link_leaves_the_others_as_they_are():
     assert [number for _, _, number in b.seen] == [0, 1]
 
 
-def test_a_paused_process_gets_its_messages_when_it_goes_on():
+def test_a_paused_process_gets_its_messages_when_it_goes_on() -> None:
     runtime, (a, b, _) = _world(Constant(1))
     a.put("b", 1)
     runtime.run(5_000)
@@ -99,7 +99,7 @@ def test_a_paused_process_gets_its_messages_when_it_goes_on():
     assert [number for _, _, number in b.seen] == [1, 2]
 
 
-def test_an_event_cannot_run_events():
+def test_an_event_cannot_run_events() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     runtime.call_later(a, 1, lambda: runtime.run(None))
     runtime.run(None)
@@ -107,7 +107,7 @@ def test_an_event_cannot_run_events():
     assert (name, type(error)) == ("a", RuntimeError)
 
 
-def test_events_due_at_the_limit_run_and_later_ones_do_not():
+def test_events_due_at_the_limit_run_and_later_ones_do_not() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     fired = []
     for delay_us in (5, 5, 6):
@@ -116,7 +116,7 @@ def test_events_due_at_the_limit_run_and_later_ones_do_not():
     assert (len(fired), runtime.now_us(), runtime.next_time_us()) == (2, 5, 6)
 
 
-def test_a_condition_ends_a_run_and_leaves_the_rest_for_the_next():
+def test_a_condition_ends_a_run_and_leaves_the_rest_for_the_next() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     fired = []
     for delay_us in range(1, 5):
@@ -128,7 +128,7 @@ def test_a_condition_ends_a_run_and_leaves_the_rest_for_the_next():
     assert (runtime.now_us(), runtime.next_time_us(), runtime.step()) == (1000, None, False)
 
 
-def test_stopping_from_within_an_event_ends_the_run():
+def test_stopping_from_within_an_event_ends_the_run() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     runtime.call_later(a, 1, runtime.stop)
     runtime.call_later(a, 2, runtime.stop)
@@ -136,7 +136,7 @@ def test_stopping_from_within_an_event_ends_the_run():
     assert runtime.next_time_us() is None
 
 
-def test_a_timer_and_a_message_due_at_the_same_time_come_as_they_were_scheduled():
+def test_a_timer_and_a_message_due_at_the_same_time_come_as_they_were_scheduled() -> None:
     runtime, (a, b, _) = _world(Constant(1))
     a.put("b", 0)
     runtime.run(10_000)  # the links are known from here on
@@ -148,7 +148,7 @@ def test_a_timer_and_a_message_due_at_the_same_time_come_as_they_were_scheduled(
     assert order == ["before", (11_000, "a", 1), "after"]
 
 
-def test_events_come_one_by_one_as_they_come_all_at_once():
+def test_events_come_one_by_one_as_they_come_all_at_once() -> None:
     runtime, peers = _world(Uniform(0.1, 1))
     stepped, others = _world(Uniform(0.1, 1))
     for world in (peers, others):
@@ -175,7 +175,7 @@ class Careful(Peer):
         return answer
 
 
-def test_who_is_busy_gets_the_next_request_when_that_is_over():
+def test_who_is_busy_gets_the_next_request_when_that_is_over() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     careful = runtime.spawn(Careful, "careful", runtime.process("careful"))
     a.put("careful", 0)
@@ -189,14 +189,14 @@ def test_who_is_busy_gets_the_next_request_when_that_is_over():
     assert a.seen[-1][2] == 6
 
 
-def test_what_holds_back_requests_lets_answers_through():
+def test_what_holds_back_requests_lets_answers_through() -> None:
     runtime, (a, b, _) = _world(Constant(1))
     for asker, asked in ((a, "b"), (b, "a")):
         asker.put(asked, 0)
     runtime.run(10_000)
     pending = b.ask("a", Question(1))
 
-    async def answered():
+    async def answered() -> None:
         await pending
 
     b.hold_back(b.start_task(answered()))
@@ -211,12 +211,12 @@ def test_what_holds_back_requests_lets_answers_through():
 class Sorter(Peer):
     """Sees every request before a handler is looked for."""
 
-    def handle(self, delivery):
+    def handle(self, delivery) -> None:
         self.seen.append(("sorted", delivery.message.number))
         super().handle(delivery)
 
 
-def test_a_node_with_a_way_of_its_own_to_handle_requests_is_asked_for_it():
+def test_a_node_with_a_way_of_its_own_to_handle_requests_is_asked_for_it() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     sorter = runtime.spawn(Sorter, "sorter", runtime.process("sorter"))
     for number in range(3):

@@ -30,7 +30,9 @@ ROUNDS = int(os.environ.get("FAKEKAFKA_KILL_ROUNDS", "1"))
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("round_number", range(ROUNDS))
 @pytest.mark.parametrize("client", list(drivers.DRIVERS))
-def test_nothing_acknowledged_is_lost_when_the_leader_dies(client, runtime_name, round_number):
+def test_nothing_acknowledged_is_lost_when_the_leader_dies(
+    client, runtime_name, round_number
+) -> None:
     """``FAKEKAFKA_KILL_ROUNDS=20`` repeats it as often as the promise was given."""
     with Cluster(brokers=3, runtime=runtime_name) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS, 3, {"min.insync.replicas": "2"})

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from fakekafka.tests.support.paths import ROOT
@@ -51,19 +47,3 @@ def texts() -> dict[str, str]:
         except (UnicodeDecodeError, FileNotFoundError):
             continue  # a binary file, or one removed since it was listed
     return found
-
-
-@pytest.fixture(scope="session")
-def docs_script() -> Callable[[str], ModuleType]:
-    """Loads a script by its name that lies beside the documents and is not part of the package."""
-
-    def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # dataclasses look their module up
-        spec.loader.exec_module(module)
-        return module
-
-    return load

@@ -7,12 +7,11 @@ heading (``docs/kafka/isr.md#shrinking``), a KIP or KAFKA number, or a class and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from types import ModuleType
+from collections.abc import Collection
 
 import pytest
-
-from .test_tidy_docs import anchors
+from fakekafka.docs import citations
+from fakekafka.tests.support.documents import anchors
 
 SUFFIXES = (".py", ".md", ".toml", ".txt", ".yml", ".cfg")
 EXEMPT = tuple(
@@ -44,9 +43,7 @@ def page_findings(path: str, text: str, files: dict[str, str]) -> list[str]:
     return found
 
 
-def number_findings(
-    path: str, text: str, behaviours: Collection[str], citations: ModuleType
-) -> list[str]:
+def number_findings(path: str, text: str, behaviours: Collection[str]) -> list[str]:
     """A behaviour that is cited is in behaviours.toml."""
     return [
         f"{path}:{number}: there is no {prefix}-{behaviour}"
@@ -71,25 +68,16 @@ def _cited(texts: dict[str, str]) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def citations(docs_script: Callable[[str], ModuleType]) -> ModuleType:
-    return docs_script("citations")
-
-
 def test_cited_pages_exist(texts: dict[str, str]) -> None:
     """A comment that names a page and a heading leads there."""
     found = [line for item in _cited(texts).items() for line in page_findings(*item, texts)]
     assert found == [], "\n" + "\n".join(found)
 
 
-def test_cited_behaviours_exist(texts: dict[str, str], citations: ModuleType) -> None:
+def test_cited_behaviours_exist(texts: dict[str, str]) -> None:
     """A number that is cited anywhere has its sentence."""
     behaviours, _ = citations.read_behaviours(texts[citations.BEHAVIOURS])
-    found = [
-        line
-        for item in _cited(texts).items()
-        for line in number_findings(*item, behaviours, citations)
-    ]
+    found = [line for item in _cited(texts).items() for line in number_findings(*item, behaviours)]
     assert found == [], "\n" + "\n".join(found)
 
 
@@ -99,7 +87,7 @@ def test_no_citation_leads_out_of_the_repository(texts: dict[str, str]) -> None:
     assert found == [], "\n" + "\n".join(found)
 
 
-def test_behaviours_lead_to_a_page(texts: dict[str, str], citations: ModuleType) -> None:
+def test_behaviours_lead_to_a_page(texts: dict[str, str]) -> None:
     """Every behaviour is explained on a page of docs/kafka."""
     behaviours, _ = citations.read_behaviours(texts[citations.BEHAVIOURS])
     lines = "\n".join(f"docs/kafka/{behaviour.page}" for behaviour in behaviours.values())
@@ -135,9 +123,9 @@ def test_dead_citations_of_pages_are_found(line: str, count: int) -> None:
         ("DP-9", 1),
     ],
 )
-def test_unknown_behaviours_are_found(line: str, count: int, citations: ModuleType) -> None:
+def test_unknown_behaviours_are_found(line: str, count: int) -> None:
     """A range is looked up number by number."""
-    assert len(number_findings("a.py", line, {"CP-1"}, citations)) == count
+    assert len(number_findings("a.py", line, {"CP-1"})) == count
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
+from fakekafka.docs import draw_failover
 from fakekafka.tests.support.paths import ROOT
 
 ENABLED = True
@@ -129,14 +128,13 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_is_drawn_from_a_run(docs_script: Callable[[str], ModuleType]) -> None:
+def test_the_picture_is_drawn_from_a_run() -> None:
     """A lane per broker, a leader before and after, and a gap as long as the session at least."""
-    module = docs_script("draw_failover")
-    facts = module.observe()
-    begin_ms, end_ms = module.gap(facts)
-    assert end_ms - begin_ms > module.SESSION_TIMEOUT_MS * 2 / 3
+    facts = draw_failover.observe()
+    begin_ms, end_ms = draw_failover.gap(facts)
+    assert end_ms - begin_ms > draw_failover.SESSION_TIMEOUT_MS * 2 / 3
     assert sum(role == "leader" for seen in facts.roles.values() for _, role in seen) == 2
-    picture = ElementTree.fromstring(module.draw(facts))
+    picture = ElementTree.fromstring(draw_failover.draw(facts))
     texts = [element.text for element in picture.iter() if element.tag.endswith("text")]
     assert {"broker 1", "broker 2", "broker 3"} <= set(texts)
     assert 0 <= facts.high_watermark[-1][1] - len(facts.acknowledged) <= 1

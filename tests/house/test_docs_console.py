@@ -6,19 +6,13 @@ blocks are read, compared and renewed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from fakekafka.docs import console_blocks as blocks
 
 
-@pytest.fixture(scope="module")
-def blocks(docs_script: Callable[[str], ModuleType]) -> ModuleType:
-    return docs_script("console_blocks")
-
-
-def test_every_block_of_the_pages_can_be_run_or_says_why_not(blocks: ModuleType) -> None:
+def test_every_block_of_the_pages_can_be_run_or_says_why_not() -> None:
     found = {page.name: page.read_text(encoding="utf-8") for page in blocks.pages()}
     assert {"simulation.md", "traces.md", "benchmarks.md", "cli.md"} <= set(found)
     assert {name: problems for name in found if (problems := blocks.problems_of(found[name]))} == {}
@@ -32,7 +26,7 @@ def test_every_block_of_the_pages_can_be_run_or_says_why_not(blocks: ModuleType)
         ("<!-- console: not run -->\n```console\n$ x\n```\n", "line 3: *needs a reason"),
     ],
 )
-def test_a_block_that_cannot_be_run_is_named(blocks: ModuleType, text: str, problem: str) -> None:
+def test_a_block_that_cannot_be_run_is_named(text: str, problem: str) -> None:
     (found,) = blocks.problems_of(text)
     for words in problem.split("*"):
         assert words in found
@@ -53,7 +47,7 @@ def test_a_block_that_cannot_be_run_is_named(blocks: ModuleType, text: str, prob
         (["one", "t.o", "three"], False),
     ],
 )
-def test_dots_stand_for_what_is_left_out(blocks: ModuleType, shown: list[str], same: bool) -> None:
+def test_dots_stand_for_what_is_left_out(shown: list[str], same: bool) -> None:
     assert blocks.agrees(shown, ["one", "two", "three"]) is same
 
 
@@ -77,7 +71,7 @@ $ fakekafka demo
 """
 
 
-def test_a_page_is_renewed_where_it_differs(blocks: ModuleType) -> None:
+def test_a_page_is_renewed_where_it_differs() -> None:
     """Gaps stay gaps, an open text stays open, what is not run stays as it is."""
     now = ["   3 ms  broker-1 starts", "  13 ms  broker-1 is killed", "  14 ms  it is noticed",
            "  72 ms  unavailable for 59 ms", "took 5 s"]  # fmt: skip
@@ -99,7 +93,7 @@ def test_a_page_is_renewed_where_it_differs(blocks: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_of_a_page_share_a_folder(blocks: ModuleType, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_share_a_folder(tmp_path: Path) -> None:
     """What one has recorded the next can read; a command that fails is told with its words."""
     run = blocks.runner(tmp_path)
     scenario = "examples/scenarios/min_isr.toml"

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from fakekafka.docs import citations
 from fakekafka.tests.support.paths import ROOT
-
-
-@pytest.fixture(scope="module")
-def citations(docs_script: Callable[[str], ModuleType]) -> ModuleType:
-    return docs_script("citations")
 
 
 @pytest.mark.slow
@@ -46,7 +40,7 @@ def test_wrong_usage_of_the_generator_is_refused() -> None:
         ("XCP-5, CP-, ACP-1", []),
     ],
 )
-def test_citations_are_read(citations: ModuleType, text: str, cited: list[object]) -> None:
+def test_citations_are_read(text: str, cited: list[object]) -> None:
     """Single numbers and ranges, with or without the prefix repeated."""
     assert list(citations.cited_in(text)) == cited
 
@@ -90,14 +84,14 @@ page = "log.md"
 
 
 @pytest.fixture(scope="module")
-def behaviours(citations: ModuleType) -> Any:
+def behaviours() -> Any:
     text = (ROOT / citations.BEHAVIOURS).read_text(encoding="utf-8")
     found, problems = citations.read_behaviours(text)
     assert problems == []
     return found
 
 
-def test_a_citation_belongs_to_the_test_around_it(citations: ModuleType, behaviours: Any) -> None:
+def test_a_citation_belongs_to_the_test_around_it(behaviours: Any) -> None:
     """Docstrings, comments above, decorators and bodies count; the rest is the file's."""
     found = citations.read_citations([("tests/a.py", EXAMPLE)], behaviours)
     assert found.problems == []
@@ -112,7 +106,7 @@ def test_a_citation_belongs_to_the_test_around_it(citations: ModuleType, behavio
     }
 
 
-def test_a_number_that_does_not_exist_is_reported(citations: ModuleType, behaviours: Any) -> None:
+def test_a_number_that_does_not_exist_is_reported(behaviours: Any) -> None:
     """CP ends at 203 and DP at 136."""
     found = citations.read_citations([("tests/a.py", "# CP-203..204, DP-137\n")], behaviours)
     assert set(found.tests) == {"CP-203"}
@@ -122,7 +116,7 @@ def test_a_number_that_does_not_exist_is_reported(citations: ModuleType, behavio
     ]
 
 
-def test_behaviours_are_read(citations: ModuleType) -> None:
+def test_behaviours_are_read() -> None:
     """A sentence, a page, Kafka's tests by class, and perhaps a reason."""
     found, problems = citations.read_behaviours(BEHAVIOURS)
     assert problems == []
@@ -149,16 +143,12 @@ def test_behaviours_are_read(citations: ModuleType) -> None:
         ),
     ],
 )
-def test_behaviours_are_checked_as_they_are_read(
-    citations: ModuleType, text: str, problem: str
-) -> None:
+def test_behaviours_are_checked_as_they_are_read(text: str, problem: str) -> None:
     """Numbers have no gaps, and each has its sentence and its page."""
     assert citations.read_behaviours(text)[1] == [problem]
 
 
-def test_an_excused_behaviour_that_a_test_covers_is_reported(
-    citations: ModuleType, tmp_path: Path
-) -> None:
+def test_an_excused_behaviour_that_a_test_covers_is_reported(tmp_path: Path) -> None:
     """The reason cannot outlive the gap."""
     (tmp_path / "tests" / "wire").mkdir(parents=True)
     (tmp_path / "docs" / "kafka").mkdir(parents=True)
@@ -168,7 +158,7 @@ def test_an_excused_behaviour_that_a_test_covers_is_reported(
     assert problems == ["CP-1: not applicable, but tested by tests/wire/test_a.py"]
 
 
-def test_the_page_lists_every_behaviour_once(citations: ModuleType, behaviours: Any) -> None:
+def test_the_page_lists_every_behaviour_once(behaviours: Any) -> None:
     """All 203 and 136 have a row with the sentence: tested, excused, or open."""
     found = citations.read_citations([("tests/a.py", EXAMPLE)], behaviours)
     page = citations.coverage_page(found, behaviours)

@@ -8,8 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from fakekafka.tests.support.documents import FENCE, anchors
 
-FENCE = re.compile(r"^\s*(```|~~~)")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 FRAGMENTS = "changelog.d/"
 
@@ -30,19 +30,6 @@ def title_findings(path: str, text: str) -> list[str]:
     """A document has exactly one H1."""
     titles = [line for line in prose_lines(text) if line.startswith("# ")]
     return [] if len(titles) == 1 else [f"{path}: {len(titles)} titles (lines with one #), not 1"]
-
-
-def anchors(text: str) -> set[str]:
-    """The anchors of a document's headings, as GitHub and MkDocs make them."""
-    found: set[str] = set()
-    inside = False
-    for line in text.splitlines():
-        if FENCE.match(line):
-            inside = not inside
-        elif not inside and line.startswith("#"):
-            heading = re.sub(r"[^\w\s-]", "", line.lstrip("#").strip().lower())
-            found.add(re.sub(r"\s+", "-", heading.strip()))
-    return found
 
 
 def link_findings(path: str, text: str, files: dict[str, str], others: set[str]) -> list[str]:

@@ -1,105 +1,10 @@
-"""Logs to try things on: in memory, with topic configuration and emulated version to choose."""
+"""A log to try things on, and a clock that the test moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from fakekafka.protocol.config import BrokerConfig, TopicConfig
-from fakekafka.protocol.records.batch import (
-    Record,
-    RecordBatch,
-    build_batch,
-    build_control_marker,
-    with_base_offset,
-)
-from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.log.log import Log
-
-NOW_MS = 1_700_000_000_000
-NAME = TopicPartition("orders", 0)
-
-
-def make_config(kafka_version: str = "3.9", **overrides: Any) -> TopicConfig:
-    names = {name.replace("_", "."): str(value) for name, value in overrides.items()}
-    return TopicConfig(BrokerConfig(kafka_version=kafka_version), names)
-
-
-class Tools:
-    """What the tests of this folder build their cases from."""
-
-    name = NAME
-    now_ms = NOW_MS
-    config = staticmethod(make_config)
-
-    @staticmethod
-    def log(kafka_version: str = "3.9", **overrides: Any) -> Log:
-        return Log(NAME, make_config(kafka_version, **overrides))
-
-    @staticmethod
-    def data(
-        *values: bytes | None,
-        keys: list[bytes | None] | None = None,
-        times: list[int] | None = None,
-        **header: Any,
-    ) -> bytes:
-        """A batch as a producer sends it, one record per value."""
-        records = [
-            Record(
-                index,
-                times[index] if times else NOW_MS,
-                keys[index] if keys else None,
-                value,
-            )
-            for index, value in enumerate(values)
-        ]
-        return build_batch(records, **header)
-
-    @classmethod
-    def fill(cls, log: Log, count: int, epoch: int = 0) -> Log:
-        """Append ``count`` batches of one record as leader."""
-        for _ in range(count):
-            log.append_as_leader(cls.data(b"v"), epoch, NOW_MS)
-        return log
-
-    @classmethod
-    def batch_at(cls, offset: int, count: int = 1, epoch: int = 0, **header: Any) -> RecordBatch:
-        """A batch as a leader stored it."""
-        data = cls.data(*[b"v"] * count, **header)
-        return RecordBatch.of(with_base_offset(data, offset, epoch))
-
-    @staticmethod
-    def marker(producer_id: int, epoch: int, is_commit: bool, coordinator_epoch: int = 0) -> bytes:
-        return build_control_marker(producer_id, epoch, is_commit, coordinator_epoch, NOW_MS)
-
-    @classmethod
-    def produce(
-        cls,
-        log: Log,
-        producer_id: int,
-        epoch: int,
-        sequence: int,
-        count: int = 1,
-        txn: bool = False,
-    ) -> Any:
-        """Append an idempotent batch as a client."""
-        data = cls.data(
-            *[b"v"] * count,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            base_sequence=sequence,
-            is_transactional=txn,
-        )
-        return log.append_as_leader(data, 0, NOW_MS)
-
-    @classmethod
-    def end(
-        cls, log: Log, producer_id: int, is_commit: bool, epoch: int = 0, coordinator_epoch: int = 0
-    ) -> Any:
-        """Append a transaction marker."""
-        data = cls.marker(producer_id, epoch, is_commit, coordinator_epoch)
-        return log.append_as_leader(data, 0, NOW_MS, "coordinator")
+from fakekafka.tests.support.logs import HandClock, Tools
 
 
 @pytest.fixture
@@ -110,47 +15,6 @@ def tools() -> type[Tools]:
 @pytest.fixture
 def log(tools: type[Tools]) -> Log:
     return tools.log()
-
-
-class HandClock:
-    """A host whose time the test moves; timers fire on the way."""
-
-    def __init__(self) -> None:
-        self.time_ms = NOW_MS
-        self.timers: list[HandTimer] = []
-        self.timers_made = 0
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> HandTimer:
-        timer = HandTimer(self, self.time_ms + int(delay_ms), callback)
-        self.timers.append(timer)
-        self.timers_made += 1
-        return timer
-
-    def advance(self, delay_ms: int) -> None:
-        end_ms = self.time_ms + delay_ms
-        while True:
-            due = [timer for timer in self.timers if timer.at_ms <= end_ms]
-            if not due:
-                break
-            first = min(due, key=lambda timer: timer.at_ms)
-            self.timers.remove(first)
-            self.time_ms = max(self.time_ms, first.at_ms)
-            first.callback()
-        self.time_ms = end_ms
-
-
-class HandTimer:
-    def __init__(self, clock: HandClock, at_ms: int, callback: Callable[[], object]) -> None:
-        self.clock = clock
-        self.at_ms = at_ms
-        self.callback = callback
-
-    def cancel(self) -> None:
-        if self in self.clock.timers:
-            self.clock.timers.remove(self)
 
 
 @pytest.fixture

@@ -247,7 +247,7 @@ def test_recreated_topic_reads_its_new_configuration() -> None:
         ("3.9", 0, ErrorCode.FENCED_LEADER_EPOCH),
     ],
 )
-def test_stop_replica_epochs(version, leader_epoch, error) -> None:
+def test_stop_replica_epochs(version: str, leader_epoch: int, error: ErrorCode) -> None:
     """DP-47, CP-180: newer, -1 and -2 are executed, older is fenced; equal too until 3.4.1."""
     for delete in (False, True):
         cluster = led(version)

@@ -233,7 +233,7 @@ def test_leader_crash_after_acks_1(protocol, acks: int) -> None:
         ("2", 0, ErrorCode.NONE, 1),
     ],
 )
-def test_min_isr(protocol, minimum, acks, error, appended) -> None:
+def test_min_isr(protocol, minimum: str, acks: int, error: ErrorCode, appended: int) -> None:
     """What an ISR of one out of three replicas admits under min.insync.replicas
     (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(protocol, brokers=3, topic={"min.insync.replicas": minimum})
@@ -253,7 +253,7 @@ def test_min_isr(protocol, minimum, acks, error, appended) -> None:
     ],
     ids=["0.10", "2.8", "3.9"],
 )
-def test_min_isr_lost_while_waiting(protocol, error) -> None:
+def test_min_isr_lost_while_waiting(protocol, error: ErrorCode) -> None:
     """The ISR shrinks under a waiting produce: 20 once HW passes; 3.7 freezes HW, so 7
     (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(

@@ -6,6 +6,7 @@ import gc
 import os
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 from fakekafka import Cluster, KafkaError, Simulation, UsageError, WaitTimeout
@@ -23,7 +24,7 @@ def _has_ipv6():
 
 
 @pytest.fixture(params=["live", "threaded", "simulation"])
-def cluster(request):
+def cluster(request: pytest.FixtureRequest):
     """Three brokers on every runtime."""
     if request.param == "simulation":
         made = Simulation(3, seed=5)
@@ -34,7 +35,7 @@ def cluster(request):
         assert made.failures == []
 
 
-def test_a_new_topic_has_leaders_and_full_isr(cluster):
+def test_a_new_topic_has_leaders_and_full_isr(cluster) -> None:
     cluster.create_topic("orders", partitions=3, replication_factor=3)
     assert cluster.topics() == ["orders"]
     for number in range(3):
@@ -46,7 +47,7 @@ def test_a_new_topic_has_leaders_and_full_isr(cluster):
         assert view.replica(view.leader).role == "leader"
 
 
-def test_what_is_produced_is_replicated_and_can_be_consumed(cluster):
+def test_what_is_produced_is_replicated_and_can_be_consumed(cluster) -> None:
     cluster.create_topic("orders", replication_factor=3)
     assert cluster.produce("orders", "first", key="a") == 0
     assert cluster.produce("orders", ["second", "third"]) == 1
@@ -58,7 +59,7 @@ def test_what_is_produced_is_replicated_and_can_be_consumed(cluster):
         assert [(r.offset, r.key, r.value) for r in held[:1]] == [(0, b"a", b"first")]
 
 
-def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster):
+def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster) -> None:
     cluster.create_topic("orders", replication_factor=3)
     cluster.produce("orders", "kept")
     victim = cluster.partition("orders", 0).leader
@@ -77,7 +78,7 @@ def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster):
     assert [r.value for r in cluster.records("orders", 0, victim)] == [b"kept", b"after"]
 
 
-def test_a_controlled_shutdown_moves_leadership_first(cluster):
+def test_a_controlled_shutdown_moves_leadership_first(cluster) -> None:
     """CP-132: nothing remains on the leaving broker."""
     cluster.create_topic("orders", partitions=3, replication_factor=3)
     leaving = cluster.partition("orders", 0).leader
@@ -93,14 +94,14 @@ def test_a_controlled_shutdown_moves_leadership_first(cluster):
     cluster.wait_until(lambda: fully_replicated(cluster, ["orders"]), 60)
 
 
-def test_the_controller_can_resign_and_the_epoch_grows(cluster):
+def test_the_controller_can_resign_and_the_epoch_grows(cluster) -> None:
     before = cluster.controller.epoch
     assert before == 1
     cluster.controller.resign()
     assert cluster.controller.epoch > before
 
 
-def test_an_expired_session_makes_the_broker_register_anew(cluster):
+def test_an_expired_session_makes_the_broker_register_anew(cluster) -> None:
     broker_id = next(b for b in cluster.broker_ids if b != cluster.controller.id)
     path = f"/brokers/ids/{broker_id}"
     before = cluster.zookeeper.stat(path).czxid
@@ -115,7 +116,7 @@ def test_an_expired_session_makes_the_broker_register_anew(cluster):
     assert cluster.broker(broker_id).is_alive
 
 
-def test_a_topic_can_grow_change_and_go(cluster):
+def test_a_topic_can_grow_change_and_go(cluster) -> None:
     cluster.create_topic("orders", partitions=1, replication_factor=2)
     cluster.create_partitions("orders", 3)
     assert cluster.partition("orders", 2).leader is not None
@@ -126,7 +127,7 @@ def test_a_topic_can_grow_change_and_go(cluster):
         cluster.partition("orders", 0)
 
 
-def test_refusals_carry_kafkas_error(cluster):
+def test_refusals_carry_kafkas_error(cluster) -> None:
     cluster.create_topic("orders")
     with pytest.raises(KafkaError) as refused:
         cluster.create_topic("orders")
@@ -136,7 +137,7 @@ def test_refusals_carry_kafkas_error(cluster):
     assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_injected_errors_hit_the_next_requests_only(cluster):
+def test_injected_errors_hit_the_next_requests_only(cluster) -> None:
     cluster.create_topic("orders")
     injection = cluster.inject("Produce", error="NOT_ENOUGH_REPLICAS", times=2)
     assert cluster.produce("orders", "value") == 0  # retried past both
@@ -147,7 +148,7 @@ def test_injected_errors_hit_the_next_requests_only(cluster):
     assert cluster.produce("orders", "value") == 1
 
 
-def test_observers_see_every_message_until_they_end(cluster):
+def test_observers_see_every_message_until_they_end(cluster) -> None:
     seen = []
     end = cluster.observe(lambda delivery: seen.append(type(delivery.message).__name__))
     cluster.create_topic("orders")
@@ -159,7 +160,7 @@ def test_observers_see_every_message_until_they_end(cluster):
     assert len(seen) == count
 
 
-def test_a_preferred_election_brings_leadership_back(cluster):
+def test_a_preferred_election_brings_leadership_back(cluster) -> None:
     """CP-120 by the API: L=o again, epoch +1; CP-124: a second time it is not needed."""
     cluster.create_topic("orders", assignment={0: [1, 2, 3]})
     cluster.broker(1).shutdown()
@@ -173,7 +174,7 @@ def test_a_preferred_election_brings_leadership_back(cluster):
     assert list(again.values()) == [ErrorCode.ELECTION_NOT_NEEDED]
 
 
-def test_a_reassigned_partition_moves_with_its_records(cluster):
+def test_a_reassigned_partition_moves_with_its_records(cluster) -> None:
     cluster.create_topic("orders", assignment={0: [1]})
     cluster.produce("orders", "moved")
     cluster.reassign_partitions({("orders", 0): [2, 3]})
@@ -183,7 +184,7 @@ def test_a_reassigned_partition_moves_with_its_records(cluster):
     assert [r.value for r in cluster.consume("orders")] == [b"moved"]
 
 
-def test_an_isolated_leader_loses_its_partition_and_heals(cluster):
+def test_an_isolated_leader_loses_its_partition_and_heals(cluster) -> None:
     cluster.create_topic("orders", assignment={0: [1, 2, 3]})
     cluster.network.isolate(1)
     cluster.wait_until(lambda: cluster.controller.id in (2, 3), 60)
@@ -200,7 +201,7 @@ def _key(topic):
     return TopicPartition(topic, 0)
 
 
-def test_a_paused_broker_goes_on_where_it_stopped(cluster):
+def test_a_paused_broker_goes_on_where_it_stopped(cluster) -> None:
     cluster.create_topic("orders", assignment={0: [1, 2]}, config={"min.insync.replicas": "1"})
     other = 3
     cluster.broker(other).pause()
@@ -209,7 +210,7 @@ def test_a_paused_broker_goes_on_where_it_stopped(cluster):
     assert cluster.broker(other).state == "running"
 
 
-def test_misuse_says_what_would_be_right(cluster):
+def test_misuse_says_what_would_be_right(cluster) -> None:
     with pytest.raises(UsageError, match=r"there is no broker 9; ids are \[1, 2, 3\]"):
         cluster.broker(9)
     with pytest.raises(UsageError, match="did you mean 'Produce'"):
@@ -224,17 +225,17 @@ def test_misuse_says_what_would_be_right(cluster):
         cluster.network.isolate("mars")
 
 
-def test_a_condition_that_never_holds_times_out(cluster):
+def test_a_condition_that_never_holds_times_out(cluster) -> None:
     with pytest.raises(WaitTimeout, match="did not hold within"):
         cluster.wait_until(lambda: False, 0.05)
 
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
-def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime):
+def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime: str) -> None:
     """It is told at once; nobody would go on with what it waits for."""
     refusals = []
 
-    def act(delivery, waits):
+    def act(delivery, waits) -> None:
         while waits:
             with pytest.raises(UsageError, match="a thread of the cluster cannot wait") as refusal:
                 waits.pop()()
@@ -256,10 +257,10 @@ def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime):
         assert cluster.failures == []
 
 
-def test_an_observer_of_a_simulation_cannot_run_it():
+def test_an_observer_of_a_simulation_cannot_run_it() -> None:
     refusals = []
 
-    def act(_delivery):
+    def act(_delivery) -> None:
         for use in (simulation.step, lambda: simulation.produce("orders", "x")):
             with pytest.raises(UsageError, match="cannot run events itself") as refusal:
                 use()
@@ -272,7 +273,7 @@ def test_an_observer_of_a_simulation_cannot_run_it():
         assert [record.value for record in simulation.records("orders", 0)] == [b"value"]
 
 
-def test_a_broker_that_is_down_cannot_be_paused(cluster):
+def test_a_broker_that_is_down_cannot_be_paused(cluster) -> None:
     """It would be paused when it starts again, and nobody would know why it does not."""
     cluster.broker(3).kill()
     with pytest.raises(UsageError, match="broker-3 is not running; there is nothing to pause"):
@@ -283,7 +284,7 @@ def test_a_broker_that_is_down_cannot_be_paused(cluster):
     assert cluster.broker(3).state == "running"
 
 
-def test_an_ipv6_address_has_brackets():
+def test_an_ipv6_address_has_brackets() -> None:
     made = Cluster(brokers=2, host="::1")
     if not _has_ipv6():
         with pytest.raises(OSError, match=r"::1|ddress"):
@@ -307,7 +308,7 @@ def test_an_ipv6_address_has_brackets():
         ({"config": {"num.partitions": "many"}}, "Not a number"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused_at_once(arguments, text):
+def test_arguments_that_make_no_sense_are_refused_at_once(arguments, text: str) -> None:
     with pytest.raises(UsageError, match=text):
         Cluster(**arguments)
 
@@ -324,10 +325,10 @@ def _open_files():
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_two_hundred_clusters_leave_nothing_behind():
+def test_two_hundred_clusters_leave_nothing_behind() -> None:
     """Threads and descriptors are where they were, memory within 5 %."""
 
-    def use():
+    def use() -> None:
         with Cluster(brokers=3) as cluster:
             cluster.create_topic("orders", replication_factor=3)
             cluster.produce("orders", "x")
@@ -343,7 +344,9 @@ def test_two_hundred_clusters_leave_nothing_behind():
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])
-def test_a_stopped_cluster_gives_the_memory_of_its_records_back_at_once(is_on_disk, tmp_path):
+def test_a_stopped_cluster_gives_the_memory_of_its_records_back_at_once(
+    is_on_disk: bool, tmp_path: Path
+) -> None:
     """Not when the collector comes by: it counts objects, and batches are few and large."""
     import gc
     import tracemalloc

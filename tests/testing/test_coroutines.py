@@ -10,7 +10,7 @@ from fakekafka import Cluster, Simulation, UsageError, WaitTimeout
 
 
 @pytest.fixture(scope="module", params=["live", "simulation"])
-def cluster(request):
+def cluster(request: pytest.FixtureRequest):
     with Cluster(brokers=1) if request.param == "live" else Simulation(1) as made:
         yield made
 
@@ -20,7 +20,7 @@ async def _use_async_cluster():
         return cluster.bootstrap_servers
 
 
-def test_a_cluster_is_an_async_context_manager_too():
+def test_a_cluster_is_an_async_context_manager_too() -> None:
     assert asyncio.run(_use_async_cluster()).startswith("127.0.0.1:")
 
 
@@ -34,7 +34,9 @@ async def _use_cluster_in_coroutine(runtime):
 
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
-def test_a_cluster_can_be_used_inside_a_running_event_loop(runtime, recwarn):
+def test_a_cluster_can_be_used_inside_a_running_event_loop(
+    runtime: str, recwarn: pytest.WarningsRecorder
+) -> None:
     """It leaves no coroutine behind that nobody awaited; only its waits hold the loop up."""
     assert asyncio.run(_use_cluster_in_coroutine(runtime)) == [b"value"]
     gc.collect()
@@ -53,7 +55,7 @@ async def _coroutine(*_):
         lambda cluster: cluster.network.hold(_coroutine),
     ],
 )
-def test_a_coroutine_function_is_refused_where_nobody_would_await_it(cluster, use):
+def test_a_coroutine_function_is_refused_where_nobody_would_await_it(cluster, use) -> None:
     """A condition that is a coroutine would always hold."""
     with pytest.raises(UsageError, match="must be a function that nobody has to await"):
         use(cluster)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from fakekafka import Cluster, UsageError
 from fakekafka.protocol.admin import BROKER_RESOURCE, SET, AlterConfigsRequest, ConfigResource
@@ -9,7 +11,7 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated
 
 
-def test_reset_empties_a_cluster_and_revives_its_brokers():
+def test_reset_empties_a_cluster_and_revives_its_brokers() -> None:
     with Cluster(brokers=3) as cluster:
         cluster.create_topic("a", partitions=2, replication_factor=3)
         cluster.create_topic("b")
@@ -23,7 +25,9 @@ def test_reset_empties_a_cluster_and_revives_its_brokers():
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 @pytest.mark.parametrize(("log_dirs", "is_alive"), [("a,b", True), ("a", False)])
-def test_reset_puts_failed_log_directories_in_order(log_dirs, is_alive, runtime):
+def test_reset_puts_failed_log_directories_in_order(
+    log_dirs: str, is_alive: bool, runtime: str
+) -> None:
     """The broker gets new replicas there again, whether it ran on without them or ended."""
     with Cluster(brokers=2, config={"log.dirs": log_dirs}, runtime=runtime) as cluster:
         cluster.create_topic("a", replication_factor=2)
@@ -36,7 +40,7 @@ def test_reset_puts_failed_log_directories_in_order(log_dirs, is_alive, runtime)
 
 
 @pytest.mark.parametrize("servers", [1, 3])
-def test_reset_starts_zookeeper_servers_again(servers):
+def test_reset_starts_zookeeper_servers_again(servers: int) -> None:
     with Cluster(brokers=2, zookeepers=servers, topics={"a": 1}) as cluster:
         cluster.zookeeper.server(1).kill()
         cluster.reset()
@@ -46,7 +50,7 @@ def test_reset_starts_zookeeper_servers_again(servers):
         assert cluster.produce("b", "value") == 0
 
 
-def test_reset_ends_what_a_test_set_up():
+def test_reset_ends_what_a_test_set_up() -> None:
     seen = []
     with Cluster(brokers=3, topics={"a": 1}) as cluster:
         end = cluster.observe(seen.append)
@@ -63,7 +67,7 @@ def test_reset_ends_what_a_test_set_up():
         end()
 
 
-def test_reset_names_a_topic_that_cannot_go(tmp_path):
+def test_reset_names_a_topic_that_cannot_go(tmp_path: Path) -> None:
     """Of a former cluster with more brokers: its deletion would wait for the missing one."""
     with Cluster(brokers=2, data_dir=tmp_path) as former:
         former.create_topic("wide", partitions=1, replication_factor=2)
@@ -75,7 +79,7 @@ def test_reset_names_a_topic_that_cannot_go(tmp_path):
 
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
-def test_reset_takes_dynamic_configurations_of_brokers_back(runtime):
+def test_reset_takes_dynamic_configurations_of_brokers_back(runtime: str) -> None:
     """Of one broker and of all; with the next test's topics nothing of them is in force."""
     with Cluster(brokers=2, runtime=runtime) as cluster:
         request = AlterConfigsRequest(

@@ -9,7 +9,7 @@ from fakekafka import Cluster, UsageError
 
 
 @pytest.mark.clients
-def test_kazoo_reads_kafkas_znodes():
+def test_kazoo_reads_kafkas_znodes() -> None:
     from kazoo.client import KazooClient
 
     with Cluster(brokers=2, zookeepers=3) as cluster:
@@ -28,6 +28,6 @@ def test_kazoo_reads_kafkas_znodes():
         assert cluster.failures == []
 
 
-def test_zookeeper_ports_must_fit_the_servers():
+def test_zookeeper_ports_must_fit_the_servers() -> None:
     with pytest.raises(UsageError, match="zookeeper_ports names 1 ports for 3 servers"):
         Cluster(zookeepers=3, zookeeper_ports=[2181])

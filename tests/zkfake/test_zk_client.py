@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import UsageError
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.messages import (
     ClientPacket,
@@ -30,7 +31,7 @@ def codes(responses: list[Any]) -> list[ZkCode]:
     return [response.code for response in responses]
 
 
-def test_pipelined_requests_are_answered_in_order(single: Any) -> None:
+def test_pipelined_requests_are_answered_in_order(single: ZkNetwork) -> None:
     client = single.connected()
     requests = [CreateRequest("/a", b"0")]
     requests += [SetDataRequest("/a", b"%d" % i, i) for i in range(30)]
@@ -38,7 +39,7 @@ def test_pipelined_requests_are_answered_in_order(single: Any) -> None:
     assert [r.stat.version for r in responses] == [0, *range(1, 31)]
 
 
-def test_no_more_requests_are_under_way_than_allowed(single: Any) -> None:
+def test_no_more_requests_are_under_way_than_allowed(single: ZkNetwork) -> None:
     """Ten requests in pairs: five round trips of two milliseconds."""
     client = single.connected(max_in_flight=2)
     start_us = single.now_us
@@ -46,7 +47,7 @@ def test_no_more_requests_are_under_way_than_allowed(single: Any) -> None:
     assert single.now_us - start_us == 10_000
 
 
-def test_the_limit_holds_over_all_callers(single: Any) -> None:
+def test_the_limit_holds_over_all_callers(single: ZkNetwork) -> None:
     client = single.connected(max_in_flight=1)
     first = Task(client.handle_request(CreateRequest("/a")))
     second = Task(client.handle_request(CreateRequest("/a")))
@@ -55,24 +56,24 @@ def test_the_limit_holds_over_all_callers(single: Any) -> None:
     assert (first.result().code, second.result().code) == (ZkCode.OK, ZkCode.NODEEXISTS)
 
 
-def test_no_requests_are_answered_at_once(single: Any) -> None:
+def test_no_requests_are_answered_at_once(single: ZkNetwork) -> None:
     client = single.connected()
     assert single.run(client.handle_requests([])) == []
     assert single.run(client.send_once([])) == []
 
 
-def test_sync_is_answered_with_its_path(single: Any) -> None:
+def test_sync_is_answered_with_its_path(single: ZkNetwork) -> None:
     client = single.connected()
     response = single.run(client.handle_request(SyncRequest("/x")))
     assert (response.code, response.path) == (ZkCode.OK, "/x")
 
 
-def test_a_client_needs_a_server(single: Any) -> None:
+def test_a_client_needs_a_server(single: ZkNetwork) -> None:
     with pytest.raises(UsageError, match="at least one server"):
         ZooKeeperClient(None, [], 6000)  # type: ignore[arg-type]
 
 
-def test_requests_under_way_survive_a_lost_connection(single: Any) -> None:
+def test_requests_under_way_survive_a_lost_connection(single: ZkNetwork) -> None:
     """The create took effect, its answer was lost: the repetition finds the node there."""
     client = single.connected()
     single.lose = lambda source, _to, m: isinstance(m, ServerPacket)
@@ -83,7 +84,9 @@ def test_requests_under_way_survive_a_lost_connection(single: Any) -> None:
     assert codes(task.result()) == [ZkCode.NODEEXISTS, ZkCode.OK]
 
 
-def test_after_a_connection_loss_all_later_requests_of_the_batch_are_lost(single: Any) -> None:
+def test_after_a_connection_loss_all_later_requests_of_the_batch_are_lost(
+    single: ZkNetwork,
+) -> None:
     """CP-199."""
     client = single.connected(max_in_flight=3)
     dropped: list[int] = []
@@ -100,7 +103,7 @@ def test_after_a_connection_loss_all_later_requests_of_the_batch_are_lost(single
     assert responses[5].path == "/5"
 
 
-def test_a_gap_in_the_packets_is_noticed_by_the_server_too(single: Any) -> None:
+def test_a_gap_in_the_packets_is_noticed_by_the_server_too(single: ZkNetwork) -> None:
     client = single.connected()
     dropped: list[Any] = []
 
@@ -116,7 +119,7 @@ def test_a_gap_in_the_packets_is_noticed_by_the_server_too(single: Any) -> None:
     assert sum(isinstance(m, ConnectRequest) for _, _, m in single.log) == 2
 
 
-def test_without_a_connection_single_attempts_fail_with_the_attempt(single: Any) -> None:
+def test_without_a_connection_single_attempts_fail_with_the_attempt(single: ZkNetwork) -> None:
     client = single.connected()
     single.kill(1)
     single.run_for(5)
@@ -125,7 +128,7 @@ def test_without_a_connection_single_attempts_fail_with_the_attempt(single: Any)
     assert codes(responses) == [ZkCode.CONNECTIONLOSS] * 2
 
 
-def test_a_restarted_server_knows_its_sessions_and_nodes(single: Any) -> None:
+def test_a_restarted_server_knows_its_sessions_and_nodes(single: ZkNetwork) -> None:
     client = single.connected()
     session_id = client.session_id
     single.run(client.handle_request(CreateRequest("/e", b"mine", ephemeral=True)))
@@ -137,7 +140,7 @@ def test_a_restarted_server_knows_its_sessions_and_nodes(single: Any) -> None:
     assert single.servers[1].get("/e") == b"mine"
 
 
-def test_a_silent_connection_is_given_up_after_two_thirds_of_the_timeout(single: Any) -> None:
+def test_a_silent_connection_is_given_up_after_two_thirds_of_the_timeout(single: ZkNetwork) -> None:
     client = single.connected(session_timeout_ms=6000)
     single.cut("client", "zk-1")
     single.run_for(3900)
@@ -146,7 +149,7 @@ def test_a_silent_connection_is_given_up_after_two_thirds_of_the_timeout(single:
     assert not client.is_connected
 
 
-def test_disconnected_is_not_expired(single: Any) -> None:
+def test_disconnected_is_not_expired(single: ZkNetwork) -> None:
     """The session lives on when the client is back in time."""
     client = single.connected()
     session_id = client.session_id
@@ -161,7 +164,7 @@ def test_disconnected_is_not_expired(single: Any) -> None:
 
 
 def test_watches_are_armed_again_after_a_reconnection(
-    single: Any, watcher: Any, log: list[str]
+    single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
     """What changed meanwhile fires at once; what did not stays armed."""
     client, other = single.connected(), single.connected("other")
@@ -192,14 +195,14 @@ def test_watches_are_armed_again_after_a_reconnection(
     assert log == ["/same children", "/same changed", "/missing created"]
 
 
-def test_an_idle_client_pings_every_third_of_its_timeout(single: Any) -> None:
+def test_an_idle_client_pings_every_third_of_its_timeout(single: ZkNetwork) -> None:
     single.connected(session_timeout_ms=6000)
     single.run_for(19_000)
     pings = [m for source, _, m in single.log if isinstance(m, Ping) and source == "client"]
     assert len(pings) == 9
 
 
-def test_a_busy_client_sends_no_pings(single: Any) -> None:
+def test_a_busy_client_sends_no_pings(single: ZkNetwork) -> None:
     client = single.connected(session_timeout_ms=6000)
 
     for _ in range(20):
@@ -208,7 +211,7 @@ def test_a_busy_client_sends_no_pings(single: Any) -> None:
     assert not [m for *_, m in single.log if isinstance(m, Ping)]
 
 
-def test_a_client_tries_the_next_server(network: Any) -> None:
+def test_a_client_tries_the_next_server(network: ZkNetwork) -> None:
     """Two of the three names lead nowhere; an attempt takes a third of the timeout."""
     network.ensemble(1)
     network.ids = (1, 2, 3)
@@ -217,7 +220,7 @@ def test_a_client_tries_the_next_server(network: Any) -> None:
     assert client.server == "zk-1"
 
 
-def test_packets_for_an_earlier_client_of_the_node_are_refused(single: Any) -> None:
+def test_packets_for_an_earlier_client_of_the_node_are_refused(single: ZkNetwork) -> None:
     """A restarted process gets what was meant for the one before: it says so, as TCP does."""
     old = single.connected()
     single.run(old.handle_request(CreateRequest("/a")))
@@ -231,12 +234,12 @@ def test_packets_for_an_earlier_client_of_the_node_are_refused(single: Any) -> N
     assert new.is_connected
 
 
-def test_other_messages_are_not_the_clients(single: Any) -> None:
+def test_other_messages_are_not_the_clients(single: ZkNetwork) -> None:
     client = single.connected()
     assert client.on_message("zk-1", "something else") is False
 
 
-def test_a_lost_connection_answer_is_asked_for_again(single: Any) -> None:
+def test_a_lost_connection_answer_is_asked_for_again(single: ZkNetwork) -> None:
     """The server repeats it; no second session is opened."""
     single.lose = lambda _s, _t, message: isinstance(message, ConnectResponse)
     client = single.client(session_timeout_ms=6000)
@@ -246,7 +249,7 @@ def test_a_lost_connection_answer_is_asked_for_again(single: Any) -> None:
     assert list(single.servers[1].storage.tree.sessions) == [client.session_id]
 
 
-def test_a_connection_request_may_be_lost_in_a_cut_network(single: Any) -> None:
+def test_a_connection_request_may_be_lost_in_a_cut_network(single: ZkNetwork) -> None:
     single.isolate("client")
     client = single.client(session_timeout_ms=6000)
     single.run_for(2500)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Pending, Task
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import (
@@ -23,7 +24,7 @@ def codes(responses: list[Any]) -> list[ZkCode]:
 
 
 def test_callbacks_run_around_a_new_session(
-    single: Any, session_callbacks: Any, log: list[str]
+    single: ZkNetwork, session_callbacks: Any, log: list[str]
 ) -> None:
     """CP-197, CP-198: expiry is learnt after reconnecting; then before, new session, after."""
     client = single.connected()
@@ -39,7 +40,7 @@ def test_callbacks_run_around_a_new_session(
 
 
 def test_a_failing_callback_stops_neither_the_others_nor_the_new_session(
-    single: Any, session_callbacks: Any, log: list[str]
+    single: ZkNetwork, session_callbacks: Any, log: list[str]
 ) -> None:
     """CP-197."""
     client = single.connected()
@@ -52,7 +53,7 @@ def test_a_failing_callback_stops_neither_the_others_nor_the_new_session(
     assert [str(error) for error in client.callback_errors] == ["a bad callback"]
 
 
-def test_the_new_session_waits_for_the_callbacks_before_it(single: Any) -> None:
+def test_the_new_session_waits_for_the_callbacks_before_it(single: ZkNetwork) -> None:
     """Requests made meanwhile are answered SESSIONEXPIRED, or the two could wait for each other."""
     client = single.connected()
     gate: Pending[None] = Pending()
@@ -72,7 +73,7 @@ def test_the_new_session_waits_for_the_callbacks_before_it(single: Any) -> None:
 
 
 def test_every_pipelined_request_is_answered_when_the_session_expires(
-    single: Any, session_callbacks: Any, log: list[str]
+    single: ZkNetwork, session_callbacks: Any, log: list[str]
 ) -> None:
     """CP-198: and later requests succeed on the new session."""
     client = single.connected(max_in_flight=3)
@@ -95,7 +96,7 @@ def test_every_pipelined_request_is_answered_when_the_session_expires(
 
 
 def test_the_watches_of_an_expired_session_are_gone(
-    single: Any, watcher: Any, log: list[str]
+    single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
     client, other = single.connected(), single.connected("other")
     client.register_change_handler("/a", watcher())
@@ -108,7 +109,7 @@ def test_the_watches_of_an_expired_session_are_gone(
     assert log == []
 
 
-def test_closing_ends_the_session_at_once(single: Any) -> None:
+def test_closing_ends_the_session_at_once(single: ZkNetwork) -> None:
     client = single.connected()
     single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
     before = Task(client.handle_request(ExistsRequest("/e")))
@@ -123,7 +124,7 @@ def test_closing_ends_the_session_at_once(single: Any) -> None:
         single.run(client.wait_until_connected())
 
 
-def test_closing_answers_what_was_not_sent_yet(single: Any) -> None:
+def test_closing_answers_what_was_not_sent_yet(single: ZkNetwork) -> None:
     client = single.connected(max_in_flight=2)
     task = Task(client.handle_requests([ExistsRequest("/")] * 5))
     client.close()
@@ -131,7 +132,7 @@ def test_closing_answers_what_was_not_sent_yet(single: Any) -> None:
     assert codes(task.result()) == [ZkCode.OK] * 2 + [ZkCode.SESSIONEXPIRED] * 3
 
 
-def test_closing_without_a_connection_leaves_the_session_to_expire(single: Any) -> None:
+def test_closing_without_a_connection_leaves_the_session_to_expire(single: ZkNetwork) -> None:
     client = single.connected()
     single.cut("client", "zk-1")
     single.run_for(4500)
@@ -141,13 +142,13 @@ def test_closing_without_a_connection_leaves_the_session_to_expire(single: Any) 
     assert len(single.servers[1].storage.tree.sessions) == 0
 
 
-def test_closing_an_unstarted_client_is_fine(single: Any) -> None:
+def test_closing_an_unstarted_client_is_fine(single: ZkNetwork) -> None:
     client = ZooKeeperClient(single.servers[1].host, ["zk-1"], 6000)
     assert client.close().done
 
 
 def test_refused_credentials_are_reported_and_tried_again(
-    single: Any, session_callbacks: Any, log: list[str]
+    single: ZkNetwork, session_callbacks: Any, log: list[str]
 ) -> None:
     client = single.connected()
     client.register_state_change_handler("x", session_callbacks())
@@ -159,7 +160,7 @@ def test_refused_credentials_are_reported_and_tried_again(
     assert log == ["auth failed", "before", "after"]
 
 
-def test_an_oversized_request_costs_the_connection(single: Any) -> None:
+def test_an_oversized_request_costs_the_connection(single: ZkNetwork) -> None:
     single.config = ZooKeeperConfig(max_packet_bytes=100)
     single.kill(1)
     single.start(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekafka.protocol.awaiting import Task
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
     CreateRequest,
     DeleteRequest,
@@ -18,7 +19,7 @@ from fakekafka.zkfake.messages import (
 
 
 def test_exists_on_a_missing_node_arms_a_creation_watch(
-    single: Any, watcher: Any, log: list[str]
+    single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
     """CP-196."""
     client, other = single.connected(), single.connected("other")
@@ -31,7 +32,7 @@ def test_exists_on_a_missing_node_arms_a_creation_watch(
 
 
 def test_get_data_arms_a_watch_only_on_a_node_that_exists(
-    single: Any, watcher: Any, log: list[str]
+    single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
     client, other = single.connected(), single.connected("other")
     client.register_change_handler("/a", watcher())
@@ -45,14 +46,16 @@ def test_get_data_arms_a_watch_only_on_a_node_that_exists(
     assert log == ["changed", "deleted"]
 
 
-def test_no_watch_is_armed_without_a_handler(single: Any) -> None:
+def test_no_watch_is_armed_without_a_handler(single: ZkNetwork) -> None:
     """CP-196: even if the request asks for one."""
     client = single.connected()
     single.run(client.handle_request(ExistsRequest("/a", watch=True)))
     assert len(single.servers[1].watches) == 0
 
 
-def test_a_child_watch_is_armed_only_when_asked(single: Any, watcher: Any, log: list[str]) -> None:
+def test_a_child_watch_is_armed_only_when_asked(
+    single: ZkNetwork, watcher: Any, log: list[str]
+) -> None:
     """CP-196: a listing without it arms nothing and does not disturb an armed one."""
     client, other = single.connected(), single.connected("other")
     client.register_child_change_handler("/", watcher())
@@ -67,7 +70,9 @@ def test_a_child_watch_is_armed_only_when_asked(single: Any, watcher: Any, log: 
     assert log == ["children"]
 
 
-def test_an_event_without_a_handler_is_ignored(single: Any, watcher: Any, log: list[str]) -> None:
+def test_an_event_without_a_handler_is_ignored(
+    single: ZkNetwork, watcher: Any, log: list[str]
+) -> None:
     client, other = single.connected(), single.connected("other")
     client.register_change_handler("/a", watcher())
     client.register_child_change_handler("/", watcher())
@@ -81,7 +86,7 @@ def test_an_event_without_a_handler_is_ignored(single: Any, watcher: Any, log: l
 
 
 def test_the_event_comes_before_the_answer_that_shows_the_change(
-    single: Any, watcher: Any, log: list[str]
+    single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
     client, other = single.connected(), single.connected("other")
     client.register_change_handler("/a", watcher())
@@ -99,7 +104,7 @@ def test_the_event_comes_before_the_answer_that_shows_the_change(
 
 
 def test_a_session_sees_its_own_watch_before_its_writes_answer(
-    single: Any, watcher: Any, log: list[str]
+    single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
     client = single.connected()
     client.register_change_handler("/a", watcher())

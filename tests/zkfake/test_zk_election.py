@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import CreateRequest, CreateSession
 from fakekafka.zkfake.server.fast_leader_election import FastLeaderElection
 from fakekafka.zkfake.server.quorum_messages import Notification, ServerState, Txn, Vote
@@ -18,7 +17,7 @@ LEADING, OBSERVING = ServerState.LEADING, ServerState.OBSERVING
 class Voter:
     """One election among ``size`` voters, driven by hand on the network's clock."""
 
-    def __init__(self, network: Any, server_id: int, size: int) -> None:
+    def __init__(self, network: ZkNetwork, server_id: int, size: int) -> None:
         self.network = network
         network.ensemble(1)
         host = network.servers[1].host
@@ -45,7 +44,7 @@ class Voter:
 
 
 @pytest.fixture
-def voter(network: Any) -> Voter:
+def voter(network: ZkNetwork) -> Voter:
     """Server 2 of 3, looking, with the history (epoch 1, zxid 8)."""
     voter = Voter(network, 2, 3)
     voter.election.look_for_leader(Vote(1, 8, 2))
@@ -112,7 +111,7 @@ def test_a_worse_vote_while_settling_only_prolongs_it(voter: Voter) -> None:
     assert voter.elected == [(350, Vote(1, 8, 2))]
 
 
-def test_half_of_the_voters_are_no_quorum(network: Any) -> None:
+def test_half_of_the_voters_are_no_quorum(network: ZkNetwork) -> None:
     voter = Voter(network, 1, 4)
     voter.election.look_for_leader(Vote(0, 0, 1))
     voter.hear(2, Vote(0, 0, 1))
@@ -134,7 +133,7 @@ def test_silence_doubles_the_wait_up_to_a_minute(voter: Voter) -> None:
     assert gaps == [200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60000, 60000, 60000]
 
 
-def test_a_newer_round_is_joined_with_the_initial_vote(network: Any) -> None:
+def test_a_newer_round_is_joined_with_the_initial_vote(network: ZkNetwork) -> None:
     """The votes of the old round do not count any more, nor does what was adopted in it."""
     voter = Voter(network, 2, 5)
     voter.election.look_for_leader(Vote(1, 8, 2))
@@ -196,7 +195,7 @@ def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(
     assert (voter.election.round, voter.election.state) == (7, FOLLOWING)
 
 
-def test_a_leader_that_does_not_confirm_is_not_followed(network: Any) -> None:
+def test_a_leader_that_does_not_confirm_is_not_followed(network: ZkNetwork) -> None:
     """Two followers of a dead leader would make a quorum of three."""
     voter = Voter(network, 1, 5)
     voter.election.look_for_leader(Vote(0, 0, 1))
@@ -252,7 +251,7 @@ def test_a_stopped_election_says_nothing(voter: Voter) -> None:
 # --- whole ensembles
 
 
-def test_five_servers_started_one_after_another_follow_the_third(network: Any) -> None:
+def test_five_servers_started_one_after_another_follow_the_third(network: ZkNetwork) -> None:
     """Equal histories: the quorum is complete at the third; 4 and 5 come too late to win."""
     network.ensemble(5, start=False)
     for server_id in network.ids:
@@ -262,7 +261,7 @@ def test_five_servers_started_one_after_another_follow_the_third(network: Any) -
     assert network.leaders() == [3]
 
 
-def test_the_newest_history_wins_over_the_largest_id(network: Any) -> None:
+def test_the_newest_history_wins_over_the_largest_id(network: ZkNetwork) -> None:
     """(epoch, zxid, sid): (1,9,1) (1,8,2) (1,8,3) -> server 1."""
     network.ensemble(3, start=False)
     for server_id, zxids in ((1, (8, 9)), (2, (8,)), (3, (8,))):
@@ -276,13 +275,13 @@ def test_the_newest_history_wins_over_the_largest_id(network: Any) -> None:
     assert {tuple(s.tree()) for s in network.servers.values()} == {("/", "/8", "/9")}
 
 
-def test_the_largest_id_wins_among_equals_started_together(network: Any) -> None:
+def test_the_largest_id_wins_among_equals_started_together(network: ZkNetwork) -> None:
     network.ensemble(3)
     assert network.settle() == 3
     assert network.now_us < 300_000
 
 
-def test_a_restarted_leader_with_the_largest_id_follows_its_successor(network: Any) -> None:
+def test_a_restarted_leader_with_the_largest_id_follows_its_successor(network: ZkNetwork) -> None:
     network.ensemble(3)
     network.settle()
     network.kill(3)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.client.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CreateRequest,
@@ -23,7 +24,7 @@ OK = ZkCode.OK
 
 
 @pytest.mark.parametrize("server_id", [1, 3])
-def test_a_write_at_any_server_reaches_all(trio: Any, server_id: int) -> None:
+def test_a_write_at_any_server_reaches_all(trio: ZkNetwork, server_id: int) -> None:
     client = trio.client_at(server_id)
     trio.write(client, "/a")
     trio.run_for(10)
@@ -31,7 +32,7 @@ def test_a_write_at_any_server_reaches_all(trio: Any, server_id: int) -> None:
     assert len({s.last_zxid for s in trio.servers.values()}) == 1
 
 
-def test_a_write_is_proposed_acknowledged_and_committed(trio: Any) -> None:
+def test_a_write_is_proposed_acknowledged_and_committed(trio: ZkNetwork) -> None:
     client = trio.client_at(3)
     trio.log.clear()
     trio.write(client, "/a")
@@ -45,7 +46,7 @@ def test_a_write_is_proposed_acknowledged_and_committed(trio: Any) -> None:
     assert {m.zxid for m in sent if isinstance(m, Ack | Commit)} == {zxid}
 
 
-def test_a_session_reads_its_own_writes_at_a_follower(trio: Any) -> None:
+def test_a_session_reads_its_own_writes_at_a_follower(trio: ZkNetwork) -> None:
     """The read waits in the session's queue until the write before it is applied here."""
     client = trio.client_at(1)
     responses = trio.run(
@@ -64,7 +65,7 @@ def test_a_session_reads_its_own_writes_at_a_follower(trio: Any) -> None:
     assert [responses[i].data for i in (1, 3, 5)] == [b"1", b"2", b"2"]
 
 
-def test_reads_do_not_leave_the_server(trio: Any) -> None:
+def test_reads_do_not_leave_the_server(trio: ZkNetwork) -> None:
     client = trio.client_at(1)
     trio.run_for(5)
     trio.log.clear()
@@ -72,7 +73,7 @@ def test_reads_do_not_leave_the_server(trio: Any) -> None:
     assert {source for source, _, _ in trio.log} <= {"client", "zk-1"}
 
 
-def test_a_follower_may_be_behind_until_synced(trio: Any) -> None:
+def test_a_follower_may_be_behind_until_synced(trio: ZkNetwork) -> None:
     """A slow link from the leader: the read is stale, after sync it is not."""
     reader, writer = trio.client_at(1, "reader"), trio.client_at(3, "writer")
     send, held = trio.send, []
@@ -96,7 +97,7 @@ def test_a_follower_may_be_behind_until_synced(trio: Any) -> None:
     assert [r.code for r in synced.result()] == [OK, OK]
 
 
-def test_a_sync_behind_writes_under_way_waits_for_them(trio: Any) -> None:
+def test_a_sync_behind_writes_under_way_waits_for_them(trio: ZkNetwork) -> None:
     for server_id in (1, 3):
         client = trio.client_at(server_id, f"c{server_id}")
         other = trio.client_at(3, f"o{server_id}")
@@ -107,7 +108,7 @@ def test_a_sync_behind_writes_under_way_waits_for_them(trio: Any) -> None:
         assert [r.code for r in responses] == [OK, OK]
 
 
-def test_a_multi_is_atomic_on_every_server(trio: Any) -> None:
+def test_a_multi_is_atomic_on_every_server(trio: ZkNetwork) -> None:
     client = trio.client_at(2)
     bad = MultiRequest((CreateRequest("/a"), DeleteRequest("/missing")))
     good = MultiRequest((CreateRequest("/a"), CreateRequest("/a/b")))
@@ -117,7 +118,7 @@ def test_a_multi_is_atomic_on_every_server(trio: Any) -> None:
     assert {tuple(s.tree()) for s in trio.servers.values()} == {("/", "/a", "/a/b")}
 
 
-def test_watches_fire_at_the_follower_that_holds_them(trio: Any) -> None:
+def test_watches_fire_at_the_follower_that_holds_them(trio: ZkNetwork) -> None:
     client, other = trio.client_at(1), trio.client_at(2, "other")
     log: list[str] = []
 
@@ -132,7 +133,7 @@ def test_watches_fire_at_the_follower_that_holds_them(trio: Any) -> None:
     assert log == ["created"]
 
 
-def test_committed_writes_survive_the_loss_of_any_minority(network: Any) -> None:
+def test_committed_writes_survive_the_loss_of_any_minority(network: ZkNetwork) -> None:
     network.ensemble(5)
     leader = network.settle()
     client = network.connected(session_timeout_ms=30_000)
@@ -144,7 +145,7 @@ def test_committed_writes_survive_the_loss_of_any_minority(network: Any) -> None
     network.write(client, "/c")
 
 
-def test_nothing_is_served_without_a_quorum(trio: Any) -> None:
+def test_nothing_is_served_without_a_quorum(trio: ZkNetwork) -> None:
     client = trio.client_at(3)
     trio.write(client, "/a")
     trio.kill(1)
@@ -157,7 +158,7 @@ def test_nothing_is_served_without_a_quorum(trio: Any) -> None:
     trio.write(client, "/b")
 
 
-def test_a_follower_that_loses_its_leader_stops_serving(trio: Any) -> None:
+def test_a_follower_that_loses_its_leader_stops_serving(trio: ZkNetwork) -> None:
     client = trio.client_at(1)
     trio.isolate("zk-3")
     trio.run_for(11_000)
@@ -167,7 +168,7 @@ def test_a_follower_that_loses_its_leader_stops_serving(trio: Any) -> None:
     trio.write(client, "/a")
 
 
-def test_an_isolated_leader_commits_nothing(trio: Any) -> None:
+def test_an_isolated_leader_commits_nothing(trio: ZkNetwork) -> None:
     """What it logged alone is truncated when it comes back."""
     client = trio.client_at(3)
     trio.isolate("zk-3")
@@ -187,7 +188,7 @@ def test_an_isolated_leader_commits_nothing(trio: Any) -> None:
     assert modes[-1] is SyncMode.TRUNC
 
 
-def test_a_write_acknowledged_by_a_quorum_survives_its_leader(trio: Any) -> None:
+def test_a_write_acknowledged_by_a_quorum_survives_its_leader(trio: ZkNetwork) -> None:
     """The leader dies before it can commit: the successor has logged the write, and keeps it."""
     client = trio.client_at(3)
     trio.lose = lambda _s, _t, m: isinstance(m, Ack)
@@ -200,7 +201,7 @@ def test_a_write_acknowledged_by_a_quorum_survives_its_leader(trio: Any) -> None
     assert task.result()[0].code is ZkCode.CONNECTIONLOSS
 
 
-def test_each_reign_has_its_own_epoch(trio: Any) -> None:
+def test_each_reign_has_its_own_epoch(trio: ZkNetwork) -> None:
     """The epoch is the high half of every zxid and always above the one before."""
     client = trio.connected(session_timeout_ms=30_000)
     epochs = []
@@ -215,7 +216,7 @@ def test_each_reign_has_its_own_epoch(trio: Any) -> None:
     assert epochs == [1, 2, 3, 4]
 
 
-def test_an_ensemble_of_two_needs_both(network: Any) -> None:
+def test_an_ensemble_of_two_needs_both(network: ZkNetwork) -> None:
     network.ensemble(2)
     assert network.settle() == 2
     network.kill(1)

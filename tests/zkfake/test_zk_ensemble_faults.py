@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.client.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CreateRequest,
@@ -34,7 +35,9 @@ OK = ZkCode.OK
 
 
 @pytest.mark.parametrize("kind", [Proposal, Ack, Commit, LeaderPing])
-def test_a_message_lost_between_servers_costs_the_link_not_the_data(trio: Any, kind: type) -> None:
+def test_a_message_lost_between_servers_costs_the_link_not_the_data(
+    trio: ZkNetwork, kind: type
+) -> None:
     client = trio.connected(session_timeout_ms=30_000)
     lost: list[Any] = []
 
@@ -59,7 +62,9 @@ def test_a_message_lost_between_servers_costs_the_link_not_the_data(trio: Any, k
 @pytest.mark.parametrize(
     "kind", [FollowerInfo, LeaderInfo, AckEpoch, SyncFollower, NewLeader, UpToDate, LinkClosed]
 )
-def test_a_message_lost_while_forming_delays_the_ensemble_only(network: Any, kind: type) -> None:
+def test_a_message_lost_while_forming_delays_the_ensemble_only(
+    network: ZkNetwork, kind: type
+) -> None:
     lost: list[Any] = []
 
     def lose_twice(_source: str, _to: str, message: Any) -> bool:
@@ -97,7 +102,7 @@ def test_killing_and_restarting_any_server_at_any_step_loses_nothing(make_networ
             assert [s.children("/") for s in network.servers.values()] == [["0", "1", "2"]] * 3
 
 
-def test_a_leader_that_is_not_there_is_given_up(trio: Any) -> None:
+def test_a_leader_that_is_not_there_is_given_up(trio: ZkNetwork) -> None:
     """A follower that elected a dead server asks some times, then looks again."""
     trio.isolate("zk-1")
     trio.run_for(11_000)
@@ -110,7 +115,7 @@ def test_a_leader_that_is_not_there_is_given_up(trio: Any) -> None:
     trio.settle(3)
 
 
-def test_a_leader_nobody_follows_gives_up(trio: Any) -> None:
+def test_a_leader_nobody_follows_gives_up(trio: ZkNetwork) -> None:
     trio.kill(1)
     trio.kill(2)
     trio.servers[3]._on_elected(trio.servers[3].election.vote)
@@ -119,7 +124,9 @@ def test_a_leader_nobody_follows_gives_up(trio: Any) -> None:
     trio.settle(2)
 
 
-def test_a_follower_that_promised_a_higher_epoch_makes_the_leader_start_over(trio: Any) -> None:
+def test_a_follower_that_promised_a_higher_epoch_makes_the_leader_start_over(
+    trio: ZkNetwork,
+) -> None:
     trio.kill(1)
     trio.storages[1].accepted_epoch = 9
     trio.start(1)
@@ -128,7 +135,7 @@ def test_a_follower_that_promised_a_higher_epoch_makes_the_leader_start_over(tri
     assert trio.servers[trio.leaders()[0]].storage.current_epoch == 10
 
 
-def test_a_leader_refuses_to_lead_one_with_more(trio: Any) -> None:
+def test_a_leader_refuses_to_lead_one_with_more(trio: ZkNetwork) -> None:
     """Discovery finds a follower with a newer history: that one must lead."""
     trio.kill(1)
     trio.kill(2)
@@ -143,7 +150,7 @@ def test_a_leader_refuses_to_lead_one_with_more(trio: Any) -> None:
     assert trio.settle(2) == 1
 
 
-def test_an_epoch_that_is_used_up_is_followed_by_the_next(trio: Any) -> None:
+def test_an_epoch_that_is_used_up_is_followed_by_the_next(trio: ZkNetwork) -> None:
     client = trio.connected(session_timeout_ms=30_000)
     trio.servers[3].role._next_zxid = (1 << 32) + 0xFFFFFFFE
     trio.write(client, "/a")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.client.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CloseSession,
@@ -18,7 +19,7 @@ from fakekafka.zkfake.messages import (
 OK = ZkCode.OK
 
 
-def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio: Any) -> None:
+def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio: ZkNetwork) -> None:
     client = trio.connected(session_timeout_ms=12_000)
     other = trio.client_at(3 if client.server != "zk-3" else 2, "other")
     session_id = client.session_id
@@ -39,7 +40,7 @@ def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio:
     assert trio.servers[trio.leaders()[0]].children("/") == ["e", "new"]
 
 
-def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: Any) -> None:
+def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: ZkNetwork) -> None:
     """The leader's pings collect them often enough."""
     client = trio.client_at(1, session_timeout_ms=600)
     session_id = client.session_id
@@ -48,7 +49,7 @@ def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: Any) 
     assert client.is_connected
 
 
-def test_a_crashed_clients_session_expires_on_all_servers(trio: Any) -> None:
+def test_a_crashed_clients_session_expires_on_all_servers(trio: ZkNetwork) -> None:
     client = trio.client_at(1)
     trio.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
     trio.crash_client("client")
@@ -58,7 +59,7 @@ def test_a_crashed_clients_session_expires_on_all_servers(trio: Any) -> None:
 
 
 @pytest.mark.parametrize("server_id", [1, 3])
-def test_a_session_can_be_expired_at_any_server(trio: Any, server_id: int) -> None:
+def test_a_session_can_be_expired_at_any_server(trio: ZkNetwork, server_id: int) -> None:
     client = trio.client_at(1)
     session_id = client.session_id
     trio.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
@@ -67,7 +68,7 @@ def test_a_session_can_be_expired_at_any_server(trio: Any, server_id: int) -> No
     assert trio.servers[3].children("/") == []
 
 
-def test_closing_at_a_follower_ends_the_session_everywhere(trio: Any) -> None:
+def test_closing_at_a_follower_ends_the_session_everywhere(trio: ZkNetwork) -> None:
     client = trio.client_at(1)
     trio.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
     closed = client.close()
@@ -77,7 +78,7 @@ def test_closing_at_a_follower_ends_the_session_everywhere(trio: Any) -> None:
     assert [len(s.connections.by_id) for s in trio.servers.values()] == [0] * 3
 
 
-def test_an_expired_session_is_refused_by_a_follower(trio: Any) -> None:
+def test_an_expired_session_is_refused_by_a_follower(trio: ZkNetwork) -> None:
     client = trio.client_at(1)
     trio.isolate("client")
     trio.run_for(12_000)
@@ -87,7 +88,7 @@ def test_an_expired_session_is_refused_by_a_follower(trio: Any) -> None:
     assert old not in trio.servers[1].storage.tree.sessions
 
 
-def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: Any) -> None:
+def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: ZkNetwork) -> None:
     """A forwarded write held back on its way is refused once the session is elsewhere."""
     client = trio.client_at(1)
     session_id = client.session_id
@@ -113,7 +114,7 @@ def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: Any) -> 
     assert session_id in trio.servers[2].connections.by_session
 
 
-def test_a_session_that_moves_away_from_the_leader_closes_its_connection(trio: Any) -> None:
+def test_a_session_that_moves_away_from_the_leader_closes_its_connection(trio: ZkNetwork) -> None:
     client = trio.client_at(3)
     trio.deliver("client", "zk-1", ConnectRequest(77, client.session_id, 6000, 0))
     trio.run_for(5)

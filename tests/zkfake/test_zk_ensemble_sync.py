@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fakekafka.protocol.awaiting import Task
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
     CreateRequest,
     CreateSession,
@@ -17,7 +16,7 @@ from fakekafka.zkfake.server.storage import COMMITTED_LOG_TXNS, ZooKeeperStorage
 OK = ZkCode.OK
 
 
-def test_a_restarted_follower_gets_the_difference(trio: Any) -> None:
+def test_a_restarted_follower_gets_the_difference(trio: ZkNetwork) -> None:
     client = trio.client_at(3)
     trio.write(client, "/a")
     trio.run_for(5)
@@ -31,7 +30,7 @@ def test_a_restarted_follower_gets_the_difference(trio: Any) -> None:
     assert trio.servers[1].children("/") == ["a", "b", "c"]
 
 
-def test_a_follower_too_far_behind_gets_a_snapshot(trio: Any) -> None:
+def test_a_follower_too_far_behind_gets_a_snapshot(trio: ZkNetwork) -> None:
     client = trio.client_at(3)
     trio.run_for(5)
     trio.kill(1)
@@ -51,7 +50,7 @@ def test_a_follower_too_far_behind_gets_a_snapshot(trio: Any) -> None:
     assert snapshots[0] == snapshots[1] == snapshots[2]
 
 
-def test_a_server_with_an_empty_disk_is_brought_up_again(trio: Any) -> None:
+def test_a_server_with_an_empty_disk_is_brought_up_again(trio: ZkNetwork) -> None:
     client = trio.client_at(3)
     trio.write(client, "/a")
     trio.kill(1)
@@ -61,7 +60,7 @@ def test_a_server_with_an_empty_disk_is_brought_up_again(trio: Any) -> None:
     assert trio.servers[1].children("/") == ["a"]
 
 
-def test_a_follower_without_a_common_point_asks_for_a_snapshot(trio: Any) -> None:
+def test_a_follower_without_a_common_point_asks_for_a_snapshot(trio: ZkNetwork) -> None:
     """A disk that was meddled with: its log does not hold where the leader would cut it."""
     client = trio.client_at(3)
     trio.write(client, "/a")
@@ -82,7 +81,7 @@ def test_a_follower_without_a_common_point_asks_for_a_snapshot(trio: Any) -> Non
     assert trio.servers[1].tree() == trio.servers[3].tree()
 
 
-def test_a_joining_follower_gets_what_is_under_way(trio: Any) -> None:
+def test_a_joining_follower_gets_what_is_under_way(trio: ZkNetwork) -> None:
     """A write that has no quorum yet is proposed to the newcomer, whose word completes it."""
     client = trio.client_at(3)
     trio.kill(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CloseSession,
@@ -80,7 +81,7 @@ class MemoryJournal:
         return storage
 
 
-def journalled(network: Any, size: int, limit: int = 1 << 30) -> dict[int, MemoryJournal]:
+def journalled(network: ZkNetwork, size: int, limit: int = 1 << 30) -> dict[int, MemoryJournal]:
     """Start an ensemble with journals."""
     journals = {}
     for server_id in range(1, size + 1):
@@ -92,7 +93,9 @@ def journalled(network: Any, size: int, limit: int = 1 << 30) -> dict[int, Memor
     return journals
 
 
-def in_another_process(make_network: Any, network: Any, journals: Any, start: bool = True) -> Any:
+def in_another_process(
+    make_network: Any, network: ZkNetwork, journals: Any, start: bool = True
+) -> Any:
     """A network of the same ensemble, later, with nothing but what the journals say."""
     other = make_network(seed=1)
     other.now_us = network.now_us + 1_000_000
@@ -156,7 +159,9 @@ def test_a_snapshot_is_read_as_it_was_written() -> None:
 # --- one server
 
 
-def test_a_standalone_server_comes_back_with_its_tree(network: Any, make_network: Any) -> None:
+def test_a_standalone_server_comes_back_with_its_tree(
+    network: ZkNetwork, make_network: Any
+) -> None:
     journals = journalled(network, 1)
     client = network.connected()
     network.write(client, "/a", "/a/b")
@@ -171,7 +176,7 @@ def test_a_standalone_server_comes_back_with_its_tree(network: Any, make_network
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_sessions_of_a_former_process_end_at_once(
-    network: Any, make_network: Any, size: int
+    network: ZkNetwork, make_network: Any, size: int
 ) -> None:
     """Their ephemeral nodes are gone before the first client has a session."""
     journals = journalled(network, size)
@@ -194,7 +199,7 @@ def test_sessions_of_a_former_process_end_at_once(
     assert newcomer.session_id in other.servers[other.leaders()[0]].storage.tree.sessions
 
 
-def test_session_ids_are_not_given_out_twice(network: Any, make_network: Any) -> None:
+def test_session_ids_are_not_given_out_twice(network: ZkNetwork, make_network: Any) -> None:
     """Even when the clock has been set back between two processes."""
     journals = journalled(network, 1)
     network.run_for(5000)
@@ -209,7 +214,7 @@ def test_session_ids_are_not_given_out_twice(network: Any, make_network: Any) ->
 
 @pytest.mark.parametrize("limit", [1, 2, 7])
 def test_a_snapshot_and_the_log_behind_it_give_the_same(
-    network: Any, make_network: Any, limit: int
+    network: ZkNetwork, make_network: Any, limit: int
 ) -> None:
     journals = journalled(network, 1, limit)
     client = network.connected()
@@ -223,7 +228,7 @@ def test_a_snapshot_and_the_log_behind_it_give_the_same(
     assert other.storages[1].tree.snapshot() == before
 
 
-def test_a_closed_storage_leaves_nothing_to_replay(network: Any) -> None:
+def test_a_closed_storage_leaves_nothing_to_replay(network: ZkNetwork) -> None:
     journals = journalled(network, 1)
     network.write(network.connected(), "/a")
     network.storages[1].close()
@@ -232,7 +237,7 @@ def test_a_closed_storage_leaves_nothing_to_replay(network: Any) -> None:
     assert journals[1].restored(1).tree.find("/a") is not None
 
 
-def test_what_cannot_be_written_down_is_not_done(network: Any) -> None:
+def test_what_cannot_be_written_down_is_not_done(network: ZkNetwork) -> None:
     journals = journalled(network, 1)
     client = network.connected()
     network.write(client, "/a")
@@ -247,7 +252,9 @@ def test_what_cannot_be_written_down_is_not_done(network: Any) -> None:
 # --- an ensemble
 
 
-def test_an_ensemble_comes_back_with_what_a_quorum_had(network: Any, make_network: Any) -> None:
+def test_an_ensemble_comes_back_with_what_a_quorum_had(
+    network: ZkNetwork, make_network: Any
+) -> None:
     """The server with the most history leads, whatever its id."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -267,7 +274,7 @@ def test_an_ensemble_comes_back_with_what_a_quorum_had(network: Any, make_networ
     other.write(other.connected(), "/c")
 
 
-def test_a_minority_with_less_does_not_lead(network: Any, make_network: Any) -> None:
+def test_a_minority_with_less_does_not_lead(network: ZkNetwork, make_network: Any) -> None:
     """Election compares what is in the logs of the former process."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -283,7 +290,9 @@ def test_a_minority_with_less_does_not_lead(network: Any, make_network: Any) -> 
     assert other.servers[2].children("/") == ["a"]
 
 
-def test_what_only_one_server_logged_is_taken_back_from_it(network: Any, make_network: Any) -> None:
+def test_what_only_one_server_logged_is_taken_back_from_it(
+    network: ZkNetwork, make_network: Any
+) -> None:
     """It truncates its log, and its journal says so."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -309,7 +318,7 @@ def test_what_only_one_server_logged_is_taken_back_from_it(network: Any, make_ne
     assert [s.children("/") for s in third.servers.values()] == [["a", "b"]] * 3
 
 
-def test_a_snapshot_from_the_leader_replaces_the_journal(network: Any) -> None:
+def test_a_snapshot_from_the_leader_replaces_the_journal(network: ZkNetwork) -> None:
     """A server whose directory is gone gets the tree, and keeps it."""
     journals = journalled(network, 3)
     network.write(network.client_at(3), "/a")
@@ -330,7 +339,7 @@ def test_a_snapshot_from_the_leader_replaces_the_journal(network: Any) -> None:
     assert journals[1] is not journal
 
 
-def test_a_promise_outlives_the_process(network: Any) -> None:
+def test_a_promise_outlives_the_process(network: ZkNetwork) -> None:
     """An epoch promised is written down before the promise is given."""
     journals = journalled(network, 3)
     assert network.messages(Ack)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from fakekafka.protocol.errors import InvariantError
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
     CloseSession,
     ConnectionClosed,
@@ -24,7 +23,9 @@ from fakekafka.zkfake.server.server import ZooKeeperConfig, ZooKeeperServer, Zoo
 from fakekafka.zkfake.server.sessions import SessionTracker
 
 
-def test_a_crashed_clients_session_expires_between_timeout_and_a_tick_later(single: Any) -> None:
+def test_a_crashed_clients_session_expires_between_timeout_and_a_tick_later(
+    single: ZkNetwork,
+) -> None:
     client = single.connected(session_timeout_ms=6000)
     single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
     single.crash_client("client")
@@ -34,7 +35,7 @@ def test_a_crashed_clients_session_expires_between_timeout_and_a_tick_later(sing
     assert single.servers[1].children("/") == []
 
 
-def test_heartbeats_keep_a_session(single: Any) -> None:
+def test_heartbeats_keep_a_session(single: ZkNetwork) -> None:
     client = single.connected(session_timeout_ms=6000)
     session_id = client.session_id
     single.run_for(120_000)
@@ -42,7 +43,7 @@ def test_heartbeats_keep_a_session(single: Any) -> None:
     assert client.is_connected
 
 
-def test_a_short_session_expires_soon(single: Any) -> None:
+def test_a_short_session_expires_soon(single: ZkNetwork) -> None:
     """The tick shrinks with the timeout, so that fast tests notice a crash fast."""
     single.connected(session_timeout_ms=300)
     single.crash_client("client")
@@ -50,7 +51,7 @@ def test_a_short_session_expires_soon(single: Any) -> None:
     assert single.servers[1].storage.tree.sessions == {}
 
 
-def test_the_timeout_is_negotiated(single: Any) -> None:
+def test_the_timeout_is_negotiated(single: ZkNetwork) -> None:
     single.config = ZooKeeperConfig(min_session_timeout_ms=4000)
     single.kill(1)
     single.start(1)
@@ -59,7 +60,7 @@ def test_the_timeout_is_negotiated(single: Any) -> None:
     assert sorted(single.servers[1].storage.tree.sessions.values()) == [4000, 5000, 40_000]
 
 
-def test_an_idle_server_has_no_timers(single: Any) -> None:
+def test_an_idle_server_has_no_timers(single: ZkNetwork) -> None:
     client = single.connected()
     closed = client.close()
     single.run_until(lambda: closed.done)
@@ -67,24 +68,24 @@ def test_an_idle_server_has_no_timers(single: Any) -> None:
     assert single.events == []
 
 
-def test_a_server_behind_its_client_does_not_serve_it(single: Any) -> None:
+def test_a_server_behind_its_client_does_not_serve_it(single: ZkNetwork) -> None:
     single.deliver("x", "zk-1", ConnectRequest(5, 0, 6000, last_zxid_seen=99))
     assert single.log[-1] == ("zk-1", "x", ConnectionClosed(5))
 
 
-def test_an_unknown_session_is_told_that_it_has_expired(single: Any) -> None:
+def test_an_unknown_session_is_told_that_it_has_expired(single: ZkNetwork) -> None:
     single.deliver("x", "zk-1", ConnectRequest(5, 123, 6000, 0))
     assert single.log[-1] == ("zk-1", "x", ConnectResponse(5, 0, 0))
 
 
-def test_a_session_that_connects_again_takes_its_old_connections_place(single: Any) -> None:
+def test_a_session_that_connects_again_takes_its_old_connections_place(single: ZkNetwork) -> None:
     client = single.connected()
     single.deliver("x", "zk-1", ConnectRequest(5, client.session_id, 6000, 0))
     assert isinstance(single.log[-2][2], ConnectionClosed)
     assert single.log[-1][2] == ConnectResponse(5, client.session_id, 6000)
 
 
-def test_session_ids_are_unique_over_servers_and_restarts(single: Any) -> None:
+def test_session_ids_are_unique_over_servers_and_restarts(single: ZkNetwork) -> None:
     first = single.connected("a").session_id
     second = single.connected("b").session_id
     single.kill(1)
@@ -94,14 +95,14 @@ def test_session_ids_are_unique_over_servers_and_restarts(single: Any) -> None:
     assert first >> 56 == 1
 
 
-def test_expiring_an_unknown_session_does_nothing(single: Any) -> None:
+def test_expiring_an_unknown_session_does_nothing(single: ZkNetwork) -> None:
     zxid = single.servers[1].last_zxid
     single.servers[1].expire_session(42)
     single.servers[1].fail_authentication(42)
     assert single.servers[1].last_zxid == zxid
 
 
-def test_observers_see_every_change_with_its_zxid(single: Any) -> None:
+def test_observers_see_every_change_with_its_zxid(single: ZkNetwork) -> None:
     seen: list[tuple[str, str, int]] = []
     client = single.connected()
     single.servers[1].on_apply(lambda *change: seen.append(change))
@@ -126,7 +127,7 @@ def test_observers_see_every_change_with_its_zxid(single: Any) -> None:
     single.servers[1].on_apply(None)
 
 
-def test_views_read_the_tree_as_applied(single: Any) -> None:
+def test_views_read_the_tree_as_applied(single: ZkNetwork) -> None:
     client = single.connected()
     single.run(client.handle_requests([CreateRequest("/a", b"1"), CreateRequest("/a/b")]))
     server = single.servers[1]
@@ -139,7 +140,7 @@ def test_views_read_the_tree_as_applied(single: Any) -> None:
         server.get("/x")
 
 
-def test_a_stopped_server_tells_its_clients(single: Any) -> None:
+def test_a_stopped_server_tells_its_clients(single: ZkNetwork) -> None:
     client = single.connected()
     single.servers[1].stop()
     assert not single.servers[1].is_serving
@@ -149,19 +150,19 @@ def test_a_stopped_server_tells_its_clients(single: Any) -> None:
     assert not client.is_connected
 
 
-def test_a_disconnected_clients_session_lives_on(single: Any) -> None:
+def test_a_disconnected_clients_session_lives_on(single: ZkNetwork) -> None:
     client = single.connected()
     single.servers[1].on_disconnect("client")
     assert single.servers[1].connections.by_id == {}
     assert client.session_id in single.servers[1].storage.tree.sessions
 
 
-def test_messages_of_others_are_not_the_servers(single: Any) -> None:
+def test_messages_of_others_are_not_the_servers(single: ZkNetwork) -> None:
     assert single.servers[1].on_message("x", "something") is False
     assert single.servers[1].on_message("x", ConnectionClosed(77)) is True
 
 
-def test_a_standalone_server_takes_over_an_ensembles_storage(network: Any) -> None:
+def test_a_standalone_server_takes_over_an_ensembles_storage(network: ZkNetwork) -> None:
     """What was logged and not known to be committed is applied."""
     network.ensemble(3)
     network.settle()
@@ -177,12 +178,12 @@ def test_a_standalone_server_takes_over_an_ensembles_storage(network: Any) -> No
     server.stop()
 
 
-def test_server_ids_fit_into_session_ids(single: Any) -> None:
+def test_server_ids_fit_into_session_ids(single: ZkNetwork) -> None:
     with pytest.raises(InvariantError, match="1 to 127"):
         ZooKeeperServer(single.servers[1].host, 128, {}, ZooKeeperStorage())
 
 
-def test_reads_of_a_server_without_sessions_are_refused(single: Any) -> None:
+def test_reads_of_a_server_without_sessions_are_refused(single: ZkNetwork) -> None:
     """A packet of a connection that was never opened closes it."""
     client = single.connected()
     single.servers[1].on_disconnect("client")
@@ -193,7 +194,7 @@ def test_reads_of_a_server_without_sessions_are_refused(single: Any) -> None:
 # --- the tracker
 
 
-def test_only_the_earliest_bucket_has_a_timer(single: Any) -> None:
+def test_only_the_earliest_bucket_has_a_timer(single: ZkNetwork) -> None:
     expired: list[int] = []
     host = single.servers[1].host
     tracker = SessionTracker(host, 2000, expired.append)
@@ -215,7 +216,7 @@ def test_only_the_earliest_bucket_has_a_timer(single: Any) -> None:
     assert expired == list(range(500, 1000))
 
 
-def test_a_shorter_session_brings_the_timer_forward(single: Any) -> None:
+def test_a_shorter_session_brings_the_timer_forward(single: ZkNetwork) -> None:
     expired: list[int] = []
     tracker = SessionTracker(single.servers[1].host, 2000, expired.append)
     tracker.add(1, 30_000)
@@ -227,7 +228,7 @@ def test_a_shorter_session_brings_the_timer_forward(single: Any) -> None:
     assert expired == [2]
 
 
-def test_one_session_closing_is_one_transaction(single: Any) -> None:
+def test_one_session_closing_is_one_transaction(single: ZkNetwork) -> None:
     client = single.connected()
     zxid = single.servers[1].last_zxid
     single.run(client.handle_requests([CreateRequest("/a", ephemeral=True)]))
@@ -238,5 +239,5 @@ def test_one_session_closing_is_one_transaction(single: Any) -> None:
     assert requests.count(CloseSession()) == 1
 
 
-def test_a_standalone_server_has_no_use_for_votes(single: Any) -> None:
+def test_a_standalone_server_has_no_use_for_votes(single: ZkNetwork) -> None:
     assert not any(isinstance(m, Notification) for *_, m in single.log)

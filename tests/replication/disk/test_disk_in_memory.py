@@ -10,13 +10,14 @@ from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.log.log import Log
 from fakekafka.replication.log.storage import LogDirectory, LogStorage
+from fakekafka.tests.support.logs import Tools
 
 
 def values(log: Any) -> list[bytes | None]:
     return [record.value for record in log.records()]
 
 
-def test_kill_keeps_the_page_cache(tools: Any) -> None:
+def test_kill_keeps_the_page_cache(tools: type[Tools]) -> None:
     """A killed process loses what it kept in memory, not what it appended."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
@@ -29,7 +30,7 @@ def test_kill_keeps_the_page_cache(tools: Any) -> None:
     assert disk.read_high_watermarks() == {tools.name: 2}
 
 
-def test_power_off_keeps_what_was_flushed(tools: Any) -> None:
+def test_power_off_keeps_what_was_flushed(tools: type[Tools]) -> None:
     """Without power every log ends at its flushed offset, its epochs and snapshots with it."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
@@ -43,7 +44,7 @@ def test_power_off_keeps_what_was_flushed(tools: Any) -> None:
     assert log.log_end_offset == 4
 
 
-def test_more_may_survive_a_power_failure(tools: Any) -> None:
+def test_more_may_survive_a_power_failure(tools: type[Tools]) -> None:
     """The operating system may have written any larger prefix of batches."""
     disk = MemoryDisk()
     for _ in range(3):
@@ -54,7 +55,7 @@ def test_more_may_survive_a_power_failure(tools: Any) -> None:
     assert disk.open_log(tools.name, tools.config()).log_end_offset == 4
 
 
-def test_clean_shutdown_loses_nothing(tools: Any) -> None:
+def test_clean_shutdown_loses_nothing(tools: type[Tools]) -> None:
     """Closing flushes and checkpoints: a power failure afterwards takes nothing."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
@@ -66,7 +67,7 @@ def test_clean_shutdown_loses_nothing(tools: Any) -> None:
     assert disk.read_checkpoint("recovery-point-offset-checkpoint") == {tools.name: 4}
 
 
-def test_opening_twice_gives_the_same_log(tools: Any) -> None:
+def test_opening_twice_gives_the_same_log(tools: type[Tools]) -> None:
     """A process has one object per log."""
     disk = MemoryDisk()
     first = disk.open_log(tools.name, tools.config())
@@ -74,7 +75,7 @@ def test_opening_twice_gives_the_same_log(tools: Any) -> None:
     assert disk.existing_partitions() == [tools.name]
 
 
-def test_log_start_survives_by_its_checkpoint(tools: Any) -> None:
+def test_log_start_survives_by_its_checkpoint(tools: type[Tools]) -> None:
     """The log start is known again after a restart if it was checkpointed."""
     disk = MemoryDisk()
     log = tools.fill(disk.open_log(tools.name, tools.config()), 5)
@@ -89,7 +90,7 @@ def test_log_start_survives_by_its_checkpoint(tools: Any) -> None:
     assert disk.open_log(tools.name, tools.config()).log_start_offset == 3
 
 
-def test_log_that_ends_below_its_start_is_emptied(tools: Any) -> None:
+def test_log_that_ends_below_its_start_is_emptied(tools: type[Tools]) -> None:
     """DP-114: a recovered end below the log start leaves an empty log at the log start."""
     disk = MemoryDisk()
     log = tools.fill(disk.open_log(tools.name, tools.config()), 2)
@@ -104,7 +105,7 @@ def test_log_that_ends_below_its_start_is_emptied(tools: Any) -> None:
     assert log.epochs == ()
 
 
-def test_high_watermarks_are_checkpointed_per_topic(tools: Any) -> None:
+def test_high_watermarks_are_checkpointed_per_topic(tools: type[Tools]) -> None:
     """DP-49: each run writes the given marks; those of other topics are as they were."""
     disk = MemoryDisk()
     first, second = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -115,7 +116,7 @@ def test_high_watermarks_are_checkpointed_per_topic(tools: Any) -> None:
     assert disk.read_high_watermarks() == {first: 5, second: 7}
 
 
-def test_deleted_log_leaves_nothing(tools: Any) -> None:
+def test_deleted_log_leaves_nothing(tools: type[Tools]) -> None:
     """Deleting removes records, epochs and checkpoint entries."""
     disk = MemoryDisk()
     tools.fill(disk.open_log(tools.name, tools.config()), 2)
@@ -135,7 +136,7 @@ def storage_error(call: Any, *arguments: Any, **more: Any) -> None:
     assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_new_logs_go_to_the_emptiest_directory(tools: Any) -> None:
+def test_new_logs_go_to_the_emptiest_directory(tools: type[Tools]) -> None:
     """Partitions spread over the log directories."""
     disk = MemoryDisk(("one", "two"))
     logs = [disk.open_log(TopicPartition("t", n), tools.config()) for n in range(4)]
@@ -143,7 +144,7 @@ def test_new_logs_go_to_the_emptiest_directory(tools: Any) -> None:
     assert disk.directory_of(TopicPartition("t", 1)) == "two"
 
 
-def test_failed_directory_takes_its_logs_along(tools: Any) -> None:
+def test_failed_directory_takes_its_logs_along(tools: type[Tools]) -> None:
     """Logs of a failed directory raise KAFKA_STORAGE_ERROR, those of others go on."""
     disk = MemoryDisk(("one", "two"))
     names = [TopicPartition("t", n) for n in range(2)]
@@ -164,7 +165,7 @@ def test_failed_directory_takes_its_logs_along(tools: Any) -> None:
     assert disk.open_log(TopicPartition("t", 9), tools.config()).directory == "two"
 
 
-def test_repaired_directory_is_as_it_was(tools: Any) -> None:
+def test_repaired_directory_is_as_it_was(tools: type[Tools]) -> None:
     """After a repair and a restart the logs are found again."""
     disk = MemoryDisk()
     tools.fill(disk.open_log(tools.name, tools.config()), 2)
@@ -176,7 +177,7 @@ def test_repaired_directory_is_as_it_was(tools: Any) -> None:
     assert disk.open_log(tools.name, tools.config()).log_end_offset == 2
 
 
-def test_unknown_directories_are_named(tools: Any) -> None:
+def test_unknown_directories_are_named(tools: type[Tools]) -> None:
     """A wrong directory is a usage error that lists the right ones."""
     with pytest.raises(UsageError, match="there are one, two"):
         MemoryDisk(("one", "two")).fail("three")
@@ -184,7 +185,7 @@ def test_unknown_directories_are_named(tools: Any) -> None:
         MemoryDisk(())
 
 
-def test_meta_properties(tools: Any) -> None:
+def test_meta_properties(tools: type[Tools]) -> None:
     """Broker and cluster id are kept in every directory."""
     disk = MemoryDisk(("one", "two"))
     assert disk.read_meta_properties() == {}
@@ -193,7 +194,7 @@ def test_meta_properties(tools: Any) -> None:
     assert disk.read_meta_properties("two") == {"broker.id": "3"}
 
 
-def test_empty_log_is_small(tools: Any) -> None:
+def test_empty_log_is_small(tools: type[Tools]) -> None:
     """A log without records, its storage included, costs less than one kilobyte."""
     import tracemalloc
 
@@ -214,7 +215,7 @@ def test_empty_log_is_small(tools: Any) -> None:
     assert used < 1000
 
 
-def test_replicas_share_their_bytes(tools: Any) -> None:
+def test_replicas_share_their_bytes(tools: type[Tools]) -> None:
     """Three replicas of 4 KB batches cost at most 1.1 times the bytes stored once."""
     import tracemalloc
 

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.files import FileDisk
+from fakekafka.tests.support.logs import Tools
 
 WRITER = """
 import sys
@@ -59,7 +59,7 @@ def run_and_kill(path: Path, rng: random.Random, per_batch: int, batches: int) -
     return acknowledged
 
 
-def check(path: Path, acknowledged: int, tools: Any) -> int:
+def check(path: Path, acknowledged: int, tools: type[Tools]) -> int:
     disk = FileDisk(path, sync=False)
     log = disk.open_log(TopicPartition("t", 0), tools.config())
     batches = list(log.batches())
@@ -81,7 +81,7 @@ def check(path: Path, acknowledged: int, tools: Any) -> int:
 
 
 @pytest.mark.slow
-def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path, tools: Any) -> None:
+def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path, tools: type[Tools]) -> None:
     """Twenty kills at random moments: whole batches only, all that was acknowledged."""
     rng = random.Random(4)
     end = 0
@@ -93,7 +93,7 @@ def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path, tools: Any) ->
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_killed_writer_of_a_million_records(tmp_path: Path, tools: Any) -> None:
+def test_killed_writer_of_a_million_records(tmp_path: Path, tools: type[Tools]) -> None:
     """Issue 4: a million records and more, twenty kills; everything acknowledged is there."""
     if not os.environ.get("FAKEKAFKA_LARGE_TESTS"):
         pytest.skip("set FAKEKAFKA_LARGE_TESTS=1 to write a million records")

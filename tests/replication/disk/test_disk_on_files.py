@@ -13,16 +13,17 @@ from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.files import FileDisk
 from fakekafka.replication.log.retention import delete_old_segments
+from fakekafka.tests.support.logs import Tools
 
 SEGMENT = "00000000000000000000"
 
 
-def open_log(tmp_path: Path, tools: Any, **overrides: Any) -> tuple[FileDisk, Any]:
+def open_log(tmp_path: Path, tools: type[Tools], **overrides: Any) -> tuple[FileDisk, Any]:
     disk = FileDisk(tmp_path, sync=False)
     return disk, disk.open_log(tools.name, tools.config(**overrides))
 
 
-def directory(tmp_path: Path, tools: Any) -> Path:
+def directory(tmp_path: Path, tools: type[Tools]) -> Path:
     return tmp_path / str(tools.name)
 
 
@@ -31,7 +32,7 @@ def written(log: Any) -> bytes:
 
 
 @pytest.mark.parametrize("end", ["kill", "close"])
-def test_everything_appended_is_there_again(tmp_path: Path, tools: Any, end: str) -> None:
+def test_everything_appended_is_there_again(tmp_path: Path, tools: type[Tools], end: str) -> None:
     """Killed or closed, the next process finds records, epochs and topic id."""
     disk, log = open_log(tmp_path, tools, segment_bytes=300, index_interval_bytes=100)
     log.assign_topic_id("ABEiM0RVZneImaq7zN3u_w")
@@ -47,7 +48,7 @@ def test_everything_appended_is_there_again(tmp_path: Path, tools: Any, end: str
     assert log.log_end_offset == 11
 
 
-def test_the_files_are_kafkas(tmp_path: Path, tools: Any) -> None:
+def test_the_files_are_kafkas(tmp_path: Path, tools: type[Tools]) -> None:
     """Raw batches, indexes of (relative offset, position) and (time, relative offset), texts."""
     disk, log = open_log(tmp_path, tools, segment_bytes=600, index_interval_bytes=100)
     for number in range(12):
@@ -74,7 +75,7 @@ def test_the_files_are_kafkas(tmp_path: Path, tools: Any) -> None:
     assert text == "0\n1\norders 0 12\n"
 
 
-def test_transaction_index_and_snapshot_files(tmp_path: Path, tools: Any) -> None:
+def test_transaction_index_and_snapshot_files(tmp_path: Path, tools: type[Tools]) -> None:
     """Aborted transactions have entries of 34 bytes; snapshots are named by offset."""
     disk, log = open_log(tmp_path, tools)
     tools.produce(log, 5, 0, 0, txn=True)
@@ -90,7 +91,7 @@ def test_transaction_index_and_snapshot_files(tmp_path: Path, tools: Any) -> Non
     assert (log.aborted_transactions(0, 2), log.last_stable_offset) == (aborted, 2)
 
 
-def test_every_truncation_of_a_segment_recovers(tmp_path: Path, tools: Any) -> None:
+def test_every_truncation_of_a_segment_recovers(tmp_path: Path, tools: type[Tools]) -> None:
     """Cut anywhere, the log ends with the last whole batch and goes on from there."""
     disk, log = open_log(tmp_path, tools)
     for _ in range(3):
@@ -108,7 +109,7 @@ def test_every_truncation_of_a_segment_recovers(tmp_path: Path, tools: Any) -> N
         disk.kill()
 
 
-def test_every_flipped_byte_ends_the_log_there(tmp_path: Path, tools: Any) -> None:
+def test_every_flipped_byte_ends_the_log_there(tmp_path: Path, tools: type[Tools]) -> None:
     """Damage above the recovery point cuts the log before the damaged batch."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 3)
@@ -128,7 +129,7 @@ def test_every_flipped_byte_ends_the_log_there(tmp_path: Path, tools: Any) -> No
         disk.kill()
 
 
-def test_segments_after_the_damage_are_deleted(tmp_path: Path, tools: Any) -> None:
+def test_segments_after_the_damage_are_deleted(tmp_path: Path, tools: type[Tools]) -> None:
     """Nothing behind a torn batch can be trusted."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 8, epoch=0)
@@ -143,7 +144,7 @@ def test_segments_after_the_damage_are_deleted(tmp_path: Path, tools: Any) -> No
     assert names == [f"{SEGMENT}.log", "00000000000000000002.log"]
 
 
-def test_below_the_recovery_point_nothing_is_checked(tmp_path: Path, tools: Any) -> None:
+def test_below_the_recovery_point_nothing_is_checked(tmp_path: Path, tools: type[Tools]) -> None:
     """What was flushed is believed: a flipped byte in it is not looked for."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)
@@ -162,7 +163,7 @@ def test_below_the_recovery_point_nothing_is_checked(tmp_path: Path, tools: Any)
 @pytest.mark.parametrize("damage", [None, b"", b"\xff" * 7, b"\xff" * 340])
 @pytest.mark.parametrize("end", ["kill", "close"])
 def test_damaged_indexes_are_rebuilt(
-    tmp_path: Path, tools: Any, suffix: str, damage: bytes | None, end: str
+    tmp_path: Path, tools: type[Tools], suffix: str, damage: bytes | None, end: str
 ) -> None:
     """Missing, empty, torn or senseless: an index is built anew from the batches."""
     disk, log = open_log(tmp_path, tools, index_interval_bytes=0)
@@ -189,7 +190,9 @@ def test_damaged_indexes_are_rebuilt(
 
 
 @pytest.mark.parametrize("damage", [b"\xff\xfe", b"9\n0\n", b"0\n5\n0 0\n", b"0\n1\nx y\n"])
-def test_damaged_epoch_file_fails_the_directory(tmp_path: Path, tools: Any, damage: bytes) -> None:
+def test_damaged_epoch_file_fails_the_directory(
+    tmp_path: Path, tools: type[Tools], damage: bytes
+) -> None:
     """A corrupt leader-epoch checkpoint takes the log directory offline."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 1)
@@ -202,7 +205,7 @@ def test_damaged_epoch_file_fails_the_directory(tmp_path: Path, tools: Any, dama
     assert disk.offline_dirs == (str(tmp_path),)
 
 
-def test_lost_epoch_file_is_rebuilt_by_the_scan(tmp_path: Path, tools: Any) -> None:
+def test_lost_epoch_file_is_rebuilt_by_the_scan(tmp_path: Path, tools: type[Tools]) -> None:
     """Re-scanning after a crash finds the epochs in the batches."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 2, epoch=1)
@@ -221,7 +224,7 @@ def test_lost_epoch_file_is_rebuilt_by_the_scan(tmp_path: Path, tools: Any) -> N
         ("log-start-offset-checkpoint", False),
     ],
 )
-def test_damaged_checkpoints(tmp_path: Path, tools: Any, name: str, fails: bool) -> None:
+def test_damaged_checkpoints(tmp_path: Path, tools: type[Tools], name: str, fails: bool) -> None:
     """Recovery points and log starts are found anew; without high watermarks it fails."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 3)
@@ -235,7 +238,7 @@ def test_damaged_checkpoints(tmp_path: Path, tools: Any, name: str, fails: bool)
         assert disk.open_log(tools.name, tools.config()).log_end_offset == 3
 
 
-def test_power_failure_cuts_the_files(tmp_path: Path, tools: Any) -> None:
+def test_power_failure_cuts_the_files(tmp_path: Path, tools: type[Tools]) -> None:
     """The emulated power failure leaves the flushed prefix in the files, across segments."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 3)
@@ -247,7 +250,7 @@ def test_power_failure_cuts_the_files(tmp_path: Path, tools: Any) -> None:
     assert (flushed, log.log_end_offset) == (3, 3)
 
 
-def test_truncation_reaches_the_files(tmp_path: Path, tools: Any) -> None:
+def test_truncation_reaches_the_files(tmp_path: Path, tools: type[Tools]) -> None:
     """Truncated logs are truncated on the disk: kill right afterwards changes nothing."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200, index_interval_bytes=0)
     tools.fill(log, 9)
@@ -263,7 +266,7 @@ def test_truncation_reaches_the_files(tmp_path: Path, tools: Any) -> None:
     assert (log.log_start_offset, log.log_end_offset, log.epochs) == (20, 20, ())
 
 
-def test_retention_renames_then_removes(tmp_path: Path, tools: Any) -> None:
+def test_retention_renames_then_removes(tmp_path: Path, tools: type[Tools]) -> None:
     """Deleted segments linger as ``.deleted`` files for ``file.delete.delay.ms``."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200, retention_ms=10)
     tools.fill(log, 6)
@@ -278,7 +281,7 @@ def test_retention_renames_then_removes(tmp_path: Path, tools: Any) -> None:
     assert (log.log_start_offset, log.log_end_offset) == (6, 6)
 
 
-def test_deleted_partition_is_gone(tmp_path: Path, tools: Any) -> None:
+def test_deleted_partition_is_gone(tmp_path: Path, tools: type[Tools]) -> None:
     """Its directory disappears; half-deleted ones go at the next start."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 1)
@@ -291,7 +294,7 @@ def test_deleted_partition_is_gone(tmp_path: Path, tools: Any) -> None:
     assert not (tmp_path / "old-0-delete").exists()
 
 
-def test_interrupted_compaction_is_finished_or_undone(tmp_path: Path, tools: Any) -> None:
+def test_interrupted_compaction_is_finished_or_undone(tmp_path: Path, tools: type[Tools]) -> None:
     """A ``.swap`` file replaces what it covers; a ``.cleaned`` file never counted."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)
@@ -309,7 +312,7 @@ def test_interrupted_compaction_is_finished_or_undone(tmp_path: Path, tools: Any
     assert not second.exists()
 
 
-def test_files_of_others_are_left_alone(tmp_path: Path, tools: Any) -> None:
+def test_files_of_others_are_left_alone(tmp_path: Path, tools: type[Tools]) -> None:
     """Whatever lies in a partition's directory under another name, also after a compaction."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)
@@ -326,7 +329,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path, tools: Any) -> None:
     assert [(folder / name).read_text() for name in names] == ["mine"] * len(names)
 
 
-def test_several_directories(tmp_path: Path, tools: Any) -> None:
+def test_several_directories(tmp_path: Path, tools: type[Tools]) -> None:
     """Partitions are found again in the directory they were made in."""
     paths = [tmp_path / "a", tmp_path / "b"]
     disk = FileDisk(directories=paths, sync=False)
@@ -343,7 +346,7 @@ def test_several_directories(tmp_path: Path, tools: Any) -> None:
     assert ends == [0, 1, 2, 3]
 
 
-def test_failing_writes_take_the_directory_offline(tmp_path: Path, tools: Any) -> None:
+def test_failing_writes_take_the_directory_offline(tmp_path: Path, tools: type[Tools]) -> None:
     """An I/O error while appending is KAFKA_STORAGE_ERROR and stays so."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 1)
@@ -355,7 +358,7 @@ def test_failing_writes_take_the_directory_offline(tmp_path: Path, tools: Any) -
     assert disk.offline_dirs == (str(tmp_path),)
 
 
-def test_many_logs_share_few_handles(tmp_path: Path, tools: Any) -> None:
+def test_many_logs_share_few_handles(tmp_path: Path, tools: type[Tools]) -> None:
     """More partitions than handles are written to all the same."""
     disk = FileDisk(tmp_path, sync=False)
     disk._handles._limit = 4

@@ -155,7 +155,9 @@ def test_unrequested_answer() -> None:
         (((1, 0), (4, 119)), (2, 120), 119, 1),
     ],
 )
-def test_diverging_epochs(history, diverging, cut, epoch) -> None:
+def test_diverging_epochs(
+    history: tuple[tuple[int, ...], ...], diverging: tuple[int, ...], cut: int, epoch: int
+) -> None:
     """DP-68: cut to the leader's end of a shared epoch, else the own end of the next lower one."""
     follower = Follower(history=history, end=200, high_watermark=100)
     if history == ((2, 0), (4, 130), (5, 160)):

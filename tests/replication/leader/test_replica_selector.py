@@ -29,7 +29,7 @@ FRESHER = ReplicaView(3, "b", 9, 10)
         ("b", [LEADER], LEADER),
     ],
 )
-def test_rack_aware(rack, views, chosen) -> None:
+def test_rack_aware(rack: str, views, chosen) -> None:
     """Nearest by rack, the leader first, then the greatest end, then the freshest."""
     assert RackAwareReplicaSelector().select(rack, LEADER, views) == chosen
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from fakekafka.replication.log.compaction import compact, first_uncleanable_offset
 from fakekafka.tests.support.compaction import compacted, content, put
+from fakekafka.tests.support.logs import Tools
 
 
-def of_one_key(tools: Any, count: int, **overrides: Any) -> Any:
+def of_one_key(tools: type[Tools], count: int, **overrides: Any) -> Any:
     """One record of one key per segment, the last of which is closed; nothing is replicated."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100, **overrides)
     for number in range(count):
@@ -28,7 +29,7 @@ def left(log: Any) -> list[int]:
     [(0, [0, 1, 2, 3]), (1, [0, 1, 2, 3]), (2, [1, 2, 3]), (3, [2, 3]), (4, [3])],
 )
 def test_what_is_not_replicated_is_left_alone(
-    tools: Any, high_watermark: int, kept: list[int]
+    tools: type[Tools], high_watermark: int, kept: list[int]
 ) -> None:
     """Another leader might never have had it: no record makes way for one that may be lost."""
     log = of_one_key(tools, 4)
@@ -39,7 +40,7 @@ def test_what_is_not_replicated_is_left_alone(
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_what_is_undecided_is_left_alone(tools: Any, first: int) -> None:
+def test_what_is_undecided_is_left_alone(tools: type[Tools], first: int) -> None:
     """From the first record of the oldest open transaction on, although all is replicated."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100)
     for number in range(first):
@@ -55,7 +56,7 @@ def test_what_is_undecided_is_left_alone(tools: Any, first: int) -> None:
     assert left(log) == list(range(max(0, first - 1), first + 3))
 
 
-def test_a_transaction_is_open_until_its_marker_is_replicated(tools: Any) -> None:
+def test_a_transaction_is_open_until_its_marker_is_replicated(tools: type[Tools]) -> None:
     """The high watermark alone would let compaction go on to the marker."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100)
     put(log, tools, ("k", "0"))
@@ -69,7 +70,7 @@ def test_a_transaction_is_open_until_its_marker_is_replicated(tools: Any) -> Non
     assert first_uncleanable_offset(log, tools.now_ms) == 3
 
 
-def test_a_record_as_old_as_the_lag_may_go(tools: Any) -> None:
+def test_a_record_as_old_as_the_lag_may_go(tools: type[Tools]) -> None:
     """Only what is younger than ``min.compaction.lag.ms`` is protected."""
     log = of_one_key(tools, 2, min_compaction_lag_ms=1000)
     log.update_high_watermark(2)
@@ -80,7 +81,7 @@ def test_a_record_as_old_as_the_lag_may_go(tools: Any) -> None:
 
 @pytest.mark.parametrize(("clean", "dirty", "is_due"), [(3, 2, False), (2, 2, False), (2, 3, True)])
 def test_the_ratio_itself_is_not_dirty_enough(
-    tools: Any, clean: int, dirty: int, is_due: bool
+    tools: type[Tools], clean: int, dirty: int, is_due: bool
 ) -> None:
     """More than ``min.cleanable.dirty.ratio`` of its bytes must be dirty, in every version."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100, min_cleanable_dirty_ratio=0.5)

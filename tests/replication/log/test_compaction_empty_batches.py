@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from fakekafka.protocol.records.compression import CODEC_IDS
 from fakekafka.tests.support.compaction import compacted, content, put
+from fakekafka.tests.support.logs import Tools
 
 DAY_MS = 86_400_000
 HEADER = {"producer_id": 7, "producer_epoch": 0}
 
 
 @pytest.mark.parametrize("codec", sorted(CODEC_IDS))
-def test_an_emptied_batch_is_not_compressed(tools: Any, codec: str) -> None:
+def test_an_emptied_batch_is_not_compressed(tools: type[Tools], codec: str) -> None:
     """There is nothing to decompress in it; it is read, and compacted again, like any other."""
     log = tools.log(cleanup_policy="compact")
     put(log, tools, ("a", "1"), base_sequence=0, compression=codec, **HEADER)
@@ -28,7 +27,7 @@ def test_an_emptied_batch_is_not_compressed(tools: Any, codec: str) -> None:
     assert content(log) == [(2, "a", "3")]
 
 
-def test_an_emptied_batch_has_no_delete_horizon(tools: Any) -> None:
+def test_an_emptied_batch_has_no_delete_horizon(tools: type[Tools]) -> None:
     """Kafka writes its header anew, without base timestamp; the greatest timestamp stays."""
     log = tools.log(cleanup_policy="compact")
     put(log, tools, ("a", None), base_sequence=0, **HEADER)
@@ -41,7 +40,7 @@ def test_an_emptied_batch_has_no_delete_horizon(tools: Any) -> None:
     assert (empty.base_timestamp, empty.max_timestamp) == (-1, tools.now_ms)
 
 
-def test_an_emptied_marker_goes_with_its_producer(tools: Any) -> None:
+def test_an_emptied_marker_goes_with_its_producer(tools: type[Tools]) -> None:
     """It stays while it tells the epoch of a producer known by nothing else."""
     log = tools.log(cleanup_policy="compact")
     tools.end(log, 7, True)

@@ -8,6 +8,7 @@ import pytest
 from fakekafka.protocol.data import EpochEndOffset
 from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.log.epoch_history import LeaderEpochCache
+from fakekafka.tests.support.logs import Tools
 
 UNDEFINED = EpochEndOffset(-1, -1)
 
@@ -67,7 +68,7 @@ def test_truncating_the_start_inside_the_first_epoch_moves_it() -> None:
     assert cache.entries == [(0, 5), (1, 7), (2, 10)]
 
 
-def test_history_is_kept_by_the_disk(tools: Any) -> None:
+def test_history_is_kept_by_the_disk(tools: type[Tools]) -> None:
     """DP-95: a log opened again knows the epochs of the one before."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
@@ -77,7 +78,7 @@ def test_history_is_kept_by_the_disk(tools: Any) -> None:
     assert disk.open_log(tools.name, tools.config()).epochs == ((0, 0), (3, 2))
 
 
-def test_records_carry_the_epoch_of_their_leader(tools: Any, log: Any) -> None:
+def test_records_carry_the_epoch_of_their_leader(tools: type[Tools], log: Any) -> None:
     """DP-96: batches bear their leader's epoch, and past epochs end where the next began."""
     for epoch in (0, 2, 4):
         log.assign_epoch_start_offset(epoch, log.log_end_offset)
@@ -151,7 +152,7 @@ def test_negative_entries_are_errors(epoch: int, offset: int) -> None:
         cache_of().assign(epoch, offset)
 
 
-def test_old_message_formats_have_no_history(tools: Any) -> None:
+def test_old_message_formats_have_no_history(tools: type[Tools]) -> None:
     """DP-2: with message format 0.10.2 the cache stays empty and look-ups are undefined."""
     log = tools.log("2.8", **{"message.format.version": "0.10.2"})
     log.assign_epoch_start_offset(5, 0)
@@ -159,14 +160,14 @@ def test_old_message_formats_have_no_history(tools: Any) -> None:
     assert (log.epochs, log.end_offset_for_epoch(5)) == ((), UNDEFINED)
 
 
-def test_the_oldest_protocol_keeps_no_history(tools: Any) -> None:
+def test_the_oldest_protocol_keeps_no_history(tools: type[Tools]) -> None:
     """0.10 has no leader-epoch cache at all."""
     log = tools.log("0.10")
     tools.fill(log, 1, 5)
     assert (log.epochs, log.latest_epoch) == ((), -1)
 
 
-def test_asking_the_new_epoch_before_its_first_write(tools: Any, log: Any) -> None:
+def test_asking_the_new_epoch_before_its_first_write(tools: type[Tools], log: Any) -> None:
     """DP-1: an epoch registered at election ends at the log end before any append."""
     tools.fill(log, 2, 0)
     tools.fill(log, 2, 5)

@@ -9,6 +9,7 @@ from fakekafka.protocol.data import MAX_TIMESTAMP, EpochEndOffset
 from fakekafka.protocol.errors import ErrorCode, InvariantError, KafkaError
 from fakekafka.replication.log.results import OffsetsOutOfOrder, UnexpectedAppendOffset
 from fakekafka.replication.log.retention import delete_old_segments
+from fakekafka.tests.support.logs import Tools
 
 BIG = 1 << 30
 
@@ -17,7 +18,9 @@ def marks(log: Any) -> tuple[int, int, int]:
     return log.log_start_offset, log.high_watermark, log.log_end_offset
 
 
-def test_appending_assigns_offsets_and_leaves_the_high_watermark(tools: Any, log: Any) -> None:
+def test_appending_assigns_offsets_and_leaves_the_high_watermark(
+    tools: type[Tools], log: Any
+) -> None:
     """DP-108: appending moves the log end only."""
     first = log.append_as_leader(tools.data(b"a", b"b"), 3, tools.now_ms)
     second = log.append_as_leader(tools.data(b"c"), 3, tools.now_ms)
@@ -27,7 +30,7 @@ def test_appending_assigns_offsets_and_leaves_the_high_watermark(tools: Any, log
     assert all(batch.is_intact() for batch in log.batches())
 
 
-def test_high_watermark_is_clamped(tools: Any, log: Any) -> None:
+def test_high_watermark_is_clamped(tools: type[Tools], log: Any) -> None:
     """DP-108: updating it to 5 with log end 3 gives 3; it never lies below the log start."""
     tools.fill(log, 3)
     assert log.update_high_watermark(5) == 3
@@ -35,7 +38,7 @@ def test_high_watermark_is_clamped(tools: Any, log: Any) -> None:
     assert log.update_high_watermark(0) == 2
 
 
-def test_truncation_pulls_the_high_watermark(tools: Any, log: Any) -> None:
+def test_truncation_pulls_the_high_watermark(tools: type[Tools], log: Any) -> None:
     """DP-108: cutting to 3 pulls a high watermark of 6 to 3."""
     tools.fill(log, 10)
     log.update_high_watermark(6)
@@ -44,7 +47,7 @@ def test_truncation_pulls_the_high_watermark(tools: Any, log: Any) -> None:
     assert log.recovery_point <= 3
 
 
-def test_full_truncation_starts_over(tools: Any, log: Any) -> None:
+def test_full_truncation_starts_over(tools: type[Tools], log: Any) -> None:
     """DP-108: truncating fully to 4 sets log start, high watermark and log end to 4."""
     tools.fill(log, 10, epoch=2)
     log.update_high_watermark(6)
@@ -56,7 +59,9 @@ def test_full_truncation_starts_over(tools: Any, log: Any) -> None:
 
 
 @pytest.mark.parametrize("offset", [4, 7])
-def test_truncating_past_the_end_drops_a_dangling_epoch(tools: Any, log: Any, offset: int) -> None:
+def test_truncating_past_the_end_drops_a_dangling_epoch(
+    tools: type[Tools], log: Any, offset: int
+) -> None:
     """DP-109: an epoch that began at the log end without writing goes, the data stays."""
     tools.fill(log, 4)
     log.assign_epoch_start_offset(3, 4)
@@ -65,7 +70,7 @@ def test_truncating_past_the_end_drops_a_dangling_epoch(tools: Any, log: Any, of
     assert log.end_offset_for_epoch(3) == EpochEndOffset(-1, -1)
 
 
-def test_truncating_below_the_first_segment_starts_over(tools: Any) -> None:
+def test_truncating_below_the_first_segment_starts_over(tools: type[Tools]) -> None:
     """A target below everything stored empties the log and begins it there."""
     log = tools.log(segment_bytes=100)
     tools.fill(log, 5)
@@ -77,7 +82,7 @@ def test_truncating_below_the_first_segment_starts_over(tools: Any) -> None:
     assert marks(log) == (1, 1, 1)
 
 
-def test_truncation_across_segments(tools: Any) -> None:
+def test_truncation_across_segments(tools: type[Tools]) -> None:
     """Later segments go, the one that holds the target is cut before the batch that reaches it."""
     log = tools.log(segment_bytes=200)
     for _ in range(6):
@@ -98,7 +103,7 @@ def test_negative_truncation_is_an_error(log: Any) -> None:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def test_reading_at_the_edges(tools: Any, log: Any) -> None:
+def test_reading_at_the_edges(tools: type[Tools], log: Any) -> None:
     """DP-113: empty at the end, out of range below the start and above the end."""
     tools.fill(log, 5)
     log.update_high_watermark(5)
@@ -110,13 +115,13 @@ def test_reading_at_the_edges(tools: Any, log: Any) -> None:
         assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_reading_in_a_gap_gives_the_next_batch(tools: Any, log: Any) -> None:
+def test_reading_in_a_gap_gives_the_next_batch(tools: type[Tools], log: Any) -> None:
     """DP-113: an offset that compaction removed is answered by what follows."""
     log.append_as_follower([tools.batch_at(0), tools.batch_at(7, 2)])
     assert [b.base_offset for b in log.read(3, BIG, 9).batches] == [7]
 
 
-def test_reading_starts_with_the_batch_that_holds_the_offset(tools: Any, log: Any) -> None:
+def test_reading_starts_with_the_batch_that_holds_the_offset(tools: type[Tools], log: Any) -> None:
     """Batches are whole: records before the offset come along."""
     for _ in range(4):
         log.append_as_leader(tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
@@ -125,7 +130,7 @@ def test_reading_starts_with_the_batch_that_holds_the_offset(tools: Any, log: An
     assert read.size == sum(b.size_in_bytes for b in read.batches)
 
 
-def test_reading_stops_below_the_bound_and_within_the_size(tools: Any, log: Any) -> None:
+def test_reading_stops_below_the_bound_and_within_the_size(tools: type[Tools], log: Any) -> None:
     """DP-73: the bound is exclusive; without the one-batch rule a small limit gives nothing."""
     tools.fill(log, 10)
     size = log.read(0, BIG, 1).size
@@ -136,7 +141,7 @@ def test_reading_stops_below_the_bound_and_within_the_size(tools: Any, log: Any)
     assert (log.read(0, 1, 10, False).batches, log.read(0, 1, 10, False).size) == ((), 0)
 
 
-def test_reading_stays_within_a_segment(tools: Any) -> None:
+def test_reading_stays_within_a_segment(tools: type[Tools]) -> None:
     """One read gives data of one segment; the next goes on in the next one."""
     log = tools.log(segment_bytes=160)
     tools.fill(log, 6)
@@ -151,7 +156,7 @@ def test_reading_stays_within_a_segment(tools: Any) -> None:
 # -- following ------------------------------------------------------------------------------------
 
 
-def test_followers_share_the_leaders_batches(tools: Any, log: Any) -> None:
+def test_followers_share_the_leaders_batches(tools: type[Tools], log: Any) -> None:
     """Replicas hold the same objects, with the leader's offsets and epochs."""
     tools.fill(log, 3, epoch=4)
     follower = tools.log()
@@ -161,7 +166,7 @@ def test_followers_share_the_leaders_batches(tools: Any, log: Any) -> None:
     assert follower.epochs == ((4, 0),)
 
 
-def test_batches_below_the_end_are_refused(tools: Any, log: Any) -> None:
+def test_batches_below_the_end_are_refused(tools: type[Tools], log: Any) -> None:
     """DP-9: a batch that begins below the log end raises and names its offsets."""
     log.truncate_fully_and_start_at(5)
     with pytest.raises(UnexpectedAppendOffset) as caught:
@@ -175,14 +180,14 @@ def test_batches_below_the_end_are_refused(tools: Any, log: Any) -> None:
         log.append_as_follower([tools.batch_at(3, 3)])
 
 
-def test_unordered_batches_are_refused_whole(tools: Any, log: Any) -> None:
+def test_unordered_batches_are_refused_whole(tools: type[Tools], log: Any) -> None:
     """Offsets of fetched batches must increase; nothing is appended otherwise."""
     with pytest.raises(OffsetsOutOfOrder):
         log.append_as_follower([tools.batch_at(0, 2), tools.batch_at(1)])
     assert log.log_end_offset == 0
 
 
-def test_damaged_batches_are_found_on_demand(tools: Any, log: Any) -> None:
+def test_damaged_batches_are_found_on_demand(tools: type[Tools], log: Any) -> None:
     """DP-61: verification finds what was damaged on the way, before anything is appended."""
     good = tools.batch_at(0)
     damaged = type(good)(good.data[:-1] + b"\xee", 0, 0)
@@ -192,14 +197,14 @@ def test_damaged_batches_are_found_on_demand(tools: Any, log: Any) -> None:
     assert log.append_as_follower([good], verify=True).last_offset == 0
 
 
-def test_followers_accept_what_is_larger_than_the_limit(tools: Any) -> None:
+def test_followers_accept_what_is_larger_than_the_limit(tools: type[Tools]) -> None:
     """``max.message.bytes`` binds clients only."""
     log = tools.log(max_message_bytes=100)
     log.append_as_follower([tools.batch_at(0, 50)])
     assert log.log_end_offset == 50
 
 
-def test_appending_nothing_is_nothing(tools: Any, log: Any) -> None:
+def test_appending_nothing_is_nothing(tools: type[Tools], log: Any) -> None:
     """No bytes and no whole batch change nothing."""
     assert log.append_as_leader(b"", 0, tools.now_ms).first_offset == -1
     assert log.append_as_leader(tools.data(b"v")[:-1], 0, tools.now_ms).first_offset == -1
@@ -210,7 +215,7 @@ def test_appending_nothing_is_nothing(tools: Any, log: Any) -> None:
 # -- log start ------------------------------------------------------------------------------------
 
 
-def test_log_start_cannot_pass_the_high_watermark(tools: Any, log: Any) -> None:
+def test_log_start_cannot_pass_the_high_watermark(tools: type[Tools], log: Any) -> None:
     """DP-28: raising the log start beyond the high watermark is out of range."""
     tools.fill(log, 5)
     log.update_high_watermark(3)
@@ -222,7 +227,7 @@ def test_log_start_cannot_pass_the_high_watermark(tools: Any, log: Any) -> None:
     assert marks(log) == (3, 3, 5)
 
 
-def test_a_leaders_log_start_pulls_the_high_watermark(tools: Any, log: Any) -> None:
+def test_a_leaders_log_start_pulls_the_high_watermark(tools: type[Tools], log: Any) -> None:
     """What the leader deleted goes here too, even above the high watermark known here."""
     tools.fill(log, 5)
     log.update_high_watermark(1)
@@ -230,7 +235,7 @@ def test_a_leaders_log_start_pulls_the_high_watermark(tools: Any, log: Any) -> N
     assert marks(log) == (4, 4, 5)
 
 
-def test_log_start_moves_the_epochs(tools: Any, log: Any) -> None:
+def test_log_start_moves_the_epochs(tools: type[Tools], log: Any) -> None:
     """The epoch the new start lies in begins there."""
     tools.fill(log, 3, epoch=0)
     tools.fill(log, 3, epoch=2)
@@ -243,7 +248,7 @@ def test_log_start_moves_the_epochs(tools: Any, log: Any) -> None:
 # -- time -----------------------------------------------------------------------------------------
 
 
-def test_first_record_at_or_after_a_time(tools: Any, log: Any) -> None:
+def test_first_record_at_or_after_a_time(tools: type[Tools], log: Any) -> None:
     """DP-130: timestamps 0 to 99, asked for 20, give offset 20; beyond the last, nothing."""
     for start in range(0, 100, 5):
         times = list(range(start, start + 5))
@@ -254,7 +259,7 @@ def test_first_record_at_or_after_a_time(tools: Any, log: Any) -> None:
     assert log.offset_for_timestamp(100) is None
 
 
-def test_times_need_not_ascend(tools: Any) -> None:
+def test_times_need_not_ascend(tools: type[Tools]) -> None:
     """The search takes the first record that is late enough, from the log start on."""
     log = tools.log(index_interval_bytes=0)
     for time in (50, 10, 70, 20, 90):
@@ -265,7 +270,7 @@ def test_times_need_not_ascend(tools: Any) -> None:
     assert log.offset_for_timestamp(5).offset == 1
 
 
-def test_greatest_timestamp(tools: Any) -> None:
+def test_greatest_timestamp(tools: type[Tools]) -> None:
     """The first record that has the greatest timestamp; none in an empty log."""
     log = tools.log(segment_bytes=160)
     assert log.offset_for_timestamp(MAX_TIMESTAMP) is None
@@ -275,7 +280,7 @@ def test_greatest_timestamp(tools: Any) -> None:
     assert (found.offset, found.timestamp) == (2, 70)
 
 
-def test_messages_without_time_cannot_be_searched(tools: Any) -> None:
+def test_messages_without_time_cannot_be_searched(tools: type[Tools]) -> None:
     """Format v0 has no timestamps."""
     log = tools.log("2.8", **{"message.format.version": "0.9.0"})
     with pytest.raises(KafkaError) as caught:
@@ -283,7 +288,7 @@ def test_messages_without_time_cannot_be_searched(tools: Any) -> None:
     assert caught.value.code is ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
 
 
-def test_legacy_offsets_are_segment_starts(tools: Any) -> None:
+def test_legacy_offsets_are_segment_starts(tools: type[Tools]) -> None:
     """ListOffsets v0: the log end, then segment starts downwards."""
     log = tools.log(segment_bytes=160)
     for number in range(6):
@@ -298,7 +303,7 @@ def test_legacy_offsets_are_segment_starts(tools: Any) -> None:
 # -- segments -------------------------------------------------------------------------------------
 
 
-def test_segments_roll_by_size(tools: Any) -> None:
+def test_segments_roll_by_size(tools: type[Tools]) -> None:
     """A batch that would exceed ``segment.bytes`` begins a new segment."""
     log = tools.log(segment_bytes=200)
     tools.fill(log, 7)
@@ -306,7 +311,7 @@ def test_segments_roll_by_size(tools: Any) -> None:
     assert log.size_in_bytes == sum(b.size_in_bytes for b in log.batches())
 
 
-def test_segments_roll_by_the_records_time(tools: Any) -> None:
+def test_segments_roll_by_the_records_time(tools: type[Tools]) -> None:
     """A segment spans at most ``segment.ms`` of record time."""
     log = tools.log(segment_ms=100)
     for time in (1000, 1100, 1101, 1150):
@@ -314,14 +319,14 @@ def test_segments_roll_by_the_records_time(tools: Any) -> None:
     assert [s.base_offset for s in log.segments] == [0, 2]
 
 
-def test_segments_roll_when_the_index_is_full(tools: Any) -> None:
+def test_segments_roll_when_the_index_is_full(tools: type[Tools]) -> None:
     """An offset index holds so many entries and no more."""
     log = tools.log(segment_index_bytes=16, index_interval_bytes=0)
     tools.fill(log, 7)
     assert [s.base_offset for s in log.segments] == [0, 3, 6]
 
 
-def test_empty_segment_is_not_rolled(tools: Any, log: Any) -> None:
+def test_empty_segment_is_not_rolled(tools: type[Tools], log: Any) -> None:
     """Rolling twice gives one new segment; rolling flushes what was written."""
     tools.fill(log, 2)
     assert log.roll() is log.roll()
@@ -329,7 +334,7 @@ def test_empty_segment_is_not_rolled(tools: Any, log: Any) -> None:
     assert log.storage.flushed_offset == 2
 
 
-def test_flush_by_number_of_messages(tools: Any) -> None:
+def test_flush_by_number_of_messages(tools: type[Tools]) -> None:
     """``flush.messages`` bounds what a power failure may take."""
     log = tools.log(flush_messages=3)
     tools.fill(log, 5)
@@ -348,7 +353,7 @@ def test_topic_id_is_assigned_once(log: Any) -> None:
         log.assign_topic_id("B" * 22)
 
 
-def test_configuration_takes_effect_on_the_next_append(tools: Any, log: Any) -> None:
+def test_configuration_takes_effect_on_the_next_append(tools: type[Tools], log: Any) -> None:
     """A live log goes by its new configuration."""
     tools.fill(log, 2)
     log.update_config(tools.config(segment_bytes=100))

@@ -15,6 +15,7 @@ from fakekafka.protocol.records.batch import (
     with_timestamps,
 )
 from fakekafka.protocol.records.legacy import build_message
+from fakekafka.tests.support.logs import Tools
 
 
 def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) -> KafkaError:
@@ -46,7 +47,7 @@ def changed(data: bytes, position: int, new: bytes) -> bytes:
 )
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 def test_batches_that_contradict_themselves(
-    tools: Any, position: int, new: bytes, policy: str
+    tools: type[Tools], position: int, new: bytes, policy: str
 ) -> None:
     """DP-115: control records, wrong counts, negative sequences and empty batches are refused."""
     log = tools.log(cleanup_policy=policy)
@@ -55,7 +56,7 @@ def test_batches_that_contradict_themselves(
     assert error.code is ErrorCode.INVALID_RECORD
 
 
-def test_records_without_key_on_a_compacted_topic(tools: Any) -> None:
+def test_records_without_key_on_a_compacted_topic(tools: type[Tools]) -> None:
     """DP-115: each record without a key is named by its index."""
     log = tools.log(cleanup_policy="compact")
     data = tools.data(b"a", b"b", b"c", keys=[None, b"k", None])
@@ -64,7 +65,7 @@ def test_records_without_key_on_a_compacted_topic(tools: Any) -> None:
     assert [index for index, _ in error.record_errors] == [0, 2]
 
 
-def test_timestamps_out_of_range_are_named(tools: Any) -> None:
+def test_timestamps_out_of_range_are_named(tools: type[Tools]) -> None:
     """DP-122: three records out of range make three record errors of INVALID_TIMESTAMP."""
     log = tools.log(message_timestamp_difference_max_ms=1000)
     now = tools.now_ms
@@ -75,7 +76,7 @@ def test_timestamps_out_of_range_are_named(tools: Any) -> None:
     log.append_as_leader(tools.data(b"v", times=[-1]), 0, now)
 
 
-def test_timestamp_errors_win(tools: Any) -> None:
+def test_timestamp_errors_win(tools: type[Tools]) -> None:
     """DP-116: with invalid records and timestamps the batch error is INVALID_TIMESTAMP."""
     log = tools.log(cleanup_policy="compact", message_timestamp_difference_max_ms=1000)
     now = tools.now_ms
@@ -85,7 +86,7 @@ def test_timestamp_errors_win(tools: Any) -> None:
     assert [index for index, _ in error.record_errors] == [0, 1]
 
 
-def test_producers_may_not_set_the_append_time(tools: Any, log: Any) -> None:
+def test_producers_may_not_set_the_append_time(tools: type[Tools], log: Any) -> None:
     """The append-time bit from a client is an invalid timestamp on a CreateTime topic."""
     data = with_timestamps(tools.data(b"a", b"b"), 1, tools.now_ms)
     error = refused(log, data, tools.now_ms)
@@ -93,7 +94,7 @@ def test_producers_may_not_set_the_append_time(tools: Any, log: Any) -> None:
     assert len(error.record_errors) == 2
 
 
-def test_damaged_batches_are_corrupt(tools: Any, log: Any) -> None:
+def test_damaged_batches_are_corrupt(tools: type[Tools], log: Any) -> None:
     """DP-122: any flipped byte under the checksum, compressed or not, is CORRUPT_MESSAGE."""
     for codec in ("none", "lz4"):
         data = bytearray(tools.data(b"abc" * 50, b"x", compression=codec))
@@ -102,7 +103,7 @@ def test_damaged_batches_are_corrupt(tools: Any, log: Any) -> None:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_damaged_payload_under_a_right_checksum(tools: Any, log: Any, codec: str) -> None:
+def test_damaged_payload_under_a_right_checksum(tools: type[Tools], log: Any, codec: str) -> None:
     """DP-122: a payload its codec cannot read is CORRUPT_MESSAGE too."""
     data = tools.data(b"abc" * 50, b"x", compression=codec)
     assert refused(log, changed(data, 61, b"\xff" * 9), tools.now_ms).code is (
@@ -111,7 +112,7 @@ def test_damaged_payload_under_a_right_checksum(tools: Any, log: Any, codec: str
 
 
 @pytest.mark.parametrize("position", [8, 16])
-def test_impossible_headers_are_corrupt(tools: Any, log: Any, position: int) -> None:
+def test_impossible_headers_are_corrupt(tools: type[Tools], log: Any, position: int) -> None:
     """A length below the minimum and an unknown magic are CORRUPT_MESSAGE."""
     data = tools.data(b"v")
     new = b"\0\0\0\x10" if position == 8 else b"\x03"
@@ -119,7 +120,7 @@ def test_impossible_headers_are_corrupt(tools: Any, log: Any, position: int) -> 
     assert refused(log, damaged, tools.now_ms).code is ErrorCode.CORRUPT_MESSAGE
 
 
-def test_sizes(tools: Any) -> None:
+def test_sizes(tools: type[Tools]) -> None:
     """DP-132: larger than ``max.message.bytes`` or than a segment; exactly the limit is taken."""
     data = tools.data(b"x" * 100)
     log = tools.log(max_message_bytes=len(data))
@@ -129,7 +130,7 @@ def test_sizes(tools: Any) -> None:
     assert refused(log, data, tools.now_ms).code is ErrorCode.RECORD_LIST_TOO_LARGE
 
 
-def test_growing_by_conversion_is_checked_again(tools: Any) -> None:
+def test_growing_by_conversion_is_checked_again(tools: type[Tools]) -> None:
     """A batch that decompression makes too large is refused."""
     log = tools.log(compression_type="uncompressed", max_message_bytes=1000)
     data = tools.data(b"x" * 5000, compression="gzip")
@@ -139,7 +140,7 @@ def test_growing_by_conversion_is_checked_again(tools: Any) -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
-    tools: Any, codec: str, monkeypatch: pytest.MonkeyPatch
+    tools: type[Tools], codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thousand times ``max.message.bytes`` is refused; a topic of larger ones takes more."""
     monkeypatch.setattr("fakekafka.replication.log.settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
@@ -154,7 +155,7 @@ def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
 
 
 def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
-    tools: Any, monkeypatch: pytest.MonkeyPatch
+    tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wrapper messages of formats v0 and v1 come by the same limit."""
     monkeypatch.setattr("fakekafka.replication.log.settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
@@ -166,7 +167,7 @@ def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
         assert refused(log, wrapper, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_one_batch_per_request(tools: Any, log: Any) -> None:
+def test_one_batch_per_request(tools: type[Tools], log: Any) -> None:
     """More than one batch of format v2, or none at all, is INVALID_RECORD for new clients."""
     two = tools.data(b"a") + tools.data(b"b")
     assert refused(log, two, tools.now_ms, 9).code is ErrorCode.INVALID_RECORD
@@ -178,7 +179,7 @@ def test_one_batch_per_request(tools: Any, log: Any) -> None:
     assert refused(log, mixed, tools.now_ms).code is ErrorCode.INVALID_RECORD
 
 
-def test_zstd_needs_a_new_client_and_broker(tools: Any, log: Any) -> None:
+def test_zstd_needs_a_new_client_and_broker(tools: type[Tools], log: Any) -> None:
     """DP-122: Produce v6 with zstd is refused, v7 is fine; brokers before 2.1 know no zstd."""
     data = tools.data(b"v", compression="zstd")
     assert refused(log, data, tools.now_ms, 6).code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -187,7 +188,7 @@ def test_zstd_needs_a_new_client_and_broker(tools: Any, log: Any) -> None:
     assert refused(old, data, tools.now_ms, 7).code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
-def test_idempotence_needs_the_new_format(tools: Any) -> None:
+def test_idempotence_needs_the_new_format(tools: type[Tools]) -> None:
     """A topic of an old message format takes no idempotent batches."""
     log = tools.log("2.8", **{"message.format.version": "0.10.2"})
     data = tools.data(b"v", producer_id=1, producer_epoch=0, base_sequence=0)
@@ -200,7 +201,7 @@ def test_idempotence_needs_the_new_format(tools: Any) -> None:
 
 @pytest.mark.parametrize("source", ["none", "gzip", "lz4"])
 @pytest.mark.parametrize("target", ["producer", "uncompressed", "zstd", "snappy"])
-def test_recompression_keeps_records(tools: Any, source: str, target: str) -> None:
+def test_recompression_keeps_records(tools: type[Tools], source: str, target: str) -> None:
     """DP-115: recompressing keeps count, offsets, times, keys, headers and producer fields."""
     records = [Record(i, tools.now_ms + i, b"k%d" % i, b"v" * 50, (("h", b"1"),)) for i in range(5)]
     data = build_batch(records, 0, -1, 7, 2, 0, source)
@@ -218,7 +219,7 @@ def test_recompression_keeps_records(tools: Any, source: str, target: str) -> No
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("target", ["producer", "lz4"])
-def test_append_time_topics(tools: Any, codec: str, target: str) -> None:
+def test_append_time_topics(tools: type[Tools], codec: str, target: str) -> None:
     """DP-115: LogAppendTime keeps count and offsets; all records bear the broker's time."""
     log = tools.log(message_timestamp_type="LogAppendTime", compression_type=target)
     data = tools.data(b"a", b"b", times=[5, 6], compression=codec)
@@ -231,12 +232,12 @@ def test_append_time_topics(tools: Any, codec: str, target: str) -> None:
     assert all(batch.is_intact() for batch in log.batches())
 
 
-def test_create_time_answers_no_append_time(tools: Any, log: Any) -> None:
+def test_create_time_answers_no_append_time(tools: type[Tools], log: Any) -> None:
     """The append time is -1 unless the topic goes by it."""
     assert log.append_as_leader(tools.data(b"a"), 0, 9999).log_append_time_ms == -1
 
 
-def test_wrong_maximum_timestamp_is_corrected(tools: Any) -> None:
+def test_wrong_maximum_timestamp_is_corrected(tools: type[Tools]) -> None:
     """Where records are looked at, the header's maximum becomes the records'."""
     log = tools.log(cleanup_policy="compact")
     data = tools.data(b"a", keys=[b"k"], times=[50])
@@ -246,7 +247,7 @@ def test_wrong_maximum_timestamp_is_corrected(tools: Any) -> None:
     assert (batch.max_timestamp, batch.is_intact()) == (50, True)
 
 
-def test_unordered_compressed_records_are_renumbered(tools: Any) -> None:
+def test_unordered_compressed_records_are_renumbered(tools: type[Tools]) -> None:
     """Deltas of a compressed set that do not count up make the broker rebuild it."""
     records = [Record(1, 5, b"a", b"1"), Record(0, 5, b"b", b"2")]
     data = build_batch(records, compression="gzip", last_offset=1)
@@ -257,7 +258,9 @@ def test_unordered_compressed_records_are_renumbered(tools: Any) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [0, 1, 3])
-def test_old_message_sets_are_converted(tools: Any, log: Any, magic: int, codec: int) -> None:
+def test_old_message_sets_are_converted(
+    tools: type[Tools], log: Any, magic: int, codec: int
+) -> None:
     """Produce v0 to v2: message sets become one batch of format v2 with fresh offsets."""
     plain = b"".join(
         build_message(n, magic, b"k%d" % n, b"v%d" % n, tools.now_ms + n) for n in range(3)
@@ -280,7 +283,7 @@ def test_old_message_sets_are_converted(tools: Any, log: Any, magic: int, codec:
     assert [r.timestamp for r in stored.records()] == times
 
 
-def test_old_message_sets_are_checked(tools: Any, log: Any) -> None:
+def test_old_message_sets_are_checked(tools: type[Tools], log: Any) -> None:
     """Checksum, size and nesting of old messages are checked as those of batches."""
     good = build_message(0, 1, b"k", b"v", 5)
     damaged = good[:-1] + bytes([good[-1] ^ 1])
@@ -297,7 +300,7 @@ def test_old_message_sets_are_checked(tools: Any, log: Any) -> None:
     assert refused(small, good, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_view_is_as_good_as_bytes(tools: Any, log: Any) -> None:
+def test_a_view_is_as_good_as_bytes(tools: type[Tools], log: Any) -> None:
     """Payloads may come as memory views of a socket's buffer; the log keeps its own copy."""
     buffer = bytearray(tools.data(b"a", b"b"))
     log.append_as_leader(memoryview(buffer), 0, tools.now_ms)

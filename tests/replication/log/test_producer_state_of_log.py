@@ -9,6 +9,7 @@ from fakekafka.protocol.data import AbortedTransaction
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.log.producer_state import CorruptSnapshot, ProducerStateManager
+from fakekafka.tests.support.logs import Tools
 
 INT_MAX = 2147483647
 
@@ -19,7 +20,7 @@ def refusal(call: Any, *arguments: Any, **more: Any) -> ErrorCode:
     return caught.value.code
 
 
-def test_resent_batch_is_a_duplicate(tools: Any, log: Any) -> None:
+def test_resent_batch_is_a_duplicate(tools: type[Tools], log: Any) -> None:
     """DP-110: an exact re-send of one of the last five batches gives the old offsets."""
     for number in range(6):
         tools.produce(log, 1, 0, number * 2, count=2)
@@ -35,7 +36,7 @@ def test_resent_batch_is_a_duplicate(tools: Any, log: Any) -> None:
 
 @pytest.mark.parametrize(("sequence", "count"), [(0, 2), (10, 1), (11, 2), (13, 1), (9, 3)])
 def test_old_and_overlapping_batches_are_out_of_order(
-    tools: Any, log: Any, sequence: int, count: int
+    tools: type[Tools], log: Any, sequence: int, count: int
 ) -> None:
     """DP-110: beyond the five, or partly overlapping, it is out of order."""
     for number in range(6):
@@ -44,7 +45,7 @@ def test_old_and_overlapping_batches_are_out_of_order(
     assert code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_older_epoch_is_fenced(tools: Any, log: Any) -> None:
+def test_older_epoch_is_fenced(tools: type[Tools], log: Any) -> None:
     """An epoch below the one seen is refused, a new one starts at zero."""
     tools.produce(log, 1, 5, 0)
     assert refusal(tools.produce, log, 1, 4, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
@@ -53,14 +54,14 @@ def test_older_epoch_is_fenced(tools: Any, log: Any) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
-def test_unknown_producer_may_begin_anywhere(tools: Any, version: str) -> None:
+def test_unknown_producer_may_begin_anywhere(tools: type[Tools], version: str) -> None:
     """DP-119: since 2.5 a producer of which nothing is known goes on where it was."""
     log = tools.log(version)
     assert tools.produce(log, 1, 0, 17).first_offset == 0
     assert tools.produce(log, 2, 0, 9).first_offset == 1
 
 
-def test_unknown_producer_was_refused_before(tools: Any) -> None:
+def test_unknown_producer_was_refused_before(tools: type[Tools]) -> None:
     """Before 2.5 it got UNKNOWN_PRODUCER_ID, unless it began at zero."""
     log = tools.log("1.1")
     assert refusal(tools.produce, log, 1, 0, 17) is ErrorCode.UNKNOWN_PRODUCER_ID
@@ -70,7 +71,9 @@ def test_unknown_producer_was_refused_before(tools: Any) -> None:
 
 @pytest.mark.parametrize("reason", ["client", "retention", "leader"])
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
-def test_a_producer_went_with_its_last_record(tools: Any, version: str, reason: str) -> None:
+def test_a_producer_went_with_its_last_record(
+    tools: type[Tools], version: str, reason: str
+) -> None:
     """Before KAFKA-7190 the log forgot producers as it came to start above their last batch."""
     log = tools.log(version)
     for sequence in range(3):
@@ -85,7 +88,7 @@ def test_a_producer_went_with_its_last_record(tools: Any, version: str, reason: 
 
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
-def test_a_producer_outlives_its_records(tools: Any, version: str) -> None:
+def test_a_producer_outlives_its_records(tools: type[Tools], version: str) -> None:
     """Since then only silence makes a log forget it: sequences go on to be checked."""
     log = tools.log(version)
     for sequence in range(3):
@@ -96,7 +99,7 @@ def test_a_producer_outlives_its_records(tools: Any, version: str) -> None:
     assert tools.produce(log, 1, 0, 3).first_offset == 3
 
 
-def test_a_producers_transaction_went_with_its_records(tools: Any) -> None:
+def test_a_producers_transaction_went_with_its_records(tools: type[Tools]) -> None:
     """Before KAFKA-7190: what remains of it does not hold the last stable offset back."""
     log = tools.log("1.1")
     tools.produce(log, 1, 0, 0, txn=True)
@@ -111,7 +114,9 @@ def test_a_producers_transaction_went_with_its_records(tools: Any) -> None:
 
 
 @pytest.mark.parametrize(("version", "known"), [("1.1", [2]), ("2.8", [1, 2])])
-def test_a_snapshot_brings_back_who_has_records(tools: Any, version: str, known: list[int]) -> None:
+def test_a_snapshot_brings_back_who_has_records(
+    tools: type[Tools], version: str, known: list[int]
+) -> None:
     """Before KAFKA-7190 only those with a batch above the log start were taken out of it."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config(version))
@@ -127,7 +132,7 @@ def test_a_snapshot_brings_back_who_has_records(tools: Any, version: str, known:
     assert (log.log_start_offset, sorted(log.producers.entries)) == (1, known)
 
 
-def test_marker_only_state(tools: Any, log: Any) -> None:
+def test_marker_only_state(tools: type[Tools], log: Any) -> None:
     """DP-117: known from a marker only: older epoch and non-zero sequence refused, zero taken."""
     tools.end(log, 1, True, epoch=3)
     assert refusal(tools.produce, log, 1, 2, 0) is ErrorCode.INVALID_PRODUCER_EPOCH
@@ -135,7 +140,7 @@ def test_marker_only_state(tools: Any, log: Any) -> None:
     assert tools.produce(log, 1, 3, 0).first_offset == 1
 
 
-def test_sequences_wrap_around(tools: Any, log: Any) -> None:
+def test_sequences_wrap_around(tools: type[Tools], log: Any) -> None:
     """DP-118: after the maximum comes 0, not 1; a batch may straddle the wrap."""
     tools.produce(log, 1, 0, INT_MAX)
     assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -145,7 +150,7 @@ def test_sequences_wrap_around(tools: Any, log: Any) -> None:
     assert tools.produce(log, 2, 0, INT_MAX - 1, count=4).duplicate
 
 
-def test_expired_producer_is_forgotten(tools: Any, log: Any) -> None:
+def test_expired_producer_is_forgotten(tools: type[Tools], log: Any) -> None:
     """DP-119: an expired producer goes on without error; one in a transaction never expires."""
     tools.produce(log, 1, 0, 0)
     tools.produce(log, 2, 0, 0, txn=True)
@@ -156,7 +161,7 @@ def test_expired_producer_is_forgotten(tools: Any, log: Any) -> None:
     assert refusal(tools.produce, log, 2, 0, 7, txn=True) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_replication_takes_gaps(tools: Any, log: Any) -> None:
+def test_replication_takes_gaps(tools: type[Tools], log: Any) -> None:
     """DP-120: a follower appends sequences a client could not."""
     header = {"producer_id": 1, "producer_epoch": 0}
     log.append_as_follower([tools.batch_at(0, base_sequence=0, **header)])
@@ -164,7 +169,7 @@ def test_replication_takes_gaps(tools: Any, log: Any) -> None:
     assert log.producers.entries[1].last_sequence == 99
 
 
-def test_empty_transaction_completes_nothing(tools: Any, log: Any) -> None:
+def test_empty_transaction_completes_nothing(tools: type[Tools], log: Any) -> None:
     """DP-121: a marker without an open transaction is kept but ends none."""
     tools.end(log, 1, False)
     assert (log.log_end_offset, log.first_unstable_offset) == (1, -1)
@@ -172,7 +177,7 @@ def test_empty_transaction_completes_nothing(tools: Any, log: Any) -> None:
     assert log.aborted_transactions(0, 1) == []
 
 
-def test_older_coordinator_is_fenced(tools: Any, log: Any) -> None:
+def test_older_coordinator_is_fenced(tools: type[Tools], log: Any) -> None:
     """DP-112: even after an empty transaction; a marker of an older producer epoch is refused."""
     tools.end(log, 1, True, epoch=2, coordinator_epoch=5)
     code = refusal(tools.end, log, 1, True, epoch=2, coordinator_epoch=4)
@@ -181,7 +186,7 @@ def test_older_coordinator_is_fenced(tools: Any, log: Any) -> None:
     assert code is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_newer_marker_fences_the_producer(tools: Any, log: Any) -> None:
+def test_newer_marker_fences_the_producer(tools: type[Tools], log: Any) -> None:
     """A marker with a newer epoch raises it: the old producer instance is refused."""
     tools.produce(log, 1, 0, 0, txn=True)
     tools.end(log, 1, False, epoch=1)
@@ -189,13 +194,13 @@ def test_newer_marker_fences_the_producer(tools: Any, log: Any) -> None:
     assert tools.produce(log, 1, 1, 0).duplicate is False
 
 
-def test_plain_batch_within_a_transaction(tools: Any, log: Any) -> None:
+def test_plain_batch_within_a_transaction(tools: type[Tools], log: Any) -> None:
     """A producer with an open transaction may not write outside of it."""
     tools.produce(log, 1, 0, 0, txn=True)
     assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.INVALID_TXN_STATE
 
 
-def test_coordinators_carry_no_sequence(tools: Any, log: Any) -> None:
+def test_coordinators_carry_no_sequence(tools: type[Tools], log: Any) -> None:
     """Offsets in a transaction: sequence -1 is taken from the coordinator, not from clients."""
     data = tools.data(b"v", producer_id=1, producer_epoch=2, is_transactional=True)
     assert refusal(log.append_as_leader, data, 0, tools.now_ms) is ErrorCode.INVALID_RECORD
@@ -210,7 +215,7 @@ def test_coordinators_carry_no_sequence(tools: Any, log: Any) -> None:
 # -- transactions ---------------------------------------------------------------------------------
 
 
-def test_open_transaction_holds_the_last_stable_offset(tools: Any, log: Any) -> None:
+def test_open_transaction_holds_the_last_stable_offset(tools: type[Tools], log: Any) -> None:
     """DP-8: it stays at the first record of the open transaction, whatever the high watermark."""
     for sequence in range(3):
         tools.produce(log, 1, 0, sequence, txn=True)
@@ -218,7 +223,7 @@ def test_open_transaction_holds_the_last_stable_offset(tools: Any, log: Any) -> 
     assert (log.log_end_offset, log.high_watermark, log.last_stable_offset) == (3, 1, 0)
 
 
-def test_commit_is_visible_with_its_marker(tools: Any, log: Any) -> None:
+def test_commit_is_visible_with_its_marker(tools: type[Tools], log: Any) -> None:
     """DP-37: the marker itself must be below the high watermark."""
     tools.produce(log, 1, 0, 0, txn=True)
     log.update_high_watermark(1)
@@ -231,7 +236,7 @@ def test_commit_is_visible_with_its_marker(tools: Any, log: Any) -> None:
     assert log.last_stable_offset == 2
 
 
-def test_first_unstable_offset_is_lifted_to_the_log_start(tools: Any, log: Any) -> None:
+def test_first_unstable_offset_is_lifted_to_the_log_start(tools: type[Tools], log: Any) -> None:
     """DP-111: with the log start inside the transaction it is the log start."""
     tools.fill(log, 1)
     for sequence in range(3):
@@ -242,7 +247,7 @@ def test_first_unstable_offset_is_lifted_to_the_log_start(tools: Any, log: Any) 
     assert (log.first_unstable_offset, log.last_stable_offset) == (3, 3)
 
 
-def test_aborted_transactions_are_listed(tools: Any) -> None:
+def test_aborted_transactions_are_listed(tools: type[Tools]) -> None:
     """DP-38: those that touch the range read, across segments, and no others."""
     log = tools.log(segment_bytes=300)
     tools.produce(log, 1, 0, 0, txn=True)  # 0
@@ -268,7 +273,7 @@ def test_aborted_transactions_are_listed(tools: Any) -> None:
     assert log.aborted_transactions(0, 1) == [first]
 
 
-def test_truncation_reopens_a_transaction(tools: Any, log: Any) -> None:
+def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
     """Cutting a marker off makes its transaction open again and unlists the abort."""
     tools.produce(log, 1, 0, 0, txn=True)
     tools.end(log, 1, False)
@@ -283,7 +288,7 @@ def test_truncation_reopens_a_transaction(tools: Any, log: Any) -> None:
 # -- rebuilding -----------------------------------------------------------------------------------
 
 
-def test_crash_rebuilds_the_state(tools: Any) -> None:
+def test_crash_rebuilds_the_state(tools: type[Tools]) -> None:
     """Scanning the log after a crash gives back all five batches and open transactions."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
@@ -296,7 +301,7 @@ def test_crash_rebuilds_the_state(tools: Any) -> None:
     assert log.first_unstable_offset == 3
 
 
-def test_snapshot_keeps_the_last_batch_only(tools: Any) -> None:
+def test_snapshot_keeps_the_last_batch_only(tools: type[Tools]) -> None:
     """After a clean restart the window for duplicates has shrunk to one batch."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
@@ -309,7 +314,7 @@ def test_snapshot_keeps_the_last_batch_only(tools: Any) -> None:
     assert not tools.produce(log, 1, 0, 3).duplicate
 
 
-def test_snapshot_bytes_round_trip(tools: Any, log: Any) -> None:
+def test_snapshot_bytes_round_trip(tools: type[Tools], log: Any) -> None:
     """The snapshot format keeps epoch, sequence, offsets, coordinator and open transaction."""
     tools.produce(log, 1, 4, INT_MAX - 1, count=4)
     tools.produce(log, 2, 0, 0, txn=True)
@@ -331,7 +336,7 @@ def test_snapshot_bytes_round_trip(tools: Any, log: Any) -> None:
             ProducerStateManager.from_snapshot(damaged)
 
 
-def test_follower_has_the_leaders_state(tools: Any, log: Any) -> None:
+def test_follower_has_the_leaders_state(tools: type[Tools], log: Any) -> None:
     """Replicas rebuild the same state from the batches they copy."""
     tools.produce(log, 1, 0, 0)
     tools.produce(log, 2, 0, 0, txn=True)

@@ -18,6 +18,7 @@ from fakekafka.protocol.records.batch import (
 )
 from fakekafka.protocol.records.format import decode_records, write_record
 from fakekafka.replication.log.record_walk import walk
+from fakekafka.tests.support.logs import Tools
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -53,7 +54,7 @@ def refusal(log: Any, data: bytes) -> ErrorCode:
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_wrong_count_is_refused(tools: Any, codec: str, count: int, policy: str) -> None:
+def test_a_wrong_count_is_refused(tools: type[Tools], codec: str, count: int, policy: str) -> None:
     """DP-115: the header tells of fewer or of more records than there are."""
     log = tools.log(cleanup_policy=policy)
     data = tools.data(b"x" * 30, b"y", keys=[b"k", b"k"], compression=codec)
@@ -62,7 +63,9 @@ def test_a_wrong_count_is_refused(tools: Any, codec: str, count: int, policy: st
 
 @pytest.mark.parametrize("settings", [{}, {"message_timestamp_type": "LogAppendTime"}])
 @pytest.mark.parametrize("codec", CODECS)
-def test_garbage_instead_of_records_is_refused(tools: Any, codec: str, settings: Any) -> None:
+def test_garbage_instead_of_records_is_refused(
+    tools: type[Tools], codec: str, settings: Any
+) -> None:
     """Bytes under a right checksum that are no records, packed or not, are INVALID_RECORD."""
     for body in (b"\xff" * 60, b"\x00" * 60, b"\x0c" * 20, b"\x02", b"\xfe\xff\xff\xff\x0f" * 5):
         for count in (1, 2):
@@ -71,7 +74,7 @@ def test_garbage_instead_of_records_is_refused(tools: Any, codec: str, settings:
 
 
 @pytest.mark.parametrize("position", range(HEADER_SIZE, HEADER_SIZE + 10))
-def test_a_small_record_alone_is_looked_at_too(tools: Any, log: Any, position: int) -> None:
+def test_a_small_record_alone_is_looked_at_too(tools: type[Tools], log: Any, position: int) -> None:
     """Sizes that contradict each other are found in a batch of one, which takes a short way."""
     data = tools.data(b"val")
     assert len(data) == HEADER_SIZE + 10
@@ -83,7 +86,9 @@ def test_a_small_record_alone_is_looked_at_too(tools: Any, log: Any, position: i
             assert refusal(log, broken) is ErrorCode.INVALID_RECORD
 
 
-def test_a_small_record_that_claims_to_be_compressed_is_not_taken(tools: Any, log: Any) -> None:
+def test_a_small_record_that_claims_to_be_compressed_is_not_taken(
+    tools: type[Tools], log: Any
+) -> None:
     """The short way is for uncompressed records; this one cannot be unpacked."""
     assert refusal(log, patched(tools.data(b"v"), 21, b"\0\1")) is ErrorCode.CORRUPT_MESSAGE
 
@@ -230,7 +235,7 @@ def test_offsets_of_any_number_of_bytes_are_in_order(count: int) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("count", [1, 3])
 def test_the_largest_timestamp_is_that_of_the_records(
-    tools: Any, log: Any, codec: str, count: int
+    tools: type[Tools], log: Any, codec: str, count: int
 ) -> None:
     """A header that tells of another largest time is put right; the records stay as they are."""
     times = [1000, 3000, 2000][:count]
@@ -245,7 +250,7 @@ def test_the_largest_timestamp_is_that_of_the_records(
     assert log.offset_for_timestamp(max(times) + 1) is None
 
 
-def test_compressed_records_in_order_stay_packed_as_they_came(tools: Any, log: Any) -> None:
+def test_compressed_records_in_order_stay_packed_as_they_came(tools: type[Tools], log: Any) -> None:
     """A compressed batch keeps its bytes behind offset and epoch."""
     data = tools.data(b"a" * 50, b"b" * 50, compression="gzip")
     log.append_as_leader(data, 0, tools.now_ms)
@@ -253,21 +258,23 @@ def test_compressed_records_in_order_stay_packed_as_they_came(tools: Any, log: A
 
 
 @pytest.mark.parametrize("codec", CODECS[1:])
-def test_compressed_records_out_of_order_are_renumbered(tools: Any, log: Any, codec: str) -> None:
+def test_compressed_records_out_of_order_are_renumbered(
+    tools: type[Tools], log: Any, codec: str
+) -> None:
     """Old clients get the offsets inside a compressed batch wrong; the leader gives them anew."""
     records = [Record(0, 5, None, b"a"), Record(5, 6, None, b"b")]
     log.append_as_leader(build_batch(records, compression=codec, last_offset=1), 0, 9)
     assert [(r.offset, r.timestamp, r.value) for r in log.records()] == [(0, 5, b"a"), (1, 6, b"b")]
 
 
-def test_offsets_of_an_uncompressed_batch_are_not_looked_at(tools: Any, log: Any) -> None:
+def test_offsets_of_an_uncompressed_batch_are_not_looked_at(tools: type[Tools], log: Any) -> None:
     """Kafka counts the records and leaves the offset deltas of an uncompressed batch alone."""
     data = build_batch([Record(0, 5, None, b"a"), Record(5, 5, None, b"b")], last_offset=1)
     assert log.append_as_leader(data, 0, 9).last_offset == 1
     assert next(iter(log.batches())).data[16:] == data[16:]
 
 
-def test_a_timestamp_beyond_64_bits_is_refused(tools: Any, log: Any) -> None:
+def test_a_timestamp_beyond_64_bits_is_refused(tools: type[Tools], log: Any) -> None:
     """The first time plus a record's distance from it must be a number Kafka knows."""
     for first, second in ((1 << 62, 1 << 63), (-(1 << 62), -(1 << 63) - 1)):
         records = [Record(0, first, None, b"a"), Record(1, second, None, b"b")]
@@ -275,14 +282,14 @@ def test_a_timestamp_beyond_64_bits_is_refused(tools: Any, log: Any) -> None:
         assert refusal(log, data) is ErrorCode.INVALID_RECORD
 
 
-def test_times_before_the_epoch_leave_no_largest_time(tools: Any, log: Any) -> None:
+def test_times_before_the_epoch_leave_no_largest_time(tools: type[Tools], log: Any) -> None:
     """Kafka's largest time begins at -1, the time of records without one."""
     log.append_as_leader(tools.data(b"a", b"b", times=[-1, -7]), 0, 9)
     log.append_as_leader(tools.data(b"a", times=[-7]), 0, 9)
     assert [batch.max_timestamp for batch in log.batches()] == [-1, -1]
 
 
-def test_the_append_time_bit_is_refused_whatever_the_topic(tools: Any) -> None:
+def test_the_append_time_bit_is_refused_whatever_the_topic(tools: type[Tools]) -> None:
     """No producer may set it, not even for a topic that goes by the append time
     (docs/kafka/log.md#validation)."""
     log = tools.log(message_timestamp_type="LogAppendTime")
@@ -290,7 +297,7 @@ def test_the_append_time_bit_is_refused_whatever_the_topic(tools: Any) -> None:
     assert refusal(log, data) is ErrorCode.INVALID_TIMESTAMP
 
 
-def test_header_names_that_are_not_utf_8_pass(tools: Any, log: Any) -> None:
+def test_header_names_that_are_not_utf_8_pass(tools: type[Tools], log: Any) -> None:
     """Kafka decodes names of headers leniently, and late."""
     data = build_batch([Record(0, 5, None, b"v", (("name", b"1"),))])
     log.append_as_leader(patched(data, data.index(b"name"), b"n\xff\xfee"), 0, 9)

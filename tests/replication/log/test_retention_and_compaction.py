@@ -12,11 +12,12 @@ from fakekafka.replication.disk.memory import Disk, MemoryDisk
 from fakekafka.replication.log.compaction import compact
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.compaction import compacted, content, put
+from fakekafka.tests.support.logs import Tools
 
 DAY_MS = 86_400_000
 
 
-def filled(tools: Any, count: int, **overrides: Any) -> Any:
+def filled(tools: type[Tools], count: int, **overrides: Any) -> Any:
     """One record of 69 bytes per batch, two batches per segment, ten ms apart."""
     log = tools.log(segment_bytes=140, **overrides)
     for number in range(count):
@@ -30,7 +31,7 @@ def bases(log: Any) -> list[int]:
     return [segment.base_offset for segment in log.segments]
 
 
-def test_time_retention(tools: Any) -> None:
+def test_time_retention(tools: type[Tools]) -> None:
     """Segments whose largest timestamp is too old go; the log start follows."""
     log = filled(tools, 6, retention_ms=100)
     assert delete_old_segments(log, tools.now_ms + 110) == 0
@@ -38,7 +39,7 @@ def test_time_retention(tools: Any) -> None:
     assert (bases(log), log.log_start_offset) == ([2, 4], 2)
 
 
-def test_whole_log_may_expire(tools: Any) -> None:
+def test_whole_log_may_expire(tools: type[Tools]) -> None:
     """The active segment goes too, after a new empty one was rolled, which stays."""
     log = filled(tools, 5, retention_ms=100)
     assert delete_old_segments(log, tools.now_ms + 10_000) == 3
@@ -47,7 +48,7 @@ def test_whole_log_may_expire(tools: Any) -> None:
 
 
 @pytest.mark.parametrize(("limit", "left"), [(280, [2, 4]), (274, [2, 4]), (137, [4]), (-1, None)])
-def test_size_retention(tools: Any, limit: int, left: list[int] | None) -> None:
+def test_size_retention(tools: type[Tools], limit: int, left: list[int] | None) -> None:
     """Only whole segments that exceed ``retention.bytes`` go, oldest first."""
     log = filled(tools, 6, retention_bytes=limit, retention_ms=-1)
     size = log.segments[0].size
@@ -58,7 +59,7 @@ def test_size_retention(tools: Any, limit: int, left: list[int] | None) -> None:
     assert bases(log) == (left or [0, 2, 4])
 
 
-def test_high_watermark_protects(tools: Any) -> None:
+def test_high_watermark_protects(tools: type[Tools]) -> None:
     """DP-28: segments at or above the high watermark are never deleted."""
     log = filled(tools, 6, retention_ms=1)
     log.update_high_watermark(3)
@@ -66,7 +67,7 @@ def test_high_watermark_protects(tools: Any) -> None:
     assert bases(log) == [2, 4]
 
 
-def test_segments_below_the_log_start_go_whatever_the_policy(tools: Any) -> None:
+def test_segments_below_the_log_start_go_whatever_the_policy(tools: type[Tools]) -> None:
     """DeleteRecords frees segments, on compacted topics as well."""
     log = filled(tools, 6, cleanup_policy="delete", retention_ms=-1)
     log.update_config(tools.config(cleanup_policy="compact", retention_ms=1))
@@ -75,7 +76,7 @@ def test_segments_below_the_log_start_go_whatever_the_policy(tools: Any) -> None
     assert bases(log) == [4]
 
 
-def test_records_without_time_age_by_the_last_write(tools: Any) -> None:
+def test_records_without_time_age_by_the_last_write(tools: type[Tools]) -> None:
     """Without timestamps retention goes by when the segment was written."""
     log = tools.log(retention_ms=100)
     log.append_as_leader(tools.data(b"v", times=[-1]), 0, 1000)
@@ -92,7 +93,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Disk:
     return MemoryDisk() if request.param == "memory" else FileDisk(tmp_path, sync=False)
 
 
-def test_last_record_of_a_key_stays(tools: Any, disk: Disk) -> None:
+def test_last_record_of_a_key_stays(tools: type[Tools], disk: Disk) -> None:
     """Offsets do not change; what is left survives a restart."""
     config = tools.config(cleanup_policy="compact", segment_bytes=200)
     log = disk.open_log(tools.name, config)
@@ -112,7 +113,7 @@ def test_last_record_of_a_key_stays(tools: Any, disk: Disk) -> None:
     assert compact(log, tools.now_ms) is None
 
 
-def test_active_segment_is_left_alone(tools: Any) -> None:
+def test_active_segment_is_left_alone(tools: type[Tools]) -> None:
     """The head of the log keeps every record."""
     log = tools.log(cleanup_policy="compact")
     put(log, tools, ("a", "1"))
@@ -124,7 +125,7 @@ def test_active_segment_is_left_alone(tools: Any) -> None:
     assert content(log) == [(1, "a", "2"), (2, "a", "3")]
 
 
-def test_dirty_ratio_decides(tools: Any) -> None:
+def test_dirty_ratio_decides(tools: type[Tools]) -> None:
     """Without enough dirty bytes nothing happens; the lag limit overrides that."""
     log = tools.log(cleanup_policy="compact", min_cleanable_dirty_ratio=0.9)
     for number in range(10):
@@ -143,7 +144,7 @@ def test_dirty_ratio_decides(tools: Any) -> None:
     assert compact(log, tools.now_ms + 52) is None
 
 
-def test_young_records_are_left_alone(tools: Any) -> None:
+def test_young_records_are_left_alone(tools: type[Tools]) -> None:
     """``min.compaction.lag.ms`` protects what is younger."""
     log = tools.log(cleanup_policy="compact", min_compaction_lag_ms=1000)
     put(log, tools, ("a", "1"))
@@ -153,7 +154,7 @@ def test_young_records_are_left_alone(tools: Any) -> None:
     assert content(log) == [(1, "a", "2")]
 
 
-def test_other_policies_are_not_compacted(tools: Any) -> None:
+def test_other_policies_are_not_compacted(tools: type[Tools]) -> None:
     """Topics without the policy are left alone."""
     log = tools.log()
     put(log, tools, ("a", "1"), ("a", "2"))
@@ -161,7 +162,7 @@ def test_other_policies_are_not_compacted(tools: Any) -> None:
     assert len(content(log)) == 2
 
 
-def test_tombstones_go_after_their_retention(tools: Any, disk: Disk) -> None:
+def test_tombstones_go_after_their_retention(tools: type[Tools], disk: Disk) -> None:
     """A tombstone stays for ``delete.retention.ms`` from the pass that first saw it."""
     log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))
     put(log, tools, ("a", "1"), ("b", "1"))
@@ -179,7 +180,7 @@ def test_tombstones_go_after_their_retention(tools: Any, disk: Disk) -> None:
     assert content(log) == [(1, "b", "1"), (3, "c", "1"), (4, "d", "1")]
 
 
-def test_last_sequence_of_a_producer_survives(tools: Any) -> None:
+def test_last_sequence_of_a_producer_survives(tools: type[Tools]) -> None:
     """The last batch of a producer stays, empty, so that its sequence is known."""
     log = tools.log(cleanup_policy="compact")
     header = {"producer_id": 7, "producer_epoch": 0}
@@ -195,7 +196,7 @@ def test_last_sequence_of_a_producer_survives(tools: Any) -> None:
     assert log.producers.entries[7].last_sequence == 1
 
 
-def test_aborted_records_and_then_their_marker_go(tools: Any, disk: Disk) -> None:
+def test_aborted_records_and_then_their_marker_go(tools: type[Tools], disk: Disk) -> None:
     """Aborted data goes at once, its marker a retention time later; committed data stays."""
     log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))
     put(log, tools, ("a", "kept"))
@@ -221,7 +222,7 @@ def test_aborted_records_and_then_their_marker_go(tools: Any, disk: Disk) -> Non
     assert log.aborted_transactions(0, 6) == []
 
 
-def test_open_transaction_stops_compaction(tools: Any) -> None:
+def test_open_transaction_stops_compaction(tools: type[Tools]) -> None:
     """Nothing at or above the last stable offset is cleaned."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100)
     put(log, tools, ("a", "1"))
@@ -235,7 +236,7 @@ def test_open_transaction_stops_compaction(tools: Any) -> None:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_codec_is_kept(tools: Any, codec: str) -> None:
+def test_codec_is_kept(tools: type[Tools], codec: str) -> None:
     """Rewritten batches are compressed as before."""
     log = tools.log(cleanup_policy="compact")
     put(log, tools, ("a", "1"), ("b", "1"), compression=codec)
@@ -245,7 +246,7 @@ def test_codec_is_kept(tools: Any, codec: str) -> None:
     assert content(log) == [(1, "b", "1"), (2, "a", "2")]
 
 
-def test_small_segments_are_merged(tools: Any) -> None:
+def test_small_segments_are_merged(tools: type[Tools]) -> None:
     """Neighbours that fit into one segment become one."""
     log = tools.log(cleanup_policy="compact", segment_bytes=150)
     for number in range(6):
@@ -258,7 +259,7 @@ def test_small_segments_are_merged(tools: Any) -> None:
     assert content(log) == [(4, "k0", "v"), (5, "k1", "v")]
 
 
-def test_truncation_makes_cleaned_offsets_dirty(tools: Any) -> None:
+def test_truncation_makes_cleaned_offsets_dirty(tools: type[Tools]) -> None:
     """What is written anew below the cleaned offset is compacted again."""
     log = tools.log(cleanup_policy="compact", min_cleanable_dirty_ratio=0)
     for number in range(4):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import tracemalloc
-from typing import Any
 
 import pytest
 from fakekafka.protocol.config import LONG_MAX
 from fakekafka.replication.log.log import Log
+from fakekafka.tests.support.logs import Tools
 
 BIG = 1 << 30
 
@@ -26,7 +26,9 @@ def contents(log: Log) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("factor", [1, 3, 5])
-def test_single_records_of_a_kilobyte_cost_at_most_a_tenth_more(tools: Any, factor: int) -> None:
+def test_single_records_of_a_kilobyte_cost_at_most_a_tenth_more(
+    tools: type[Tools], factor: int
+) -> None:
     """One batch per record is the worst case: whatever is kept of a batch is kept per record."""
     leader = tools.log()
     followers = [tools.log() for _ in range(factor - 1)]
@@ -44,7 +46,7 @@ def test_single_records_of_a_kilobyte_cost_at_most_a_tenth_more(tools: Any, fact
     assert leader.size_in_bytes <= grown <= 1.1 * leader.size_in_bytes
 
 
-def test_replicas_share_the_bytes_of_every_batch(tools: Any) -> None:
+def test_replicas_share_the_bytes_of_every_batch(tools: type[Tools]) -> None:
     leader, follower = tools.fill(tools.log(), 20), tools.log()
     follow(leader, follower)
     ours, theirs = leader.active.stored, follower.active.stored
@@ -52,7 +54,7 @@ def test_replicas_share_the_bytes_of_every_batch(tools: Any) -> None:
     assert all(mine is yours for mine, yours in zip(ours, theirs, strict=True))
 
 
-def test_views_say_where_a_batch_lies(tools: Any) -> None:
+def test_views_say_where_a_batch_lies(tools: type[Tools]) -> None:
     log = tools.log()
     for values in ([b"a"], [b"b", b"c", b"d"], [b"e", b"f"]):
         log.append_as_leader(tools.data(*values), 3, tools.now_ms)
@@ -65,7 +67,7 @@ def test_views_say_where_a_batch_lies(tools: Any) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_log_cut_to_its_start_is_empty_and_goes_on(tools: Any, count: int) -> None:
+def test_a_log_cut_to_its_start_is_empty_and_goes_on(tools: type[Tools], count: int) -> None:
     log = tools.fill(tools.log(), count)
     log.truncate_to(0)
     assert (log.log_end_offset, log.size_in_bytes, contents(log)) == (0, 0, [])
@@ -75,7 +77,7 @@ def test_a_log_cut_to_its_start_is_empty_and_goes_on(tools: Any, count: int) -> 
 
 
 @pytest.mark.parametrize("keep", [1, 4, 5])
-def test_a_cut_log_ends_with_the_batch_before_the_cut(tools: Any, keep: int) -> None:
+def test_a_cut_log_ends_with_the_batch_before_the_cut(tools: type[Tools], keep: int) -> None:
     log = tools.fill(tools.log(), 6)
     log.truncate_to(keep)
     last = log.active.last_batch
@@ -84,7 +86,7 @@ def test_a_cut_log_ends_with_the_batch_before_the_cut(tools: Any, keep: int) -> 
     assert [one.base_offset for one in log.read(0, BIG, keep).batches] == list(range(keep))
 
 
-def test_a_read_ends_below_its_bound_wherever_that_lies(tools: Any) -> None:
+def test_a_read_ends_below_its_bound_wherever_that_lies(tools: type[Tools]) -> None:
     """The bound is inside a batch, at its edge, in another segment, at the end."""
     log = tools.log(segment_bytes=400)
     for _ in range(12):
@@ -102,7 +104,7 @@ def test_a_read_ends_below_its_bound_wherever_that_lies(tools: Any) -> None:
             assert [one.base_offset for one in batches] == expected
 
 
-def test_a_time_is_found_among_many_small_batches(tools: Any) -> None:
+def test_a_time_is_found_among_many_small_batches(tools: type[Tools]) -> None:
     """Times go up and down; the index that narrows the search must never skip the first match."""
     rng = random.Random(5)
     times = [1000 + number // 3 + rng.randrange(-20, 20) for number in range(300)]

@@ -83,7 +83,7 @@ def test_one_request_in_flight() -> None:
         None,
     ],
 )
-def test_request_level_failure_is_retried(error) -> None:
+def test_request_level_failure_is_retried(error: ErrorCode | None) -> None:
     """CP-183: after a top-level error, or no answer, the item stays and goes out after 50 ms."""
     controller = Controller()
     controller.submit()

@@ -173,7 +173,9 @@ def test_assignment_keeps_known_replicas() -> None:
         ("2.8", 2, 2, True),
     ],
 )
-def test_make_follower_restarts_the_fetcher(version, leader, epoch, restart) -> None:
+def test_make_follower_restarts_the_fetcher(
+    version: str, leader: int, epoch: int, restart: bool
+) -> None:
     """DP-11, DP-42: what makes a follower of leader 1, epoch 1 restart its fetcher, by version."""
     cluster = led(version, leader=1)
     cluster.elect(1)

@@ -254,7 +254,7 @@ def test_zookeeper_commit_is_there_when_the_call_returns() -> None:
         (LeaderAndIsr(0, 0, (0,), 5), (0,), False),
     ],
 )
-def test_which_answers_commit(answer, isr, pending) -> None:
+def test_which_answers_commit(answer, isr: tuple[int, ...], pending: bool) -> None:
     """Another epoch or an older version is ignored; an equal version means it was so already."""
     _, leader, updater = scripted()
     updater.submitted[0][1](ErrorCode.NONE, answer)

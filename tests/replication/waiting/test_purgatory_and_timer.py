@@ -13,6 +13,7 @@ from fakekafka.replication.waiting.timing_wheel import (
     TimerTask,
     WheelTimer,
 )
+from fakekafka.tests.support.logs import HandClock
 
 
 class Operation(DelayedOperation):
@@ -40,7 +41,7 @@ class Operation(DelayedOperation):
 
 
 @pytest.fixture
-def purgatory(clock: Any) -> Purgatory:
+def purgatory(clock: HandClock) -> Purgatory:
     return Purgatory("Test", WheelTimer(clock), 1000)
 
 
@@ -75,7 +76,7 @@ def test_operation_needs_a_key(purgatory: Purgatory) -> None:
         purgatory.try_complete_else_watch(Operation(), ())
 
 
-def test_expiry_waits_for_the_delay(purgatory: Purgatory, clock: Any) -> None:
+def test_expiry_waits_for_the_delay(purgatory: Purgatory, clock: HandClock) -> None:
     """DP-101: not before the delay, and others are left alone."""
     early, late = watch(purgatory, "a", delay_ms=200), watch(purgatory, "a", delay_ms=5000)
     clock.advance(199)
@@ -107,7 +108,7 @@ def test_counts_of_watched_and_delayed(purgatory: Purgatory) -> None:
     assert (purgatory.delayed_count, purgatory.watched_count) == (0, 0)
 
 
-def test_purge_follows_the_interval(clock: Any) -> None:
+def test_purge_follows_the_interval(clock: HandClock) -> None:
     """DP-102: more completions than the interval sweep the lists of what lingers."""
     purgatory = Purgatory("Test", WheelTimer(clock), 3)
     for number in range(4):
@@ -119,7 +120,7 @@ def test_purge_follows_the_interval(clock: Any) -> None:
     assert purgatory.watched_count == 1
 
 
-def test_cancelled_operations_are_handed_back(purgatory: Purgatory, clock: Any) -> None:
+def test_cancelled_operations_are_handed_back(purgatory: Purgatory, clock: HandClock) -> None:
     """DP-103: cancelling gives the operations of a key and shrinks the counts."""
     first, second = watch(purgatory, "a"), watch(purgatory, "a")
     watch(purgatory, "b")
@@ -173,7 +174,7 @@ def test_completion_may_watch_anew(purgatory: Purgatory) -> None:
     assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
 
 
-def test_first_completion_wins(purgatory: Purgatory, clock: Any) -> None:
+def test_first_completion_wins(purgatory: Purgatory, clock: HandClock) -> None:
     """DP-104: however often it is completed, ``on_complete`` runs once."""
     operation = watch(purgatory, "a", delay_ms=5)
     assert operation.force_complete()
@@ -200,7 +201,7 @@ def test_due_entries_are_not_taken() -> None:
     assert wheel.size == 1
 
 
-def test_tasks_run_in_deadline_order(clock: Any) -> None:
+def test_tasks_run_in_deadline_order(clock: HandClock) -> None:
     """DP-105: whatever the order they came in, tasks run by deadline, never early."""
     timer = WheelTimer(clock)
     ran: list[tuple[int, int]] = []
@@ -216,7 +217,7 @@ def test_tasks_run_in_deadline_order(clock: Any) -> None:
 
 
 @pytest.mark.parametrize("delay_ms", [1, 19, 20, 399, 400, 7999, 8000, 160_001, 10_000_000])
-def test_every_level_keeps_the_time(clock: Any, delay_ms: int) -> None:
+def test_every_level_keeps_the_time(clock: HandClock, delay_ms: int) -> None:
     """Overflow wheels hand an entry down in time, whatever their tick."""
     timer = WheelTimer(clock)
     ran: list[int] = []
@@ -228,7 +229,7 @@ def test_every_level_keeps_the_time(clock: Any, delay_ms: int) -> None:
     assert ran == [delay_ms]
 
 
-def test_cancelled_entry_never_runs(clock: Any) -> None:
+def test_cancelled_entry_never_runs(clock: HandClock) -> None:
     """Cancelling takes the entry out of its bucket; a second time does nothing."""
     timer = WheelTimer(clock)
     ran: list[int] = []
@@ -242,7 +243,7 @@ def test_cancelled_entry_never_runs(clock: Any) -> None:
 
 
 @pytest.mark.parametrize("delay_ms", [19, 20, 450, 30_000])
-def test_entries_of_one_delay_keep_the_time(clock: Any, delay_ms: int) -> None:
+def test_entries_of_one_delay_keep_the_time(clock: HandClock, delay_ms: int) -> None:
     """An entry that follows another of its delay into the same bucket is not late."""
     timer = WheelTimer(clock)
     start = clock.now_ms()
@@ -262,7 +263,7 @@ def test_entries_of_one_delay_keep_the_time(clock: Any, delay_ms: int) -> None:
     assert timer.wheel.size == 0
 
 
-def test_one_host_timer_serves_all(clock: Any) -> None:
+def test_one_host_timer_serves_all(clock: HandClock) -> None:
     """A thousand entries of the same delay need a single host timer at a time."""
     timer = WheelTimer(clock)
     for _ in range(1000):
@@ -271,7 +272,7 @@ def test_one_host_timer_serves_all(clock: Any) -> None:
     assert clock.timers_made == 1
 
 
-def test_closing_drops_everything(clock: Any) -> None:
+def test_closing_drops_everything(clock: HandClock) -> None:
     """A closed timer runs nothing any more and holds no host timer."""
     timer = WheelTimer(clock)
     ran: list[int] = []
@@ -282,7 +283,7 @@ def test_closing_drops_everything(clock: Any) -> None:
 
 
 @pytest.mark.slow
-def test_hundred_thousand_pending_operations_stay_cheap(clock: Any) -> None:
+def test_hundred_thousand_pending_operations_stay_cheap(clock: HandClock) -> None:
     """With 100,000 pending, inserting and completing take the steps they take with none.
 
     How long they take is what ``make bench NAMES=storage`` measures (issue 4: at most 3 us).

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fakekafka.election.strategies import (
     ControlledShutdown,
     OfflinePartition,
@@ -15,6 +13,7 @@ from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.statemachines.zookeeper.errors import StateChangeFailed
+from fakekafka.tests.support.controller_core import MakeCore
 from fakekafka.zkfake.messages import (
     GetDataRequest,
     SetDataRequest,
@@ -25,7 +24,7 @@ NEW, ONLINE = PartitionState.NEW, PartitionState.ONLINE
 OFFLINE, NON_EXISTENT = PartitionState.OFFLINE, PartitionState.NON_EXISTENT
 
 
-def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: Any) -> None:
+def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: MakeCore) -> None:
     """Read, write, read, write: nothing is batched, nothing is a transaction."""
     core = make_core(5, version="0.10")
     tps = [TopicPartition("t", n) for n in range(2)]
@@ -40,7 +39,7 @@ def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: Any) ->
     assert kinds == [GetDataRequest, SetDataRequest] * 2
 
 
-def test_kafka_0_10_elects_uncleanly_by_default(make_core: Any) -> None:
+def test_kafka_0_10_elects_uncleanly_by_default(make_core: MakeCore) -> None:
     """The default changed in 0.11."""
     core = make_core(5, version="0.10")
     core.assign(TP, 6, 5)
@@ -51,7 +50,7 @@ def test_kafka_0_10_elects_uncleanly_by_default(make_core: Any) -> None:
     assert core.context.unclean_leader_elections == 1
 
 
-def test_kafka_0_10_swallows_elections_not_needed(make_core: Any) -> None:
+def test_kafka_0_10_swallows_elections_not_needed(make_core: MakeCore) -> None:
     """The partition is set Online, nothing is written or sent."""
     core = make_core(5, version="0.10")
     core.assign(TP, 5)
@@ -62,7 +61,7 @@ def test_kafka_0_10_swallows_elections_not_needed(make_core: Any) -> None:
     assert core.channels.sent == []
 
 
-def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: Any) -> None:
+def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: MakeCore) -> None:
     """Each strategy has its selector."""
     core = make_core(5, 6, version="0.10")
     core.context.update_partition_full_replica_assignment(TP, ReplicaAssignment((6, 5), (), (5,)))
@@ -76,7 +75,7 @@ def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: Any) -> None:
     assert isinstance(core.move([TP], ONLINE, ControlledShutdown())[TP], StateChangeFailed)
 
 
-def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: Any) -> None:
+def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: MakeCore) -> None:
     """The default selector warns and changes nothing but the version."""
     core = make_core(5, version="0.10")
     core.assign(TP, 5)

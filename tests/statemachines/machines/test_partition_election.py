@@ -14,6 +14,7 @@ from fakekafka.election.strategies import (
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
+from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.zkfake.messages import (
     GetDataRequest,
     MultiRequest,
@@ -35,7 +36,7 @@ def sets_state(request: Any) -> bool:
     return isinstance(request, MultiRequest) and isinstance(request.operations[1], SetDataRequest)
 
 
-def test_electing_the_current_leader_still_raises_the_epoch(core: Any) -> None:
+def test_electing_the_current_leader_still_raises_the_epoch(core: Core) -> None:
     """CP-9: LeaderAndIsr without is_new; the outcome is the value as written."""
     core.assign(TP, 5)
     core.lead(TP, 5, (5,))
@@ -47,7 +48,7 @@ def test_electing_the_current_leader_still_raises_the_epoch(core: Any) -> None:
     assert (state.leader_epoch, state.zk_version, state.is_new) == (1, 1, False)
 
 
-def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: Any) -> None:
+def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore) -> None:
     """CP-10."""
     core = make_core(5, 6)
     core.context.shutting_down_broker_ids.add(5)
@@ -59,7 +60,7 @@ def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: Any) -> 
     assert sorted(core.channels.leader_and_isr()) == [5, 6]
 
 
-def test_kafka_1_1_tells_only_who_stays(make_core: Any) -> None:
+def test_kafka_1_1_tells_only_who_stays(make_core: MakeCore) -> None:
     """Both are told again since 2.1 (KAFKA-7482) (docs/kafka/election.md#selectors)."""
     core = make_core(5, 6, version="1.1")
     core.context.shutting_down_broker_ids.add(5)
@@ -70,7 +71,7 @@ def test_kafka_1_1_tells_only_who_stays(make_core: Any) -> None:
     assert sorted(core.channels.leader_and_isr()) == [6]
 
 
-def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Any) -> None:
+def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Core) -> None:
     """CP-14."""
     core.assign(TP, 5)
     core.lead(TP, -1, (5,))
@@ -80,7 +81,7 @@ def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Any) -> None
     assert core.context.partition_state(TP) is ONLINE
 
 
-def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Any) -> None:
+def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Core) -> None:
     """CP-15: leader and ISR are the live replica, which alone is told."""
     core.assign(TP, 6, 5)
     core.lead(TP, 6, (6,))
@@ -98,7 +99,7 @@ def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Any) 
     [(False, None, 6), (True, None, 5), (False, "true", 5), (True, "false", 6)],
 )
 def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
-    make_core: Any, broker_default: bool, override: str | None, leader: int
+    make_core: MakeCore, broker_default: bool, override: str | None, leader: int
 ) -> None:
     """CP-115, CP-116, CP-117 as far as the election decides them
     (docs/kafka/election.md#unclean-election)."""
@@ -115,7 +116,7 @@ def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
     assert core.context.unclean_leader_elections == (leader == 5)
 
 
-def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Any) -> None:
+def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Core) -> None:
     """Only of that topic's partitions whose whole ISR is dead."""
     other = TopicPartition("u", 0)
     for tp in (TP, other):
@@ -129,7 +130,7 @@ def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Any) -> Non
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("lost"), ZkCode.SESSIONEXPIRED])
-def test_a_failing_read_leaves_the_partition_offline(core: Any, failure: Any) -> None:
+def test_a_failing_read_leaves_the_partition_offline(core: Core, failure: Any) -> None:
     """CP-16."""
     core.assign(TP, 5)
     core.lead(TP, -1, (5,))
@@ -141,7 +142,7 @@ def test_a_failing_read_leaves_the_partition_offline(core: Any, failure: Any) ->
 
 
 @pytest.mark.parametrize("node", ["missing", "empty"])
-def test_a_missing_state_leaves_the_partition_offline(core: Any, node: str) -> None:
+def test_a_missing_state_leaves_the_partition_offline(core: Core, node: str) -> None:
     """CP-17: no node, or nothing in it."""
     core.assign(TP, 5)
     core.put(TP, OFFLINE)
@@ -152,7 +153,7 @@ def test_a_missing_state_leaves_the_partition_offline(core: Any, node: str) -> N
     assert core.context.partition_state(TP) is OFFLINE
 
 
-def test_an_election_without_candidate_writes_nothing(core: Any) -> None:
+def test_an_election_without_candidate_writes_nothing(core: Core) -> None:
     """The failure names partition and strategy; ZooKeeper keeps what it had."""
     core.assign(TP, 6, 5)
     core.lead(TP, 6, (6,))
@@ -165,7 +166,7 @@ def test_an_election_without_candidate_writes_nothing(core: Any) -> None:
     assert core.stored(TP) == (6, 0, (6,), 0, 1)
 
 
-def test_state_written_by_a_newer_controller_is_left_alone(core: Any) -> None:
+def test_state_written_by_a_newer_controller_is_left_alone(core: Core) -> None:
     """Fenced in addition to the guard (docs/kafka/controller-failover.md#controller-epochs)."""
     core.assign(TP, 5)
     core.lead(TP, -1, (5,), controller_epoch=2)
@@ -175,7 +176,7 @@ def test_state_written_by_a_newer_controller_is_left_alone(core: Any) -> None:
     assert core.stored(TP) == (-1, 0, (5,), 0, 2)
 
 
-def test_version_conflicts_are_read_and_decided_again(make_core: Any) -> None:
+def test_version_conflicts_are_read_and_decided_again(make_core: MakeCore) -> None:
     """The ISR changed between read and write: the second round elects from the new one."""
     core = make_core(5, 6)
     core.assign(TP, 5, 6)
@@ -195,7 +196,7 @@ def test_version_conflicts_are_read_and_decided_again(make_core: Any) -> None:
     assert len(raced) == 1
 
 
-def test_other_write_errors_are_outcomes(core: Any) -> None:
+def test_other_write_errors_are_outcomes(core: Core) -> None:
     """Not retried, and the state stays."""
     core.assign(TP, 5)
     core.lead(TP, -1, (5,))
@@ -207,7 +208,7 @@ def test_other_write_errors_are_outcomes(core: Any) -> None:
 
 
 @pytest.mark.parametrize("state", [NEW, OFFLINE])
-def test_a_moved_controller_changes_nothing(core: Any, state: PartitionState) -> None:
+def test_a_moved_controller_changes_nothing(core: Core, state: PartitionState) -> None:
     """CP-73: another broker raised the epoch; the exception reaches the caller."""
     core.assign(TP, 5)
     if state is OFFLINE:
@@ -222,7 +223,7 @@ def test_a_moved_controller_changes_nothing(core: Any, state: PartitionState) ->
     assert core.channels.sent == []
 
 
-def test_an_election_needs_a_strategy(core: Any) -> None:
+def test_an_election_needs_a_strategy(core: Core) -> None:
     """The mistake is every partition's outcome."""
     core.assign(TP, 5)
     core.lead(TP, 5, (5,))
@@ -230,7 +231,7 @@ def test_an_election_needs_a_strategy(core: Any) -> None:
     assert isinstance(core.move([TP], ONLINE)[TP], ValueError)
 
 
-def test_many_elections_cost_two_batches(make_core: Any) -> None:
+def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
     """Round trips do not grow with partitions: one read and one write batch (KAFKA-5642)."""
     core = make_core(5)
     tps = [TopicPartition("t", n) for n in range(20)]

@@ -11,6 +11,7 @@ from fakekafka.election.strategies import (
 )
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.statemachines.machines.transitions import PARTITION_PREDECESSORS, PartitionState
+from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.zkfake.messages import (
     CreateRequest,
     MultiRequest,
@@ -29,13 +30,13 @@ def creates_state(request: Any) -> bool:
     )
 
 
-def test_an_unknown_partition_becomes_new(core: Any) -> None:
+def test_an_unknown_partition_becomes_new(core: Core) -> None:
     """CP-1."""
     core.move([TP], NEW)
     assert core.context.partition_state(TP) is NEW
 
 
-def test_an_unknown_partition_cannot_come_online(core: Any) -> None:
+def test_an_unknown_partition_cannot_come_online(core: Core) -> None:
     """CP-2: no traffic at all."""
     core.client.requests.clear()
     assert core.move([TP], ONLINE, OfflinePartition()) == {}
@@ -43,13 +44,13 @@ def test_an_unknown_partition_cannot_come_online(core: Any) -> None:
     assert (core.client.requests, core.channels.sent) == ([], [])
 
 
-def test_an_unknown_partition_cannot_go_offline(core: Any) -> None:
+def test_an_unknown_partition_cannot_go_offline(core: Core) -> None:
     """CP-3."""
     core.move([TP], OFFLINE)
     assert core.context.partition_state(TP) is NON_EXISTENT
 
 
-def test_a_new_partition_is_initialised_with_its_online_replicas(core: Any) -> None:
+def test_a_new_partition_is_initialised_with_its_online_replicas(core: Core) -> None:
     """CP-4: created under the guard, LeaderAndIsr with is_new to the ISR, no outcome."""
     core.assign(TP, 5)
     core.put(TP, NEW)
@@ -61,7 +62,9 @@ def test_a_new_partition_is_initialised_with_its_online_replicas(core: Any) -> N
     assert all(isinstance(r, MultiRequest) for r in core.client.requests[-4:-1])
 
 
-def test_initialisation_ignores_the_strategy_and_leaves_dead_replicas_out(make_core: Any) -> None:
+def test_initialisation_ignores_the_strategy_and_leaves_dead_replicas_out(
+    make_core: MakeCore,
+) -> None:
     """CP-83: the first *online* replica leads, online replicas are the ISR
     (docs/kafka/partition-states.md#initialisation)."""
     core = make_core(5, 6)
@@ -72,7 +75,7 @@ def test_initialisation_ignores_the_strategy_and_leaves_dead_replicas_out(make_c
     assert sorted(core.channels.leader_and_isr()) == [5, 6]
 
 
-def test_initialisation_needs_a_live_replica(core: Any) -> None:
+def test_initialisation_needs_a_live_replica(core: Core) -> None:
     """Logged with the reason; the partition stays New and is tried again at every trigger."""
     core.assign(TP, 9)
     core.put(TP, NEW)
@@ -84,7 +87,7 @@ def test_initialisation_needs_a_live_replica(core: Any) -> None:
     assert core.context.partition_state(TP) is ONLINE
 
 
-def test_a_failing_creation_leaves_the_partition_new(core: Any) -> None:
+def test_a_failing_creation_leaves_the_partition_new(core: Core) -> None:
     """CP-5: an exception of the client; the batch is sent empty."""
     core.assign(TP, 5)
     core.put(TP, NEW)
@@ -94,7 +97,7 @@ def test_a_failing_creation_leaves_the_partition_new(core: Any) -> None:
     assert core.channels.sent == []
 
 
-def test_an_existing_state_node_leaves_the_partition_new(core: Any) -> None:
+def test_an_existing_state_node_leaves_the_partition_new(core: Core) -> None:
     """CP-6: NODEEXISTS."""
     core.assign(TP, 5)
     core.lead(TP, 4, (4,), cached=False)
@@ -108,7 +111,7 @@ def test_an_existing_state_node_leaves_the_partition_new(core: Any) -> None:
 @pytest.mark.parametrize("target", list(PartitionState))
 @pytest.mark.parametrize("current", list(PartitionState))
 def test_only_the_eight_legal_pairs_change_state(
-    core: Any, current: PartitionState, target: PartitionState
+    core: Core, current: PartitionState, target: PartitionState
 ) -> None:
     """CP-7, CP-8, CP-11, CP-12, CP-13, CP-18, CP-19 and every other pair."""
     core.assign(TP, 5)
@@ -121,7 +124,7 @@ def test_only_the_eight_legal_pairs_change_state(
     assert (core.errors() == "") == legal
 
 
-def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Any) -> None:
+def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Core) -> None:
     """The log names partition, both states, and where one may come from."""
     core.put(TP, ONLINE)
     core.move([TP], NON_EXISTENT)
@@ -134,14 +137,14 @@ def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Any) 
     ]
 
 
-def test_an_empty_list_opens_no_batch(core: Any) -> None:
+def test_an_empty_list_opens_no_batch(core: Core) -> None:
     """Not even if the last batch was left unsent."""
     core.batch.add_stop_replica_request_for_brokers([5], TP, False)
     assert core.move([], ONLINE, OfflinePartition()) == {}
     assert core.errors() == ""
 
 
-def test_the_offline_count_follows_the_states(core: Any) -> None:
+def test_the_offline_count_follows_the_states(core: Core) -> None:
     """CP-20, CP-22: four partitions go offline and online again, or away."""
     tps = [TopicPartition("t", n) for n in range(4)]
     for tp in tps:
@@ -159,7 +162,7 @@ def test_the_offline_count_follows_the_states(core: Any) -> None:
     assert core.context.offline_partition_count == 0
 
 
-def test_the_offline_count_leaves_started_deletions_alone(core: Any) -> None:
+def test_the_offline_count_leaves_started_deletions_alone(core: Core) -> None:
     """CP-21."""
     tps = [TopicPartition("t", n) for n in range(4)]
     core.move(tps, NEW)
@@ -169,7 +172,7 @@ def test_the_offline_count_leaves_started_deletions_alone(core: Any) -> None:
     assert core.context.offline_partition_count == 0
 
 
-def test_startup_derives_states_and_elects(make_core: Any) -> None:
+def test_startup_derives_states_and_elects(make_core: MakeCore) -> None:
     """No leadership: New; online leader: Online, untouched; else Offline; then the trigger."""
     core = make_core(5)
     fresh, healthy, dead = (TopicPartition(t, 0) for t in ("fresh", "healthy", "dead"))
@@ -184,7 +187,7 @@ def test_startup_derives_states_and_elects(make_core: Any) -> None:
     assert core.stored(healthy) == (5, 0, (5,), 0, 1)
 
 
-def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Any) -> None:
+def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Core) -> None:
     """With a topic only its partitions are tried; topics queued for deletion never."""
     tps = {t: TopicPartition(t, 0) for t in ("wanted", "other", "queued")}
     for tp in tps.values():
@@ -197,7 +200,7 @@ def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Any) -> Non
     assert core.context.partitions_in_state(NEW) == [tps["queued"]]
 
 
-def test_a_failing_channel_is_every_partitions_outcome(core: Any) -> None:
+def test_a_failing_channel_is_every_partitions_outcome(core: Core) -> None:
     """The next batch starts clean all the same."""
     core.assign(TP, 5)
     core.lead(TP, -1, (5,))

@@ -13,6 +13,7 @@ from fakekafka.election.strategies import OfflinePartition
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
+from fakekafka.tests.support.controller_core import Core, MakeCore
 
 TP = TopicPartition("t", 0)
 OTHER = TopicPartition("t", 1)
@@ -48,7 +49,7 @@ def illegal(table: dict[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-def everything(core: Any) -> tuple[Any, ...]:
+def everything(core: Core) -> tuple[Any, ...]:
     """What a transition could have changed."""
     context = core.context
     return (
@@ -63,7 +64,7 @@ def everything(core: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize(("current", "target"), illegal(PARTITIONS))
-def test_an_illegal_move_of_a_partition(core: Any, current: str, target: str) -> None:
+def test_an_illegal_move_of_a_partition(core: Core, current: str, target: str) -> None:
     """CP-8, CP-12, CP-13, CP-19: eight pairs; the result does not mention the partition."""
     core.assign(TP, 5)
     if current in LED:
@@ -84,7 +85,7 @@ def test_an_illegal_move_of_a_partition(core: Any, current: str, target: str) ->
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 @pytest.mark.parametrize(("current", "target"), illegal(REPLICAS))
 def test_an_illegal_move_of_a_replica(
-    make_core: Any, version: str, current: str, target: str
+    make_core: MakeCore, version: str, current: str, target: str
 ) -> None:
     """CP-26: thirty-five pairs; none of them reaches ZooKeeper or a broker."""
     core = make_core(5, version=version)
@@ -111,7 +112,7 @@ def test_there_are_eight_and_thirty_five_of_them() -> None:
     assert (len(illegal(PARTITIONS)), len(illegal(REPLICAS))) == (8, 35)
 
 
-def test_the_legal_ones_beside_it_go_on(core: Any) -> None:
+def test_the_legal_ones_beside_it_go_on(core: Core) -> None:
     """The refused partition is skipped, not the whole call (docs/kafka/partition-states.md)."""
     for tp in (TP, OTHER):
         core.assign(tp, 5)

@@ -9,6 +9,7 @@ from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
 from fakekafka.statemachines.machines.transitions import REPLICA_PREDECESSORS, ReplicaState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
+from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.zkfake.messages import GetDataRequest, MultiRequest, ZkCode
 
 TP = TopicPartition("t", 0)
@@ -17,7 +18,7 @@ STARTED, SUCCESSFUL = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCE
 INELIGIBLE, NON_EXISTENT = ReplicaState.DELETION_INELIGIBLE, ReplicaState.NON_EXISTENT
 
 
-def leads(core: Any, *replicas: int, isr: tuple[int, ...] = (), leader: int | None = None) -> None:
+def leads(core: Core, *replicas: int, isr: tuple[int, ...] = (), leader: int | None = None) -> None:
     """Partition t-0 with replicas, led by the first one, all in sync, all Online."""
     core.assign(TP, *replicas)
     core.lead(TP, replicas[0] if leader is None else leader, isr or replicas)
@@ -25,14 +26,14 @@ def leads(core: Any, *replicas: int, isr: tuple[int, ...] = (), leader: int | No
         core.put_replica(TP, broker_id, ONLINE)
 
 
-def test_startup_finds_a_live_replica_online(core: Any) -> None:
+def test_startup_finds_a_live_replica_online(core: Core) -> None:
     """CP-23."""
     core.assign(TP, 5)
     core.run(core.replicas.startup())
     assert core.replica_state(TP, 5) is ONLINE
 
 
-def test_startup_takes_dead_replicas_out_of_the_isr(core: Any) -> None:
+def test_startup_takes_dead_replicas_out_of_the_isr(core: Core) -> None:
     """CP-24: OfflineReplica, not Ineligible; L=-1 if it led, LE+1."""
     leads(core, 6, 5)
     core.run(core.replicas.startup())
@@ -41,14 +42,14 @@ def test_startup_takes_dead_replicas_out_of_the_isr(core: Any) -> None:
     assert [state.leader for state in core.channels.leader_and_isr()[5]] == [-1]
 
 
-def test_startup_moves_dead_replicas_without_leadership_offline(core: Any) -> None:
+def test_startup_moves_dead_replicas_without_leadership_offline(core: Core) -> None:
     """CP-25."""
     core.assign(TP, 6)
     core.run(core.replicas.startup())
     assert core.replica_state(TP, 6) is OFFLINE
 
 
-def test_startup_before_2_3_leaves_dead_replicas_ineligible(make_core: Any) -> None:
+def test_startup_before_2_3_leaves_dead_replicas_ineligible(make_core: MakeCore) -> None:
     """And in the ISR, and leading."""
     core = make_core(5, version="1.1")
     leads(core, 6, 5)
@@ -60,7 +61,7 @@ def test_startup_before_2_3_leaves_dead_replicas_ineligible(make_core: Any) -> N
 @pytest.mark.parametrize("target", list(ReplicaState))
 @pytest.mark.parametrize("current", list(ReplicaState))
 def test_only_the_fourteen_legal_pairs_change_state(
-    core: Any, current: ReplicaState, target: ReplicaState
+    core: Core, current: ReplicaState, target: ReplicaState
 ) -> None:
     """CP-26, CP-34, CP-35: the others are logged, nothing is raised."""
     core.assign(TP, 5)
@@ -71,7 +72,7 @@ def test_only_the_fourteen_legal_pairs_change_state(
     assert (core.errors() == "") == legal
 
 
-def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Any) -> None:
+def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Core) -> None:
     """The log names replica, both states, and where one may come from."""
     core.move_replicas(TP, INELIGIBLE, 5)
     assert core.errors() == (
@@ -80,7 +81,7 @@ def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Any) 
     )
 
 
-def test_before_2_3_only_a_started_deletion_could_become_ineligible(make_core: Any) -> None:
+def test_before_2_3_only_a_started_deletion_could_become_ineligible(make_core: MakeCore) -> None:
     """The table itself differs."""
     core = make_core(5, version="1.1")
     core.put_replica(TP, 5, OFFLINE)
@@ -89,7 +90,7 @@ def test_before_2_3_only_a_started_deletion_could_become_ineligible(make_core: A
 
 
 def test_a_new_replica_without_leadership_goes_offline_with_metadata_for_all(
-    make_core: Any,
+    make_core: MakeCore,
 ) -> None:
     """CP-27: StopReplica without delete to it, UpdateMetadata to every broker."""
     core = make_core(5, 6)
@@ -102,7 +103,7 @@ def test_a_new_replica_without_leadership_goes_offline_with_metadata_for_all(
     assert core.channels.update_metadata()[6].partition_states == ()
 
 
-def test_a_new_assigned_replica_comes_online_silently(core: Any) -> None:
+def test_a_new_assigned_replica_comes_online_silently(core: Core) -> None:
     """CP-28."""
     leads(core, 5)
     core.put_replica(TP, 5, NEW)
@@ -111,7 +112,7 @@ def test_a_new_assigned_replica_comes_online_silently(core: Any) -> None:
     assert core.channels.sent == []
 
 
-def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Any) -> None:
+def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Core) -> None:
     """Should not happen: logged, in memory only."""
     leads(core, 5)
     core.put_replica(TP, 7, NEW)
@@ -121,7 +122,7 @@ def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Any) -> None:
 
 
 @pytest.mark.parametrize("current", [ONLINE, OFFLINE, INELIGIBLE])
-def test_coming_online_tells_the_replica_its_role_again(core: Any, current: ReplicaState) -> None:
+def test_coming_online_tells_the_replica_its_role_again(core: Core, current: ReplicaState) -> None:
     """CP-29, CP-31, CP-32: LeaderAndIsr with unchanged epoch, not new."""
     leads(core, 5)
     core.put_replica(TP, 5, current)
@@ -131,7 +132,7 @@ def test_coming_online_tells_the_replica_its_role_again(core: Any, current: Repl
     assert core.stored(TP) == (5, 0, (5,), 0, 1)
 
 
-def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: Any) -> None:
+def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: MakeCore) -> None:
     """CP-30: the cache has the new version, the rest is told, StopReplica has the old epoch."""
     core = make_core(5, 6)
     leads(core, 5, 6)
@@ -143,7 +144,7 @@ def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: Any) -> Non
     assert cached.leader_and_isr == LeaderAndIsr(-1, 1, (6,), 1)
 
 
-def test_a_follower_going_offline_leaves_the_leader_alone(make_core: Any) -> None:
+def test_a_follower_going_offline_leaves_the_leader_alone(make_core: MakeCore) -> None:
     """ISR shrinks in order, LE+1."""
     core = make_core(5, 6, 7)
     leads(core, 5, 6, 7, isr=(7, 6, 5))
@@ -151,7 +152,7 @@ def test_a_follower_going_offline_leaves_the_leader_alone(make_core: Any) -> Non
     assert core.stored(TP) == (5, 1, (7, 5), 1, 1)
 
 
-def test_a_replica_outside_the_isr_costs_no_write_but_is_announced(make_core: Any) -> None:
+def test_a_replica_outside_the_isr_costs_no_write_but_is_announced(make_core: MakeCore) -> None:
     """The cache is refreshed from ZooKeeper, LeaderAndIsr repeats the unchanged epoch."""
     core = make_core(5, 6)
     leads(core, 5, 6, isr=(5,))
@@ -160,7 +161,7 @@ def test_a_replica_outside_the_isr_costs_no_write_but_is_announced(make_core: An
     assert [s.leader_epoch for s in core.channels.leader_and_isr()[5]] == [0]
 
 
-def test_the_last_isr_member_stays_in_it(make_core: Any) -> None:
+def test_the_last_isr_member_stays_in_it(make_core: MakeCore) -> None:
     """CP-111, CP-112: ISR [x] with x dead and L=-1, whatever unclean election says."""
     core = make_core(5, config={"unclean.leader.election.enable": True})
     leads(core, 5)
@@ -170,7 +171,7 @@ def test_the_last_isr_member_stays_in_it(make_core: Any) -> None:
 
 @pytest.mark.parametrize(("unclean", "isr"), [(True, ()), (False, (5,))])
 def test_before_1_1_the_isr_emptied_where_unclean_election_was_on(
-    make_core: Any, unclean: bool, isr: tuple[int, ...]
+    make_core: MakeCore, unclean: bool, isr: tuple[int, ...]
 ) -> None:
     """CP-112, for 0.10: the topic's flag decided."""
     core = make_core(5, version="0.10", config={"unclean.leader.election.enable": not unclean})
@@ -181,7 +182,7 @@ def test_before_1_1_the_isr_emptied_where_unclean_election_was_on(
     assert core.stored(TP) == (-1, 1, isr, 1, 1)
 
 
-def test_each_broker_lost_is_a_write_of_its_own(make_core: Any) -> None:
+def test_each_broker_lost_is_a_write_of_its_own(make_core: MakeCore) -> None:
     """Two followers in one call: LE+2."""
     core = make_core(5, 6, 7)
     leads(core, 5, 6, 7)
@@ -189,7 +190,7 @@ def test_each_broker_lost_is_a_write_of_its_own(make_core: Any) -> None:
     assert core.stored(TP) == (5, 2, (5,), 2, 1)
 
 
-def test_one_broker_with_many_partitions_costs_two_batches(make_core: Any) -> None:
+def test_one_broker_with_many_partitions_costs_two_batches(make_core: MakeCore) -> None:
     """One read, one write."""
     core = make_core(5, 6)
     tps = [TopicPartition("t", n) for n in range(20)]
@@ -212,7 +213,7 @@ def test_one_broker_with_many_partitions_costs_two_batches(make_core: Any) -> No
     assert len(core.channels.leader_and_isr()[5]) == 20
 
 
-def test_a_race_for_the_isr_is_decided_again(make_core: Any) -> None:
+def test_a_race_for_the_isr_is_decided_again(make_core: MakeCore) -> None:
     """The leader shrank the ISR between the controller's read and its write."""
     core = make_core(5, 6, 7)
     leads(core, 5, 6, 7)
@@ -229,7 +230,7 @@ def test_a_race_for_the_isr_is_decided_again(make_core: Any) -> None:
     assert core.stored(TP) == (5, 1, (5,), 2, 1)
 
 
-def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: Any) -> None:
+def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: MakeCore) -> None:
     """ZooKeeper is written all the same; StopReplica carries the epoch of deletion."""
     core = make_core(5, 6)
     leads(core, 5, 6)
@@ -241,7 +242,7 @@ def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: 
 
 
 @pytest.mark.parametrize("is_queued", [False, True])
-def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Any, is_queued: bool) -> None:
+def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Core, is_queued: bool) -> None:
     """CP-165: silently dropped for queued topics; the state stays either way."""
     leads(core, 5)
     core.run(core.zk.delete_path("/brokers/topics/t/partitions/0/state"))
@@ -252,7 +253,7 @@ def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Any, is_que
     assert (core.errors() == "") == is_queued
 
 
-def test_state_of_a_newer_controller_is_left_alone(core: Any) -> None:
+def test_state_of_a_newer_controller_is_left_alone(core: Core) -> None:
     """Logged, state unchanged (docs/kafka/controller-failover.md#controller-epochs)."""
     core.assign(TP, 5)
     core.lead(TP, 5, (5,), controller_epoch=9)
@@ -262,7 +263,7 @@ def test_state_of_a_newer_controller_is_left_alone(core: Any) -> None:
     assert "newer than 1" in core.errors()
 
 
-def test_a_failing_read_leaves_the_replica(core: Any) -> None:
+def test_a_failing_read_leaves_the_replica(core: Core) -> None:
     """Every partition of the call fails with it."""
     leads(core, 5)
     core.client.fail_next(lambda r: isinstance(r, GetDataRequest), RuntimeError("lost"))
@@ -271,7 +272,7 @@ def test_a_failing_read_leaves_the_replica(core: Any) -> None:
     assert "lost" in core.errors()
 
 
-def test_a_moved_controller_is_rethrown(core: Any) -> None:
+def test_a_moved_controller_is_rethrown(core: Core) -> None:
     """CP-73: nothing is sent, and the next batch starts clean."""
     leads(core, 5)
     core.run(core.zk.set_controller_epoch(9, core.context.epoch_zk_version))
@@ -283,7 +284,7 @@ def test_a_moved_controller_is_rethrown(core: Any) -> None:
     assert "was not sent yet" not in core.errors()
 
 
-def test_deletion_starts_with_stop_replica(core: Any) -> None:
+def test_deletion_starts_with_stop_replica(core: Core) -> None:
     """CP-33."""
     core.assign(TP, 5)
     core.put_replica(TP, 5, OFFLINE)
@@ -291,7 +292,7 @@ def test_deletion_starts_with_stop_replica(core: Any) -> None:
     assert core.channels.stop_replica() == [(5, "t-0", -1, True)]
 
 
-def test_a_deleted_replica_leaves_assignment_and_states(core: Any) -> None:
+def test_a_deleted_replica_leaves_assignment_and_states(core: Core) -> None:
     """CP-36."""
     core.assign(TP, 5)
     core.put_replica(TP, 5, SUCCESSFUL)
@@ -301,7 +302,7 @@ def test_a_deleted_replica_leaves_assignment_and_states(core: Any) -> None:
     assert core.context.partitions_on_broker(5) == []
 
 
-def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Any) -> None:
+def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Core) -> None:
     """LeaderAndIsr with is_new to this broker only; metadata to all."""
     core.register(6)
     leads(core, 5)
@@ -311,7 +312,7 @@ def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Any) -> No
     assert sorted(core.channels.update_metadata()) == [5, 6]
 
 
-def test_a_leader_cannot_become_new(core: Any) -> None:
+def test_a_leader_cannot_become_new(core: Core) -> None:
     """Logged, unchanged."""
     core.assign(TP, 5)
     core.lead(TP, 5, (5,))
@@ -322,7 +323,7 @@ def test_a_leader_cannot_become_new(core: Any) -> None:
 
 @pytest.mark.parametrize(("version", "is_told"), [("0.10", True), ("2.8", False)])
 def test_kafka_0_10_looks_for_a_new_replicas_leader_in_zookeeper(
-    make_core: Any, version: str, is_told: bool
+    make_core: MakeCore, version: str, is_told: bool
 ) -> None:
     """From 1.1 on the cache answers."""
     core = make_core(5, 6, version=version)
@@ -333,7 +334,7 @@ def test_kafka_0_10_looks_for_a_new_replicas_leader_in_zookeeper(
 
 
 def test_kafka_0_10_refuses_to_take_a_replica_offline_without_leadership(
-    make_core: Any,
+    make_core: MakeCore,
 ) -> None:
     """In 0.10 that is an error; from 1.1 on it is a plain transition."""
     core = make_core(5, version="0.10")
@@ -344,7 +345,7 @@ def test_kafka_0_10_refuses_to_take_a_replica_offline_without_leadership(
     assert "no leadership" in core.errors()
 
 
-def test_no_replicas_no_batch(core: Any) -> None:
+def test_no_replicas_no_batch(core: Core) -> None:
     """Nothing to do, nothing opened."""
     core.run(core.replicas.handle_state_changes([], ONLINE))
     assert core.channels.sent == []

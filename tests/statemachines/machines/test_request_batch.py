@@ -22,6 +22,7 @@ from fakekafka.protocol.values import (
 )
 from fakekafka.statemachines.machines.ordered_set import OrderedSet
 from fakekafka.statemachines.zookeeper.errors import IllegalState
+from fakekafka.tests.support.controller_core import Core, MakeCore
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 U0 = TopicPartition("u", 0)
@@ -30,12 +31,12 @@ REPLICAS = (1, 2, 3)
 
 
 @pytest.fixture
-def cluster(make_core: Any) -> Any:
+def cluster(make_core: MakeCore) -> Any:
     """Brokers 1, 2, 3 and partitions t-0, t-1, u-0, v-0 led by 1 in epoch 3."""
     return prepared(make_core(1, 2, 3))
 
 
-def prepared(core: Any) -> Any:
+def prepared(core: Core) -> Any:
     for tp in (T0, T1, U0, V0):
         core.assign(tp, *REPLICAS)
         core.context.put_partition_leadership_info(tp, decision())
@@ -46,17 +47,17 @@ def decision(leader: int = 1, leader_epoch: int = 3) -> LeaderIsrAndControllerEp
     return LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, leader_epoch, REPLICAS, 8), 1)
 
 
-def tell(core: Any, tp: TopicPartition, *broker_ids: int, is_new: bool = False) -> None:
+def tell(core: Core, tp: TopicPartition, *broker_ids: int, is_new: bool = False) -> None:
     core.batch.add_leader_and_isr_request_for_brokers(
         broker_ids, tp, decision(), ReplicaAssignment(REPLICAS), is_new
     )
 
 
-def send(core: Any, controller_epoch: int = 7) -> None:
+def send(core: Core, controller_epoch: int = 7) -> None:
     core.batch.send_requests_to_brokers(controller_epoch)
 
 
-def respond(core: Any, kind: type, response: Any) -> None:
+def respond(core: Core, kind: type, response: Any) -> None:
     for _broker_id, request, callback in core.channels.sent:
         if isinstance(request, kind):
             callback(response)
@@ -164,7 +165,7 @@ def test_metadata_response_becomes_an_event(cluster: Any) -> None:
 
 @pytest.mark.parametrize(("version", "count"), [("1.1", 4), ("2.8", 0)])
 def test_no_partitions_meant_all_partitions_before_2_2(
-    make_core: Any, version: str, count: int
+    make_core: MakeCore, version: str, count: int
 ) -> None:
     """Up to 2.1 no partitions meant all of them (KAFKA-7537)."""
     core = prepared(make_core(1, 2, 3, version=version))
@@ -173,7 +174,7 @@ def test_no_partitions_meant_all_partitions_before_2_2(
     assert len(core.channels.update_metadata()[1].partition_states) == count
 
 
-def test_older_requests_carry_neither_broker_epoch_nor_topic_ids(make_core: Any) -> None:
+def test_older_requests_carry_neither_broker_epoch_nor_topic_ids(make_core: MakeCore) -> None:
     """KIP-380 and KIP-516 came later; so did offline replicas (1.0)."""
     for version, epoch, ids, offline in (
         ("0.10", -1, (), ()),
@@ -199,7 +200,7 @@ def test_delete_sticks(cluster: Any) -> None:
     assert cluster.channels.stop_replica() == [(2, "t-0", 3, True)]
 
 
-def stop_with_response(core: Any, delete: bool = True) -> list[Any]:
+def stop_with_response(core: Core, delete: bool = True) -> list[Any]:
     """Stop t-0 and u-0 on broker 2; the events its response became."""
     for tp in (T0, U0):
         core.batch.add_stop_replica_request_for_brokers([2, -1], tp, delete)
@@ -239,7 +240,7 @@ def test_stopping_without_deleting_is_no_event(cluster: Any) -> None:
     ],
 )
 def test_old_releases_send_stop_replica_partition_by_partition(
-    make_core: Any, version: str, expected: list[Any]
+    make_core: MakeCore, version: str, expected: list[Any]
 ) -> None:
     """CP-175: the old request has one delete flag and no leader epochs. 1.1.1 means to group what
     is not deleted (KAFKA-4420), but nothing qualifies: the group goes out empty."""

@@ -28,7 +28,7 @@ def _run_in_process(seed, hash_seed):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_seed_decides_the_run_whatever_the_hash_seed():
+def test_a_seed_decides_the_run_whatever_the_hash_seed() -> None:
     """Five brokers, kills, restarts, an asymmetric partition, 60 virtual seconds."""
     runs = {_run_in_process(seed=11, hash_seed=h) for h in (0, 1, 2, 3, 4)}
     assert len(runs) == 1
@@ -46,14 +46,14 @@ def _short(seed):
         return simulation.fingerprint, simulation.now_ms
 
 
-def test_simulations_in_one_process_do_not_touch_each_other():
+def test_simulations_in_one_process_do_not_touch_each_other() -> None:
     first = _short(1)
     other = _short(2)
     assert _short(1) == first
     assert other[0] != first[0]
 
 
-def test_time_in_a_simulation_is_virtual():
+def test_time_in_a_simulation_is_virtual() -> None:
     with Simulation(1, seed=0) as simulation:
         before = simulation.now_ms
         simulation.run_for(3_600_000)
@@ -61,11 +61,11 @@ def test_time_in_a_simulation_is_virtual():
         assert simulation.step() is True
 
 
-def test_a_simulation_says_its_seed_when_a_condition_never_holds():
+def test_a_simulation_says_its_seed_when_a_condition_never_holds() -> None:
     with Simulation(1, seed=42) as simulation, pytest.raises(WaitTimeout, match="seed 42"):
         simulation.run_until(lambda: False, 100)
 
 
-def test_settings_of_modelled_clients_are_checked():
+def test_settings_of_modelled_clients_are_checked() -> None:
     with Simulation(1) as simulation, pytest.raises(UsageError, match="did you mean 'linger_ms'"):
         simulation.producer(linger=3)

@@ -124,7 +124,9 @@ def test_no_later_protocol_does_what_the_old_one_did(name: str) -> None:
         assert play(name, version, text=swapped).problems != []
 
 
-def test_a_wrong_expectation_names_step_broker_expected_and_actual(tmp_path: Path, capsys) -> None:
+def test_a_wrong_expectation_names_step_broker_expected_and_actual(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And the seed, and the command that shows it again; the exit status is 1."""
     text = STORIES["kip_101_loss"].text
     wrong = text.replace('new.A = { log = "[m0/0 m1/0]", high', 'new.A = { log = "[m0/0]", high')
@@ -304,12 +306,16 @@ def test_a_story_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["-o", "all.fktrace"], "one run can be recorded: give --kafka-version, one of 0.10, 1.1"),
     ],
 )
-def test_what_cannot_be_played_is_refused(arguments: list[str], message: str, capsys) -> None:
+def test_what_cannot_be_played_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert fakekafka("run", FOLDER / "kip_101_loss.toml", *arguments) == 2
     assert message in capsys.readouterr().err
 
 
-def test_the_version_of_any_scenario_can_be_chosen(tmp_path: Path, capsys) -> None:
+def test_the_version_of_any_scenario_can_be_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """``--kafka-version`` overrides the file, and a trace remembers it."""
     path, trace = tmp_path / "plain.toml", tmp_path / "plain.fktrace"
     path.write_text(

@@ -35,7 +35,7 @@ class AdminBackend:
         self.requests: list[Any] = []
         self.port = 0
 
-    def submit(self, broker_id, connection_name, request, context, respond):
+    def submit(self, broker_id, connection_name, request, context, respond) -> None:
         self.requests.append(request)
         respond(getattr(self, type(request).__name__)(request))
 
@@ -161,7 +161,7 @@ def result(futures: Any) -> Any:
     return future.result(5)
 
 
-def test_confluent_kafka_describes_the_cluster_and_lists_topics(backend, confluent):
+def test_confluent_kafka_describes_the_cluster_and_lists_topics(backend, confluent: Any) -> None:
     """Metadata in both directions, with racks, controller and epochs."""
     listed = confluent.list_topics(timeout=5)
     assert (listed.cluster_id, listed.controller_id) == ("the-cluster", 1)
@@ -171,7 +171,7 @@ def test_confluent_kafka_describes_the_cluster_and_lists_topics(backend, conflue
     assert len(described.authorized_operations) == 7
 
 
-def test_confluent_kafka_creates_expands_and_deletes_topics(backend, confluent):
+def test_confluent_kafka_creates_expands_and_deletes_topics(backend, confluent: Any) -> None:
     """CreateTopics, CreatePartitions, DeleteTopics arrive with all they say."""
     from confluent_kafka.admin import NewPartitions, NewTopic
 
@@ -186,7 +186,7 @@ def test_confluent_kafka_creates_expands_and_deletes_topics(backend, confluent):
     assert backend.received(admin.DeleteTopicsRequest).topics == ("orders",)
 
 
-def test_confluent_kafka_elects_leaders(backend, confluent):
+def test_confluent_kafka_elects_leaders(backend, confluent: Any) -> None:
     """Preferred and unclean; the error of a partition is told per partition."""
     import confluent_kafka
 
@@ -202,7 +202,7 @@ def test_confluent_kafka_elects_leaders(backend, confluent):
         assert (request.election_type, request.partitions) == (sent, (ORDERS_0,))
 
 
-def test_confluent_kafka_describes_and_alters_configs(backend, confluent):
+def test_confluent_kafka_describes_and_alters_configs(backend, confluent: Any) -> None:
     """DescribeConfigs with synonyms; IncrementalAlterConfigs."""
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
@@ -218,7 +218,7 @@ def test_confluent_kafka_describes_and_alters_configs(backend, confluent):
     )
 
 
-def test_confluent_kafka_lists_and_deletes_offsets(backend, confluent):
+def test_confluent_kafka_lists_and_deletes_offsets(backend, confluent: Any) -> None:
     """ListOffsets, DeleteRecords and committed offsets of a group."""
     import confluent_kafka
     from confluent_kafka import ConsumerGroupTopicPartitions
@@ -244,7 +244,9 @@ def python_admin(backend: AdminBackend, kafka_python: Any) -> Iterator[Any]:
     client.close()
 
 
-def test_kafka_python_describes_cluster_topics_and_configs(backend, kafka_python, python_admin):
+def test_kafka_python_describes_cluster_topics_and_configs(
+    backend, kafka_python: Any, python_admin
+) -> None:
     """DescribeCluster at v1; topic authorized operations.
 
     This client expects of DescribeCluster what only v1 has. Kafka 2.8 offers v0 as well
@@ -264,7 +266,9 @@ def test_kafka_python_describes_cluster_topics_and_configs(backend, kafka_python
     assert backend.received(admin.DescribeConfigsRequest).include_synonyms
 
 
-def test_kafka_python_creates_expands_and_deletes_topics(backend, kafka_python, python_admin):
+def test_kafka_python_creates_expands_and_deletes_topics(
+    backend, kafka_python: Any, python_admin
+) -> None:
     """The same APIs at the versions kafka-python chooses."""
     new = kafka_python.admin.NewTopic("orders", replica_assignments={0: [1]})
     python_admin.create_topics([new])
@@ -277,7 +281,7 @@ def test_kafka_python_creates_expands_and_deletes_topics(backend, kafka_python, 
     assert backend.received(admin.DeleteTopicsRequest).topics == ("orders",)
 
 
-def test_kafka_python_elects_and_reassigns(backend, kafka_python, python_admin):
+def test_kafka_python_elects_and_reassigns(backend, kafka_python: Any, python_admin) -> None:
     """ElectLeaders, and the reassignment APIs that librdkafka does not have."""
     partition = kafka_python.TopicPartition("orders", 0)
     python_admin.elect_leaders(0, {"orders": [0]}, raise_errors=False)
@@ -294,7 +298,9 @@ def test_kafka_python_elects_and_reassigns(backend, kafka_python, python_admin):
     assert listed[partition]["adding_replicas"] == [2]
 
 
-def test_kafka_python_alters_configs_and_deletes_records(backend, kafka_python, python_admin):
+def test_kafka_python_alters_configs_and_deletes_records(
+    backend, kafka_python: Any, python_admin
+) -> None:
     """AlterConfigs or its incremental successor, DeleteRecords, committed offsets."""
     resource = kafka_python.admin.ConfigResource("TOPIC", "orders", {"retention.ms": "9"})
     python_admin.alter_configs([resource])
@@ -306,7 +312,7 @@ def test_kafka_python_alters_configs_and_deletes_records(backend, kafka_python, 
     assert "41" in str(python_admin.list_group_offsets({"g": [partition]}))
 
 
-def test_aiokafka_admin_starts_and_creates_a_topic(backend):
+def test_aiokafka_admin_starts_and_creates_a_topic(backend) -> None:
     """Wire 2: it begins with ApiVersions v0 and asserts that the table is sane."""
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 

@@ -21,6 +21,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.kafka_listener import MakeWire, Wire, parse_response, request_frame
 from fakekafka.wire.kafka.connection import Connection
 from kio.schema.produce.v9.request import PartitionProduceData, TopicProduceData
 
@@ -47,10 +48,12 @@ def produced(error=ErrorCode.NONE):
     return ProduceResponse((result,))
 
 
-def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_client(wire):
+def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_client(
+    wire: Wire,
+) -> None:
     """Client id, version and host travel with the request; the correlation id comes back."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: METADATA
         client.request(3, 9, 77, topics=None, include_cluster_authorized_operations=False,
@@ -72,10 +75,10 @@ def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_clien
     wire.run(test())
 
 
-def test_a_null_client_id_is_accepted(wire):
+def test_a_null_client_id_is_accepted(wire: Wire) -> None:
     """DP-123: a request need not name its client; what else is wrong disconnects."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: produced()
         body = struct.pack(">hhih", 0, 2, 6, -1) + struct.pack(">hii", 1, 1000, 0)
@@ -88,10 +91,10 @@ def test_a_null_client_id_is_accepted(wire):
     wire.run(test())
 
 
-def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(wire):
+def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(wire: Wire) -> None:
     """The second frame waits until the first request is answered, as on a muted channel."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         for correlation_id in range(5):
             client.request(3, 1, correlation_id, topics=())
@@ -107,13 +110,13 @@ def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(wire)
     wire.run(test())
 
 
-def test_a_frame_may_come_byte_by_byte(wire, frames):
+def test_a_frame_may_come_byte_by_byte(wire: Wire) -> None:
     """A frame is complete when its last byte is there and not before."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: METADATA
-        for byte in frames[0](3, 1, 5, topics=()):
+        for byte in request_frame(3, 1, 5, topics=()):
             client.send(bytes([byte]))
             await asyncio.sleep(0)
         assert (await client.response(3, 1))[0] == 5
@@ -122,17 +125,17 @@ def test_a_frame_may_come_byte_by_byte(wire, frames):
 
 
 @pytest.mark.parametrize("size", [100, 4000, 5000, 70_000, 3_000_000])
-def test_frames_of_any_size_arrive_whole_between_small_ones(wire, frames, size):
+def test_frames_of_any_size_arrive_whole_between_small_ones(wire: Wire, size: int) -> None:
     """Small frames are cut from the receive buffer, large ones are received in place."""
     records = bytes(range(256)) * (size // 256 + 1)
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: (
             produced() if isinstance(request, ProduceRequest) else METADATA
         )
-        small = frames[0](3, 1, 1, topics=())
-        big = frames[0](0, 9, 2, **produce_fields(records))
+        small = request_frame(3, 1, 1, topics=())
+        big = request_frame(0, 9, 2, **produce_fields(records))
         client.send(small + big + small + big + small)
         for key, version, correlation_id in [(3, 1, 1), (0, 9, 2), (3, 1, 1), (0, 9, 2), (3, 1, 1)]:
             assert correlation_id == (await client.response(key, version))[0]
@@ -142,12 +145,12 @@ def test_frames_of_any_size_arrive_whole_between_small_ones(wire, frames, size):
     wire.run(test())
 
 
-def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire, frames):
+def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire: Wire) -> None:
     """Nothing is copied on the way from the socket to the log."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
-        client.send(frames[0](0, 9, 2, **produce_fields(b"x" * 100_000, partitions=(0, 1))))
+        client.send(request_frame(0, 9, 2, **produce_fields(b"x" * 100_000, partitions=(0, 1))))
         await wire.until(lambda: wire.backend.requests)
         first, second = wire.backend.requests[0].partitions
         assert isinstance(first.records, memoryview)
@@ -157,10 +160,10 @@ def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire, fra
     wire.run(test())
 
 
-def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire):
+def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire: Wire) -> None:
     """DP: produce with acks=0 gets no response (docs/kafka/produce.md#acknowledgement)."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: (
             produced() if isinstance(request, ProduceRequest) else METADATA
@@ -172,11 +175,13 @@ def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire):
     wire.run(test())
 
 
-def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(wire, caplog):
+def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(
+    wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
     """So the client learns that it must refresh its metadata
     (docs/kafka/produce.md#acknowledgement)."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: produced(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         client.request(0, 9, 1, **produce_fields(acks=0))
@@ -187,10 +192,12 @@ def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(wire,
 
 
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.NETWORK_EXCEPTION), Disconnected("gone")])
-def test_an_exception_as_the_answer_closes_the_connection_silently(wire, caplog, error):
+def test_an_exception_as_the_answer_closes_the_connection_silently(
+    wire: Wire, caplog: pytest.LogCaptureFixture, error
+) -> None:
     """A stopped broker or an injected disconnect is nothing to log."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: error
         client.request(3, 1, 1, topics=())
@@ -200,10 +207,12 @@ def test_an_exception_as_the_answer_closes_the_connection_silently(wire, caplog,
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(wire, caplog):
+def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(
+    wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
     """A bug behind the listener shows up with its traceback; other clients go on."""
 
-    async def test():
+    async def test() -> None:
         first, second = await wire.connect(), await wire.connect()
         wire.backend.answer = lambda request: 1 // 0 if request.topics == () else METADATA
         first.request(3, 1, 1, topics=())
@@ -216,10 +225,10 @@ def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(wire, 
     assert (logging.ERROR, ZeroDivisionError) == (record.levelno, record.exc_info[0])
 
 
-def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(wire):
+def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(wire: Wire) -> None:
     """A backend may answer late or twice without harm."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         client.request(3, 1, 1, topics=())
         client.request(3, 1, 2, topics=())
@@ -236,11 +245,11 @@ def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(wire
     wire.run(test())
 
 
-def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire):
+def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire: Wire) -> None:
     """Wire 3: OffsetFetch 8 and later is batched; the answers keep the order of the groups."""
     from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         groups = tuple(OffsetFetchRequestGroup(group_id=name, topics=None) for name in "ab")
         client.request(9, 8, 1, groups=groups)
@@ -262,13 +271,13 @@ def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire):
     wire.run(test())
 
 
-def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire, frames):
+def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire: Wire) -> None:
     """A client that sends without reading cannot fill the memory."""
     many = 20_000
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
-        frame = frames[0](3, 1, 1, topics=())
+        frame = request_frame(3, 1, 1, topics=())
         client.send(frame * many)
         await wire.until(lambda: wire.backend.responders)
         (connection,) = wire.listener.connections
@@ -283,12 +292,12 @@ def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire, frames):
     wire.run(test())
 
 
-def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire):
+def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire: Wire) -> None:
     """Responses pile up to the transport's limit only."""
     many = 300
     big = MetadataResponse((), "x" * 30_000, -1, ())
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: big
         client.writer.transport.pause_reading()
@@ -305,10 +314,10 @@ def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire):
     wire.run(test())
 
 
-def test_nagle_is_off(wire):
+def test_nagle_is_off(wire: Wire) -> None:
     """Small responses leave at once."""
 
-    async def test():
+    async def test() -> None:
         await wire.connect()
         await wire.until(lambda: wire.listener.connections)
         connection: Connection = wire.listener.connections[0]
@@ -318,11 +327,13 @@ def test_nagle_is_off(wire):
     wire.run(test())
 
 
-def test_an_idle_client_that_has_spoken_is_disconnected_silently(make_wire, caplog):
+def test_an_idle_client_that_has_spoken_is_disconnected_silently(
+    make_wire: MakeWire, caplog: pytest.LogCaptureFixture
+) -> None:
     """connections.max.idle.ms closes quietly; a request in processing is no idleness."""
     wire = make_wire(idle_ms=30)
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         client.request(3, 1, 1, topics=())
         await asyncio.sleep(0.05)
@@ -334,7 +345,7 @@ def test_an_idle_client_that_has_spoken_is_disconnected_silently(make_wire, capl
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_large_answers_are_sent_as_stored(wire, frames):
+def test_large_answers_are_sent_as_stored(wire: Wire) -> None:
     """Stored batches reach the transport as the same objects, in few buffers."""
     from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
     from fakekafka.protocol.records.batch import RecordBatch
@@ -350,5 +361,5 @@ def test_large_answers_are_sent_as_stored(wire, frames):
     assert len(parts) == 5
     whole = b"".join(parts)
     assert struct.unpack(">i", whole[:4])[0] == len(whole) - 4
-    _, entity = frames[1](1, 12, whole[4:])
+    _, entity = parse_response(1, 12, whole[4:])
     assert b"".join(batch.data for batch in batches) == entity.responses[0].partitions[0].records

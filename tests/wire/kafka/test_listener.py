@@ -9,16 +9,17 @@ import socket
 
 import pytest
 from fakekafka.protocol.data import MetadataResponse
+from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 
 METADATA = MetadataResponse((), "cluster", -1, ())
 
 
-def test_clients_connect_before_the_listener_serves(wire):
+def test_clients_connect_before_the_listener_serves(wire: Wire) -> None:
     """The port is known and connections queue from ``bind`` on."""
     port = wire.listener.bind()
     early = socket.create_connection(("127.0.0.1", port))
 
-    async def test():
+    async def test() -> None:
         await wire.until(lambda: wire.listener.connections)
 
     wire.run(test())
@@ -26,10 +27,12 @@ def test_clients_connect_before_the_listener_serves(wire):
 
 
 @pytest.mark.parametrize("keep_port", [False, True])
-def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(wire, keep_port):
+def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(
+    wire: Wire, keep_port: bool
+) -> None:
     """A killed broker's sockets are gone the moment it is; a started one has its port again."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         await wire.until(lambda: wire.listener.connections)
         port = wire.listener.port
@@ -49,10 +52,12 @@ def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(wir
 
 
 @pytest.mark.parametrize("keep_port", [False, True])
-def test_copies_of_its_sockets_in_a_forked_process_change_nothing(wire, keep_port):
+def test_copies_of_its_sockets_in_a_forked_process_change_nothing(
+    wire: Wire, keep_port: bool
+) -> None:
     """``multiprocessing`` may fork: the child has every socket too, and keeps it for its life."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         await wire.until(lambda: wire.listener.connections)
         (connection,) = wire.listener.connections
@@ -74,10 +79,10 @@ def test_copies_of_its_sockets_in_a_forked_process_change_nothing(wire, keep_por
     wire.run(test())
 
 
-def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire):
+def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire: Wire) -> None:
     """No connection outlives its listener."""
 
-    async def test():
+    async def test() -> None:
         client = socket.create_connection(("127.0.0.1", wire.listener.port))
         wire.listener._accept()
         wire.listener.close()
@@ -92,10 +97,10 @@ def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire):
     wire.run(test())
 
 
-def test_a_kept_port_is_not_given_to_others(wire):
+def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
     """While a broker is down nobody else gets its port."""
 
-    async def test():
+    async def test() -> None:
         port = wire.listener.port
         wire.listener.close(keep_port=True)
         with socket.socket() as other, pytest.raises(OSError, match="in use"):
@@ -104,7 +109,9 @@ def test_a_kept_port_is_not_given_to_others(wire):
     wire.run(test())
 
 
-def test_the_port_is_never_free_while_it_is_kept(wire, monkeypatch):
+def test_the_port_is_never_free_while_it_is_kept(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The socket that keeps it is bound before the listening one is closed: in a gap between
     them an outgoing connection of some client could be given the port."""
     port = wire.listener.bind()
@@ -125,7 +132,7 @@ def test_the_port_is_never_free_while_it_is_kept(wire, monkeypatch):
         socket.create_connection(("127.0.0.1", port))
 
 
-def test_a_taken_port_is_named_in_the_error(wire, make_wire):
+def test_a_taken_port_is_named_in_the_error(wire: Wire, make_wire: MakeWire) -> None:
     """The message says which broker, which address, and what to do."""
     from fakekafka.protocol.errors import UsageError
 

@@ -10,6 +10,7 @@ import struct
 import pytest
 from fakekafka.protocol.data import MetadataResponse
 from fakekafka.protocol.errors import ClientError
+from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 from fakekafka.wire.kafka.codec import Codec
 from fakekafka.wire.kafka.registry import APIS
 from hypothesis import HealthCheck, example, given, settings
@@ -59,7 +60,9 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_closes_that_connection_with_one_log_line(wire, caplog, frames, what):
+def test_nonsense_closes_that_connection_with_one_log_line(
+    wire: Wire, caplog: pytest.LogCaptureFixture, what
+) -> None:
     """DP-123: unknown keys, versions and headers disconnect; peer, broker and reason are named.
 
     Another client's request in processing is answered.
@@ -91,10 +94,12 @@ def test_nonsense_closes_that_connection_with_one_log_line(wire, caplog, frames,
 
 
 @pytest.mark.parametrize("sent", [b"\0", b"\0\0\0\x20abc", struct.pack(">i", 9000) + b"x" * 99])
-def test_a_truncated_frame_is_logged_when_the_connection_ends(wire, caplog, sent):
+def test_a_truncated_frame_is_logged_when_the_connection_ends(
+    wire: Wire, caplog: pytest.LogCaptureFixture, sent: bytes
+) -> None:
     """The client went away in the middle of a frame."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         client.send(sent)
         await wire.until(lambda: wire.listener.connections)
@@ -107,10 +112,12 @@ def test_a_truncated_frame_is_logged_when_the_connection_ends(wire, caplog, sent
     assert "the connection ended inside a frame" in record.getMessage()
 
 
-def test_a_connection_closed_between_frames_is_no_nonsense(wire, caplog):
+def test_a_connection_closed_between_frames_is_no_nonsense(
+    wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
     """Clients come and go; a port probe is not worth a line either."""
 
-    async def test():
+    async def test() -> None:
         probe = await wire.connect()
         await probe.close()
         client = await wire.connect()
@@ -125,12 +132,12 @@ def test_a_connection_closed_between_frames_is_no_nonsense(wire, caplog):
 
 @pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\x20abc"])
 def test_a_half_open_connection_is_closed_after_the_idle_time_with_one_log_line(
-    make_wire, caplog, sent
-):
+    make_wire: MakeWire, caplog: pytest.LogCaptureFixture, sent: bytes
+) -> None:
     """A peer that never completes a request is disconnected by connections.max.idle.ms."""
     wire = make_wire(idle_ms=20)
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         client.send(sent)
         assert await client.ended()
@@ -140,10 +147,10 @@ def test_a_half_open_connection_is_closed_after_the_idle_time_with_one_log_line(
     assert "no complete request within 20 ms" in record.getMessage()
 
 
-def test_a_reset_connection_takes_nothing_else_down(wire):
+def test_a_reset_connection_takes_nothing_else_down(wire: Wire) -> None:
     """RST instead of FIN, with a request in processing."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         client.request(3, 1, 1, topics=())
         await wire.until(lambda: wire.backend.responders)
@@ -166,12 +173,14 @@ def test_a_reset_connection_takes_nothing_else_down(wire):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.binary(min_size=1, max_size=300), framed=st.booleans())
-def test_random_bytes_end_in_a_closed_connection_and_one_log_line(wire, caplog, data, framed):
+def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
+    wire: Wire, caplog: pytest.LogCaptureFixture, data, framed
+) -> None:
     """Whatever comes, the listener lives, and says one line per connection it closed itself."""
     caplog.clear()
     sent = frame(data) if framed else data
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: ConnectionError("the stub does not answer")
         client.send(sent)
@@ -193,7 +202,7 @@ def test_random_bytes_end_in_a_closed_connection_and_one_log_line(wire, caplog, 
     body=st.binary(max_size=120),
 )
 @example(choice=3, version=9, body=b"\x02" + bytes(16) + b"\xff\xff\xff\xff\x0f")
-def test_random_bodies_are_decoded_or_refused_as_client_errors(choice, version, body):
+def test_random_bodies_are_decoded_or_refused_as_client_errors(choice, version, body) -> None:
     """No decoder fails in any other way."""
     api = APIS[choice]
     version = min(max(version, api.min_version), api.max_version)

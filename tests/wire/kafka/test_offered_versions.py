@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.api_versions import (
     ADVERTISED_ONLY,
@@ -13,6 +15,7 @@ from fakekafka.protocol.api_versions import (
 )
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.tests.support.kafka_listener import Wire, parse_response
 from fakekafka.wire.kafka.codec import Codec
 from fakekafka.wire.kafka.registry import APIS, implemented_ranges
 
@@ -20,7 +23,7 @@ KAFKAJS_MINIMUMS_MAX = {0: 7, 1: 11, 3: 6, 10: 2, 8: 5, 9: 4, 19: 3, 20: 1, 32: 
 
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
-def test_every_range_offered_is_sane_and_has_a_codec(kafka_version):
+def test_every_range_offered_is_sane_and_has_a_codec(kafka_version: str) -> None:
     """aiokafka asserts min <= max for every key; a version offered can be spoken."""
     ranges = Codec(kafka_version).ranges
     for key, (minimum, maximum) in ranges.items():
@@ -33,7 +36,7 @@ def test_every_range_offered_is_sane_and_has_a_codec(kafka_version):
 
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
-def test_minimums_stay_low_for_clients_that_do_not_check_them(kafka_version):
+def test_minimums_stay_low_for_clients_that_do_not_check_them(kafka_version: str) -> None:
     """kafkajs never looks at the broker's minimum (docs/kafka/clients.md#what-they-rely-on)."""
     ranges = Codec(kafka_version).ranges
     for key, minimum in KAFKAJS_MINIMUMS_MAX.items():
@@ -41,7 +44,7 @@ def test_minimums_stay_low_for_clients_that_do_not_check_them(kafka_version):
 
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
-def test_every_release_takes_batches_of_format_v2_and_older_formats(kafka_version):
+def test_every_release_takes_batches_of_format_v2_and_older_formats(kafka_version: str) -> None:
     """Produce 3 and Fetch 4 are there even where the release was older; so are the
     versions of clients before 0.11 (docs/kafka/log.md#batches)."""
     ranges = Codec(kafka_version).ranges
@@ -52,7 +55,7 @@ def test_every_release_takes_batches_of_format_v2_and_older_formats(kafka_versio
     assert ranges[18].minimum == 0
 
 
-def test_3_9_offers_what_a_zookeeper_broker_of_that_release_did():
+def test_3_9_offers_what_a_zookeeper_broker_of_that_release_did() -> None:
     """Wire 1 and 3: Fetch 17, Produce 11, LeaderAndIsr 7 advertised, DescribeCluster 1."""
     ranges = Codec("3.9").ranges
     expected = {0: 11, 1: 17, 2: 9, 3: 12, 4: 7, 18: 4, 60: 1}
@@ -60,7 +63,7 @@ def test_3_9_offers_what_a_zookeeper_broker_of_that_release_did():
     assert not {68, 69, 71, 72} & set(ranges)
 
 
-def test_2_8_offers_the_maxima_of_the_reference():
+def test_2_8_offers_the_maxima_of_the_reference() -> None:
     """DP 16.3; DescribeCluster is there in its first version (KIP-700)."""
     ranges = Codec("2.8").ranges
     expected = {
@@ -85,13 +88,15 @@ def test_2_8_offers_the_maxima_of_the_reference():
     ("kafka_version", "inferred"),
     [("0.10", (0, 11)), ("1.1", (1, 1)), ("2.8", (2, 8)), ("3.9", (3, 9))],
 )
-def test_kafka_python_infers_the_release_from_the_ranges(kafka_python, kafka_version, inferred):
+def test_kafka_python_infers_the_release_from_the_ranges(
+    kafka_python: Any, kafka_version: str, inferred: tuple[int, ...]
+) -> None:
     """Wire 3: it looks for the highest key and version it knows."""
     infer = kafka_python.protocol.broker_version_data.infer_broker_version_from_api_versions
     assert infer(Codec(kafka_version).ranges) == inferred
 
 
-def test_an_api_of_which_no_version_is_left_is_not_offered():
+def test_an_api_of_which_no_version_is_left_is_not_offered() -> None:
     """A range is never empty."""
     implemented = {0: VersionRange(12, 13), 1: VersionRange(4, 17)}
     assert 0 not in offered_ranges("3.9", implemented)
@@ -99,7 +104,7 @@ def test_an_api_of_which_no_version_is_left_is_not_offered():
 
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
-def test_the_gap_list_is_what_the_release_had_and_this_package_does_not(kafka_version):
+def test_the_gap_list_is_what_the_release_had_and_this_package_does_not(kafka_version: str) -> None:
     """It is computed, never kept by hand."""
     release = release_ranges(kafka_version)
     missing = missing_keys(kafka_version, implemented_ranges())
@@ -109,17 +114,17 @@ def test_the_gap_list_is_what_the_release_had_and_this_package_does_not(kafka_ve
     assert set(release) <= set(API_NAMES)
 
 
-def test_an_unknown_release_is_refused_with_the_ones_there_are():
+def test_an_unknown_release_is_refused_with_the_ones_there_are() -> None:
     """Usage errors say what would be right."""
     with pytest.raises(UsageError, match=r"'2\.7' is not emulated; use one of '0\.10'"):
         Codec("2.7")
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_api_versions_is_answered_with_header_v0_at_any_version(wire, frames, version):
+def test_api_versions_is_answered_with_header_v0_at_any_version(wire: Wire, version: int) -> None:
     """KIP-511: the response header never has tagged fields; the table is the codec's."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         fields = {"client_software_name": "raw", "client_software_version": "1.0"}
         client.request(18, version, 3, **(fields if version >= 3 else {}))
@@ -133,15 +138,17 @@ def test_api_versions_is_answered_with_header_v0_at_any_version(wire, frames, ve
 
 
 @pytest.mark.parametrize("version", [5, 9, 32767, -1])
-def test_an_unknown_api_versions_version_is_answered_in_the_v0_layout(wire, frames, version):
+def test_an_unknown_api_versions_version_is_answered_in_the_v0_layout(
+    wire: Wire, version: int
+) -> None:
     """KIP-511: error 35 and the range of ApiVersions itself; the connection stays usable."""
     import struct
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         body = struct.pack(">hhih", 18, version, 8, 3) + b"new\0\x05abcd"
         client.send(struct.pack(">i", len(body)) + body)
-        correlation_id, response = frames[1](18, 0, await client.frame())
+        correlation_id, response = parse_response(18, 0, await client.frame())
         assert (correlation_id, response.error_code.value) == (8, 35)
         (row,) = response.api_keys
         assert (row.api_key, row.min_version, row.max_version) == (18, 0, 4)
@@ -153,10 +160,10 @@ def test_an_unknown_api_versions_version_is_answered_in_the_v0_layout(wire, fram
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a b", "x-"])
-def test_a_bad_software_name_is_an_invalid_request(wire, name):
+def test_a_bad_software_name_is_an_invalid_request(wire: Wire, name: str) -> None:
     """DP 16.3: v3 with invalid characters gives INVALID_REQUEST (42) and no table."""
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         client.request(18, 3, 1, client_software_name=name, client_software_version="1")
         _, response = await client.response(18, 3)

@@ -11,6 +11,7 @@ import tracemalloc
 
 import pytest
 from fakekafka.protocol.data import MetadataResponse
+from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 from fakekafka.wire import bounded_log, request_memory
 
 METADATA = MetadataResponse((), "cluster", -1, ())
@@ -26,10 +27,10 @@ def metadata_frame(size: int) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def test_an_announced_frame_takes_no_memory_before_it_comes(wire):
+def test_an_announced_frame_takes_no_memory_before_it_comes(wire: Wire) -> None:
     """Four bytes that promise 100 MB are four bytes."""
 
-    async def test():
+    async def test() -> None:
         tracemalloc.start()
         try:
             for _ in range(30):
@@ -45,10 +46,10 @@ def test_an_announced_frame_takes_no_memory_before_it_comes(wire):
     wire.run(test())
 
 
-def test_many_frames_of_usual_size_are_announced_in_vain_too(wire):
+def test_many_frames_of_usual_size_are_announced_in_vain_too(wire: Wire) -> None:
     """The first get buffers of their size; when they are many, buffers grow as well."""
 
-    async def test():
+    async def test() -> None:
         for _ in range(60):
             (await wire.connect()).send(struct.pack(">i", 1_000_000) + b"x")
         await wire.until(lambda: len(wire.service.memory._held) == 60)
@@ -58,11 +59,11 @@ def test_many_frames_of_usual_size_are_announced_in_vain_too(wire):
 
 
 @pytest.mark.parametrize("size", [900_000, 3_000_000])
-def test_a_frame_that_comes_in_pieces_is_whole(wire, size):
+def test_a_frame_that_comes_in_pieces_is_whole(wire: Wire, size: int) -> None:
     """Whether its buffer had the size at once or grew."""
     frame = metadata_frame(size)
 
-    async def test():
+    async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: METADATA
         for start in range(0, len(frame), 70_001):
@@ -76,12 +77,14 @@ def test_a_frame_that_comes_in_pieces_is_whole(wire, size):
     wire.run(test())
 
 
-def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_turn(make_wire):
+def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_turn(
+    make_wire: MakeWire,
+) -> None:
     """``queued.max.request.bytes``: nobody is starved by many half received requests."""
     wire = make_wire(queued_bytes_max=200_000)
     frame = metadata_frame(150_000)
 
-    async def test():
+    async def test() -> None:
         wire.backend.answer = lambda request: METADATA
         clients = [await wire.connect() for _ in range(6)]
         for client in clients:
@@ -97,11 +100,11 @@ def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_turn(ma
     wire.run(test())
 
 
-def test_small_requests_are_served_while_the_memory_is_full(make_wire):
+def test_small_requests_are_served_while_the_memory_is_full(make_wire: MakeWire) -> None:
     """Who sends whole requests does not wait for those who do not."""
     wire = make_wire(queued_bytes_max=100_000)
 
-    async def test():
+    async def test() -> None:
         wire.backend.answer = lambda request: METADATA
         for _ in range(4):
             (await wire.connect()).send(LARGE + bytes(90_000))
@@ -113,12 +116,14 @@ def test_small_requests_are_served_while_the_memory_is_full(make_wire):
     wire.run(test())
 
 
-def test_connections_that_keep_the_memory_full_are_cut(make_wire, caplog, monkeypatch):
+def test_connections_that_keep_the_memory_full_are_cut(
+    make_wire: MakeWire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing was processed for a while: whoever waits that long loses its place, and is named."""
     monkeypatch.setattr(request_memory, "STALL_S", 0.02)
     wire = make_wire(queued_bytes_max=100_000)
 
-    async def test():
+    async def test() -> None:
         wire.backend.answer = lambda request: METADATA
         idle = [await wire.connect() for _ in range(4)]
         for client in idle:
@@ -137,11 +142,11 @@ def test_connections_that_keep_the_memory_full_are_cut(make_wire, caplog, monkey
     assert all("queued.max.request.bytes allows for 100000" in line for line in lines)
 
 
-def test_an_idle_connection_is_small(wire):
+def test_an_idle_connection_is_small(wire: Wire) -> None:
     """It has no buffers: 64 KB for each would be 130 MB for two thousand."""
     count = 100
 
-    async def test():
+    async def test() -> None:
         await wire.connect()
         gc.collect()
         clients = []
@@ -163,11 +168,13 @@ def test_an_idle_connection_is_small(wire):
     wire.run(test())
 
 
-def test_refused_connections_are_logged_at_a_bounded_rate(wire, caplog, monkeypatch):
+def test_refused_connections_are_logged_at_a_bounded_rate(
+    wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A client that reconnects in a loop leaves some lines and a count, not a full disk."""
     monkeypatch.setattr(bounded_log, "LINES_MAX", 5)
 
-    async def test():
+    async def test() -> None:
         for _ in range(12):
             client = await wire.connect()
             client.send(struct.pack(">i", -1))

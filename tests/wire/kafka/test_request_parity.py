@@ -330,13 +330,13 @@ def versions_of(key: int) -> list[int]:
 KEYS_AND_VERSIONS = [(key, version) for key in APIS for version in versions_of(key)]
 
 
-def test_every_api_is_compared():
+def test_every_api_is_compared() -> None:
     """A new API without a comparison here fails."""
     assert sorted(EXPECTED) == sorted(APIS)
 
 
 @pytest.mark.parametrize(("key", "version"), KEYS_AND_VERSIONS)
-def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key, version):
+def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key, version) -> None:
     """Every field arrives where it belongs, at every version offered."""
     api = APIS[key]
     schema = load_request_schema(key, version)
@@ -365,7 +365,9 @@ def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key, version):
     ("session", "sent_on"),
     [((0, 0), (0, -1)), ((5, 0), (5, -1)), ((5, -1), (5, -1)), ((5, 3), (0, 3))],
 )
-def test_a_fetch_with_an_unresolved_topic_id_stays_outside_sessions(session, sent_on):
+def test_a_fetch_with_an_unresolved_topic_id_stays_outside_sessions(
+    session: tuple[int, ...], sent_on: tuple[int, ...]
+) -> None:
     """A session would hold the stand-in name after the id has become known (KIP-516)."""
     import datetime
     import uuid

@@ -13,6 +13,8 @@ import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.response_messages import RESPONSES, some
+from fakekafka.tests.support.response_trees import TREES, TopicIds
 from fakekafka.wire.kafka.api import SplitRequest
 from fakekafka.wire.kafka.apis.api_60_describe_cluster import WrongEndpointType
 from fakekafka.wire.kafka.codec import Codec
@@ -71,10 +73,10 @@ HOT = (0, 1, 3)
 """APIs with encoders that take short cuts: more examples."""
 
 
-def test_every_api_is_compared(response_messages, response_trees):
+def test_every_api_is_compared() -> None:
     """A new API without a comparison here fails; ApiVersions has its own tests."""
-    assert sorted([*response_messages.RESPONSES, 18]) == sorted(APIS)
-    assert sorted([*response_trees.TREES, 18]) == sorted(APIS)
+    assert sorted([*RESPONSES, 18]) == sorted(APIS)
+    assert sorted([*TREES, 18]) == sorted(APIS)
 
 
 def body_of(codec: Codec, key: int, version: int, response: Any, request: Any = None) -> bytes:
@@ -83,16 +85,16 @@ def body_of(codec: Codec, key: int, version: int, response: Any, request: Any = 
 
 @pytest.mark.parametrize(("key", "version"), KEYS_AND_VERSIONS)
 def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
-    response_messages, response_trees, key, version
-):
+    key: int, version: int
+) -> None:
     """Every field is where it belongs and the encoding is the canonical one."""
-    codec = Codec("3.9", response_trees.TopicIds())
+    codec = Codec("3.9", TopicIds())
     schema = load_response_schema(key, version)
     read, write = entity_reader(schema), entity_writer(schema)
-    strategy = response_messages.RESPONSES[key]
+    strategy = RESPONSES[key]
     batched = key == 9 and version >= 8
     if batched:
-        strategy = response_messages.some(strategy, 3)
+        strategy = some(strategy, 3)
 
     @settings(max_examples=30 if key in HOT else 8, database=None)
     @given(strategy)
@@ -106,7 +108,7 @@ def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
         body = body_of(codec, key, version, response, request)
         entity, size = read(body, 0)
         assert size == len(body)
-        assert_matches(entity, response_trees.TREES[key](response, version), api_key_map[key])
+        assert_matches(entity, TREES[key](response, version), api_key_map[key])
         buffer = io.BytesIO()
         write(buffer, entity)
         assert buffer.getvalue() == body
@@ -114,11 +116,11 @@ def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
     compare()
 
 
-def test_an_unresolved_topic_id_is_answered_with_itself_and_unknown_topic_id(response_trees):
+def test_an_unresolved_topic_id_is_answered_with_itself_and_unknown_topic_id() -> None:
     """Fetch 13 and later carry ids only (KIP-516); the backend knows the stand-in name not."""
     from fakekafka.wire.kafka.topic_names import resolved_name
 
-    names = response_trees.TopicIds()
+    names = TopicIds()
     topic_id = bytes(range(16))
     stand_in = TopicPartition(resolved_name(names, topic_id), 0)
     response = data.FetchResponse(
@@ -134,7 +136,7 @@ def test_an_unresolved_topic_id_is_answered_with_itself_and_unknown_topic_id(res
 
 
 @pytest.mark.parametrize("version", [8, 10, 11])
-def test_authorized_operations_are_all_of_them_when_asked_and_nobody_decides(version):
+def test_authorized_operations_are_all_of_them_when_asked_and_nobody_decides(version: int) -> None:
     """DP 15.4: Int.Min when not asked; without an authorizer every operation is allowed."""
     topic = data.MetadataTopic(ErrorCode.NONE, "orders", False, ())
     response = data.MetadataResponse((), "c", -1, (topic,))
@@ -148,7 +150,7 @@ def test_authorized_operations_are_all_of_them_when_asked_and_nobody_decides(ver
         assert entity.cluster_authorized_operations == 8096
 
 
-def test_a_group_error_reaches_clients_of_offset_fetch_1_in_every_partition():
+def test_a_group_error_reaches_clients_of_offset_fetch_1_in_every_partition() -> None:
     """Version 1 has no field for the error of the group."""
     asked = (TopicPartition("a", 0), TopicPartition("a", 1))
     response = data.OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ())
@@ -157,7 +159,7 @@ def test_a_group_error_reaches_clients_of_offset_fetch_1_in_every_partition():
     assert [p.error_code.value for p in entity.topics[0].partitions] == [16, 16]
 
 
-def test_an_election_error_reaches_clients_of_version_0_in_every_partition():
+def test_an_election_error_reaches_clients_of_version_0_in_every_partition() -> None:
     """Version 0 of ElectLeaders has no field for the error of all."""
     asked = (TopicPartition("a", 0), TopicPartition("b", 1))
     response = admin.ElectLeadersResponse(ErrorCode.NOT_CONTROLLER)
@@ -167,7 +169,7 @@ def test_an_election_error_reaches_clients_of_version_0_in_every_partition():
     assert [t.partition_result[0].error_code.value for t in results] == [41, 41]
 
 
-def test_describe_cluster_of_controllers_is_refused():
+def test_describe_cluster_of_controllers_is_refused() -> None:
     """KIP-919: a broker answers MISMATCHED_ENDPOINT_TYPE to who asks it for controllers."""
     codec = Codec("3.9")
     answer = codec.decode(60, 1, memoryview(b"\0\2\0"))
@@ -179,7 +181,7 @@ def test_describe_cluster_of_controllers_is_refused():
     assert "CONTROLLER" in entity.error_message
 
 
-def test_a_partition_with_hundreds_of_replicas_is_written_too():
+def test_a_partition_with_hundreds_of_replicas_is_written_too() -> None:
     """Counts that need two bytes of a varint."""
     many = tuple(range(300))
     partition = data.MetadataPartition(ErrorCode.NONE, 0, 1, 2, many, many[:150], ())

@@ -90,14 +90,14 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("sent", "expected"), REQUESTS, ids=lambda value: type(value).__name__)
-def test_a_request_of_kazoo_becomes_the_request_it_stands_for(sent, expected):
+def test_a_request_of_kazoo_becomes_the_request_it_stands_for(sent, expected) -> None:
     """With its xid and opcode; access control lists are read and dropped."""
     call = call_of(sent)
     assert (call.xid, call.opcode, call.request) == (7, sent.type, expected)
     assert call.code is ZkCode.OK
 
 
-def test_set_watches_carries_three_lists_of_paths():
+def test_set_watches_carries_three_lists_of_paths() -> None:
     """Null lists are empty ones."""
 
     def strings(*paths: str) -> bytes:
@@ -157,7 +157,7 @@ def test_set_watches_carries_three_lists_of_paths():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_kazoo_reads_the_answer_to_each_request(sent, response, expected):
+def test_kazoo_reads_the_answer_to_each_request(sent, response, expected) -> None:
     """Every field of the stat is in its place."""
     header, body = reply_of(call_of(sent), response)
     assert (header.xid, header.err) == (7, 0)
@@ -165,14 +165,14 @@ def test_kazoo_reads_the_answer_to_each_request(sent, response, expected):
 
 
 @pytest.mark.parametrize("code", [code for code in ZkCode if code])
-def test_a_failed_request_is_answered_by_its_code_without_a_body(code):
+def test_a_failed_request_is_answered_by_its_code_without_a_body(code) -> None:
     """Together with the server's last transaction."""
     header, body = reply_of(call_of(kz.Exists("/a", None)), ZkResponse(code, "/a", zxid=1 << 40))
     assert header == (7, 1 << 40, code)
     assert body == b""
 
 
-def test_a_failed_transaction_says_what_became_of_each_operation():
+def test_a_failed_transaction_says_what_became_of_each_operation() -> None:
     """The reply itself has no error, as ZooKeeper's has not."""
     sent = kz.Transaction([kz.Delete("/a", 1), kz.Delete("/b", 1), kz.Delete("/c", 1)])
     codes = (ZkCode.OK, ZkCode.BADVERSION, ZkCode.RUNTIMEINCONSISTENCY)
@@ -186,14 +186,14 @@ def test_a_failed_transaction_says_what_became_of_each_operation():
     ]
 
 
-def test_a_transaction_of_an_ended_session_fails_as_a_whole():
+def test_a_transaction_of_an_ended_session_fails_as_a_whole() -> None:
     """None of its operations was looked at."""
     call = call_of(kz.Transaction([kz.Delete("/a", 1)]))
     header, body = reply_of(call, ZkResponse(ZkCode.SESSIONEXPIRED))
     assert (header.err, body) == (ZkCode.SESSIONEXPIRED, b"")
 
 
-def test_an_access_control_list_of_another_version_is_not_set():
+def test_an_access_control_list_of_another_version_is_not_set() -> None:
     """The version of every list is the one of the stat: it never changes."""
     call = call_of(kz.SetACL("/a", ACL, 3))
     header, body = reply_of(call, ZkResponse(ZkCode.OK, "/a", STAT))
@@ -201,7 +201,7 @@ def test_an_access_control_list_of_another_version_is_not_set():
 
 
 @pytest.mark.parametrize("event_type", EventType)
-def test_kazoo_reads_a_watch_event(event_type):
+def test_kazoo_reads_a_watch_event(event_type) -> None:
     """Type, connected state and path, under xid -1."""
     header, body = read_reply(encode_event(event_type, "/a"))
     number = {"Created": 1, "Deleted": 2, "DataChanged": 3, "ChildrenChanged": 4}
@@ -210,7 +210,7 @@ def test_kazoo_reads_a_watch_event(event_type):
     assert kz.Watch.deserialize(body, 0)[0] == (expected, 3, "/a")
 
 
-def test_a_session_is_handed_out_with_its_password():
+def test_a_session_is_handed_out_with_its_password() -> None:
     """And only who knows it gets the session back."""
     fresh = Connect(kz.Connect(0, 5, 6000, 0, bytes(16), False).serialize())
     assert (fresh.last_zxid_seen, fresh.session_timeout_ms, fresh.session_id) == (5, 6000, 0)
@@ -224,14 +224,14 @@ def test_a_session_is_handed_out_with_its_password():
         assert back.is_authentic is is_authentic
 
 
-def test_an_expired_session_is_answered_by_zeros():
+def test_an_expired_session_is_answered_by_zeros() -> None:
     """Clients take the timeout of 0 as the sign."""
     connect = Connect(kz.Connect(0, 5, 6000, 42, bytes(16), False).serialize())
     answer, _ = kz.Connect.deserialize(encode_connected(connect, 0, 0)[4:], 0)
     assert (answer.session_id, answer.time_out, answer.passwd) == (0, 0, bytes(16))
 
 
-def test_a_client_that_does_not_know_read_only_servers_is_not_told_of_them():
+def test_a_client_that_does_not_know_read_only_servers_is_not_told_of_them() -> None:
     """The flag at the end of the connect response is there only if the request had one."""
     with_flag = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
     long = encode_connected(Connect(with_flag), 42, 4000)
@@ -241,14 +241,14 @@ def test_a_client_that_does_not_know_read_only_servers_is_not_told_of_them():
 
 
 @pytest.mark.parametrize("opcode", NOT_MODELLED)
-def test_an_operation_that_is_not_modelled_is_unimplemented(opcode):
+def test_an_operation_that_is_not_modelled_is_unimplemented(opcode) -> None:
     """Its body is not looked at."""
     call = Call(struct.pack(">ii", 3, opcode) + b"whatever")
     assert (call.code, call.request, call.xid) == (ZkCode.UNIMPLEMENTED, None, 3)
 
 
 @pytest.mark.parametrize("flags", [4, 5, 6, -1, 99])
-def test_containers_and_expiring_nodes_are_unimplemented(flags):
+def test_containers_and_expiring_nodes_are_unimplemented(flags: int) -> None:
     """Alone and in a transaction."""
     create = kz.Create("/a", b"", ACL, flags)
     for request in (create, kz.Transaction([create, kz.Delete("/b", 1)])):
@@ -260,7 +260,7 @@ def test_containers_and_expiring_nodes_are_unimplemented(flags):
     ("scheme", "code"),
     [("digest", ZkCode.OK), ("world", ZkCode.OK), ("ip", ZkCode.OK), ("magic", ZkCode.AUTHFAILED)],
 )
-def test_credentials_of_known_schemes_are_believed(scheme, code):
+def test_credentials_of_known_schemes_are_believed(scheme: str, code: ZkCode) -> None:
     """They need no server."""
     call = call_of(kz.Auth(0, scheme, "user:password"), -4)
     assert (call.code, call.request) == (code, None)
@@ -282,27 +282,27 @@ def test_credentials_of_known_schemes_are_believed(scheme, code):
         (struct.pack(">ii", 1, 14), "cannot be decoded"),
     ],
 )
-def test_nonsense_is_refused_with_the_reason(body, reason):
+def test_nonsense_is_refused_with_the_reason(body: bytes, reason: str) -> None:
     """One error, whatever is wrong."""
     with pytest.raises(ClientError, match=reason):
         Call(body)
 
 
 @pytest.mark.parametrize("frame", [b"", b"x" * 27, b"x" * 60, struct.pack(">iqiqi", 1, 0, 0, 0, 0)])
-def test_what_is_no_connect_request_is_refused(frame):
+def test_what_is_no_connect_request_is_refused(frame: bytes) -> None:
     """Also one of another protocol version."""
     with pytest.raises(ClientError, match=r"no connect request|protocol version"):
         Connect(frame)
 
 
 @given(st.binary(max_size=64), st.sampled_from([0, 1, 2, 3, 5, 7, 8, 14, 100, 101]))
-def test_any_bytes_are_read_or_refused(body, opcode):
+def test_any_bytes_are_read_or_refused(body, opcode) -> None:
     """Nothing but ``ClientError`` comes of them."""
     for read in (Connect, Call):
         with contextlib.suppress(ClientError):
             assert read(struct.pack(">ii", 1, opcode) + body) is not None
 
 
-def test_a_reply_without_a_body_is_twenty_bytes():
+def test_a_reply_without_a_body_is_twenty_bytes() -> None:
     """Length, xid, zxid, code."""
     assert encode_reply(-2, 9, 0) == struct.pack(">iiqi", 16, -2, 9, 0)

@@ -6,13 +6,14 @@ import threading
 from typing import Any
 
 import pytest
+from fakekafka.tests.support.zookeeper_servers import Ensemble, Recorder
 from kazoo.client import KazooState
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(60)]
 
 
 @pytest.fixture(params=["leader", "follower"])
-def client(request, ensemble) -> Any:
+def client(request: pytest.FixtureRequest, ensemble: Ensemble) -> Any:
     """Connected to the server that will be killed, or to another."""
     leader, followers = ensemble.leader(), ensemble.followers()
     order = [leader, *followers] if request.param == "leader" else [*followers, leader]
@@ -23,7 +24,7 @@ def client(request, ensemble) -> Any:
     return client
 
 
-def kill_leader(ensemble: Any, *clients: Any) -> None:
+def kill_leader(ensemble: Ensemble, *clients: Any) -> None:
     """Kill the leader; done when every client has lost its server and found another."""
     states = [threading.Event() for _ in clients]
     was_suspended = [False] * len(clients)
@@ -44,7 +45,7 @@ def kill_leader(ensemble: Any, *clients: Any) -> None:
         assert event.wait(20), "a client did not find a server again"
 
 
-def test_the_session_and_its_ephemeral_nodes_survive(ensemble, client):
+def test_the_session_and_its_ephemeral_nodes_survive(ensemble: Ensemble, client: Any) -> None:
     """Same id, same owner, and what was written is there; writing goes on in a new epoch."""
     client.create("/a", b"x")
     client.create("/e", ephemeral=True)
@@ -59,7 +60,7 @@ def test_the_session_and_its_ephemeral_nodes_survive(ensemble, client):
     assert changed.mzxid >> 32 > before.czxid >> 32
 
 
-def test_a_killed_server_comes_back_with_everything(ensemble, client):
+def test_a_killed_server_comes_back_with_everything(ensemble: Ensemble, client: Any) -> None:
     """It follows the new leader and serves what was written without it."""
     client.create("/a", b"x")
     killed = ensemble.leader()
@@ -75,7 +76,9 @@ def test_a_killed_server_comes_back_with_everything(ensemble, client):
     assert client.get("/a")[0] == b"y"
 
 
-def test_data_and_children_watches_miss_nothing(ensemble, client, recorder):
+def test_data_and_children_watches_miss_nothing(
+    ensemble: Ensemble, client: Any, recorder: Recorder
+) -> None:
     """What another client changes after the failover is seen, and so is what comes later."""
     client.create("/d", b"0")
     client.create("/c")
@@ -93,7 +96,7 @@ def test_data_and_children_watches_miss_nothing(ensemble, client, recorder):
     recorder.take_until(b"2")
 
 
-def test_a_lock_is_kept_and_passed_on(ensemble, client, recorder):
+def test_a_lock_is_kept_and_passed_on(ensemble: Ensemble, client: Any, recorder: Recorder) -> None:
     """Holder and waiter keep their places in line."""
     other = ensemble.kazoo()
     held, wanted = client.Lock("/lock", "first"), other.Lock("/lock", "second")
@@ -110,7 +113,7 @@ def test_a_lock_is_kept_and_passed_on(ensemble, client, recorder):
     assert other.retry(wanted.contenders) == ["second"]
 
 
-def test_an_election_goes_on(ensemble, client, recorder):
+def test_an_election_goes_on(ensemble: Ensemble, client: Any, recorder: Recorder) -> None:
     """The leader of the election stays, then hands over."""
     other = ensemble.kazoo()
     done = threading.Event()
@@ -135,7 +138,7 @@ def test_an_election_goes_on(ensemble, client, recorder):
         assert not thread.is_alive()
 
 
-def test_a_transaction_is_whole_on_every_server(ensemble, client):
+def test_a_transaction_is_whole_on_every_server(ensemble: Ensemble, client: Any) -> None:
     """Committed before the leader dies, failed after."""
     transaction = client.transaction()
     transaction.create("/t")
@@ -153,7 +156,9 @@ def test_a_transaction_is_whole_on_every_server(ensemble, client):
         assert there.get("/t/a")[0] == b"1"
 
 
-def test_without_a_quorum_nobody_serves_and_the_session_waits(ensemble, client):
+def test_without_a_quorum_nobody_serves_and_the_session_waits(
+    ensemble: Ensemble, client: Any
+) -> None:
     """One server of three is no quorum; two are again."""
     client.create("/e", ephemeral=True)
     session = client.client_id
@@ -168,7 +173,7 @@ def test_without_a_quorum_nobody_serves_and_the_session_waits(ensemble, client):
     assert client.retry(client.exists, "/e").ephemeralOwner == session[0]
 
 
-def test_a_client_cut_off_from_its_server_goes_to_another(ensemble):
+def test_a_client_cut_off_from_its_server_goes_to_another(ensemble: Ensemble) -> None:
     """Packets are lost without a word; heartbeats without an answer tell."""
     first, second = ensemble.followers()
     client = ensemble.kazoo(first, second, timeout_s=3)

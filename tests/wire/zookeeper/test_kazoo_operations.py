@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka.actors.runtime.live import LiveRuntime
 from fakekafka.actors.runtime.threaded import ThreadedRuntime
+from fakekafka.tests.support.zookeeper_servers import Ensemble, MakeEnsemble, Recorder
 from kazoo import exceptions as kx
 from kazoo.client import KazooState
 from kazoo.protocol.states import EventType
@@ -13,7 +14,7 @@ from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
 
 
-def test_nodes_are_created_read_changed_and_deleted(server):
+def test_nodes_are_created_read_changed_and_deleted(server: Ensemble) -> None:
     """With every field of their stat."""
     client = server.kazoo()
     assert client.create("/a", b"one") == "/a"
@@ -31,7 +32,7 @@ def test_nodes_are_created_read_changed_and_deleted(server):
     assert client.exists("/a") is None
 
 
-def test_children_are_listed_with_the_stat_of_their_parent(server):
+def test_children_are_listed_with_the_stat_of_their_parent(server: Ensemble) -> None:
     """``makepath`` and recursive deletion work level by level."""
     client = server.kazoo()
     client.create("/a/b/c", b"", makepath=True)
@@ -44,7 +45,7 @@ def test_children_are_listed_with_the_stat_of_their_parent(server):
     assert client.exists("/a") is None
 
 
-def test_null_and_empty_data_are_not_the_same(server):
+def test_null_and_empty_data_are_not_the_same(server: Ensemble) -> None:
     """Kafka's parent nodes have none."""
     client = server.kazoo()
     client.create("/empty", b"")
@@ -53,7 +54,7 @@ def test_null_and_empty_data_are_not_the_same(server):
     assert client.get("/empty")[0] is None
 
 
-def test_sequential_names_count_up_and_are_never_reused(server):
+def test_sequential_names_count_up_and_are_never_reused(server: Ensemble) -> None:
     """Ten digits, and with the stat if asked for."""
     client = server.kazoo()
     client.create("/q")
@@ -81,7 +82,7 @@ def test_sequential_names_count_up_and_are_never_reused(server):
         (lambda client: client.reconfig("server.9=x:1:2", None, None), kx.UnimplementedError),
     ],
 )
-def test_errors_reach_the_client_as_zookeepers(server, operation, error):
+def test_errors_reach_the_client_as_zookeepers(server: Ensemble, operation, error) -> None:
     """And the connection stays."""
     client = server.kazoo()
     client.create("/a")
@@ -92,7 +93,7 @@ def test_errors_reach_the_client_as_zookeepers(server, operation, error):
     assert client.get("/a")[1].version == 0
 
 
-def test_access_control_lists_are_accepted_and_everything_stays_open(server):
+def test_access_control_lists_are_accepted_and_everything_stays_open(server: Ensemble) -> None:
     """So are credentials, before and after the connection is made."""
     client = server.kazoo(auth_data=[("digest", "user:password")])
     assert client.add_auth("digest", "other:password") is True
@@ -103,12 +104,12 @@ def test_access_control_lists_are_accepted_and_everything_stays_open(server):
     assert server.kazoo().get("/a")[0] == b""
 
 
-def test_sync_answers_with_the_path(server):
+def test_sync_answers_with_the_path(server: Ensemble) -> None:
     """Once the server has caught up, which one alone always has."""
     assert server.kazoo().sync("/a/b") == "/a/b"
 
 
-def test_a_chroot_is_the_clients_own_matter(server):
+def test_a_chroot_is_the_clients_own_matter(server: Ensemble) -> None:
     """The server sees whole paths."""
     outside = server.kazoo()
     outside.create("/kafka")
@@ -120,7 +121,7 @@ def test_a_chroot_is_the_clients_own_matter(server):
     assert outside.get_children("/kafka") == ["a", "b"]
 
 
-def test_asynchronous_requests_are_answered_in_order(server):
+def test_asynchronous_requests_are_answered_in_order(server: Ensemble) -> None:
     """Each sees the ones before it."""
     client = server.kazoo()
     client.create("/n")
@@ -130,7 +131,7 @@ def test_asynchronous_requests_are_answered_in_order(server):
     assert [read.get(20)[0] for read in reads] == [b"499"] * 3
 
 
-def test_a_transaction_is_applied_as_a_whole(server):
+def test_a_transaction_is_applied_as_a_whole(server: Ensemble) -> None:
     """Create, set, check and delete in one; the counter counts the parent's other children."""
     client = server.kazoo()
     client.create("/a", b"old")
@@ -146,7 +147,7 @@ def test_a_transaction_is_applied_as_a_whole(server):
     assert client.exists("/b") is None
 
 
-def test_a_failed_transaction_changes_nothing_and_names_the_operation(server):
+def test_a_failed_transaction_changes_nothing_and_names_the_operation(server: Ensemble) -> None:
     """Before it rolled back, after it not looked at."""
     client = server.kazoo()
     client.create("/a", b"old")
@@ -165,7 +166,7 @@ def test_a_failed_transaction_changes_nothing_and_names_the_operation(server):
     assert client.exists("/b") is None
 
 
-def test_ephemeral_nodes_live_as_long_as_their_session(server):
+def test_ephemeral_nodes_live_as_long_as_their_session(server: Ensemble) -> None:
     """Their owner is the session; closing it deletes them at once."""
     owner, other = server.kazoo(), server.kazoo()
     owner.create("/e", ephemeral=True)
@@ -174,7 +175,7 @@ def test_ephemeral_nodes_live_as_long_as_their_session(server):
     assert other.exists("/e") is None
 
 
-def test_an_expired_session_is_replaced_by_a_new_one(server, recorder):
+def test_an_expired_session_is_replaced_by_a_new_one(server: Ensemble, recorder: Recorder) -> None:
     """The client is told; its ephemeral nodes are gone, and a watch of another says so."""
     client, other = server.kazoo(), server.kazoo()
     client.create("/e", ephemeral=True)
@@ -198,7 +199,7 @@ def test_an_expired_session_is_replaced_by_a_new_one(server, recorder):
     assert client.exists("/e") is None
 
 
-def test_watches_fire_once(server, recorder):
+def test_watches_fire_once(server: Ensemble, recorder: Recorder) -> None:
     """Data, existence and child watches, each for its kind of change."""
     client, other = server.kazoo(), server.kazoo()
     client.create("/a")
@@ -222,7 +223,7 @@ def test_watches_fire_once(server, recorder):
 
 
 @pytest.mark.slow
-def test_heartbeats_keep_an_idle_session_alive(server):
+def test_heartbeats_keep_an_idle_session_alive(server: Ensemble) -> None:
     """kazoo pings; the server notes it."""
     client = server.kazoo(timeout_s=1)
     client.create("/e", ephemeral=True)
@@ -240,7 +241,9 @@ def test_heartbeats_keep_an_idle_session_alive(server):
 
 
 @pytest.mark.parametrize("runtime_class", [LiveRuntime, ThreadedRuntime])
-def test_both_real_time_runtimes_serve_clients(make_ensemble, recorder, runtime_class):
+def test_both_real_time_runtimes_serve_clients(
+    make_ensemble: MakeEnsemble, recorder: Recorder, runtime_class
+) -> None:
     """Connect, write, watch, lose the server, find it again."""
     server = make_ensemble(1, runtime_class(1))
     client, other = server.kazoo(), server.kazoo()
@@ -259,7 +262,7 @@ def test_both_real_time_runtimes_serve_clients(make_ensemble, recorder, runtime_
 
 
 @pytest.mark.slow
-def test_many_kazoo_clients_leave_nothing_behind(server):
+def test_many_kazoo_clients_leave_nothing_behind(server: Ensemble) -> None:
     """Sessions, connections and ports are gone when the clients are."""
     for _ in range(20):
         client = server.kazoo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from fakekafka.tests.support.zookeeper_servers import Ensemble, Recorder
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
 
@@ -15,7 +16,7 @@ def in_thread(function: object) -> threading.Thread:
     return thread
 
 
-def test_a_data_watch_follows_a_node(server, recorder):
+def test_a_data_watch_follows_a_node(server: Ensemble, recorder: Recorder) -> None:
     """From before it exists to after it is gone."""
     client, other = server.kazoo(), server.kazoo()
     client.DataWatch("/a", lambda data, stat: recorder.add(data if stat else "gone"))
@@ -28,7 +29,7 @@ def test_a_data_watch_follows_a_node(server, recorder):
     assert recorder.take() == "gone"
 
 
-def test_a_children_watch_follows_the_children(server, recorder):
+def test_a_children_watch_follows_the_children(server: Ensemble, recorder: Recorder) -> None:
     """Each change is seen, because each is waited for."""
     client, other = server.kazoo(), server.kazoo()
     client.create("/p")
@@ -42,7 +43,7 @@ def test_a_children_watch_follows_the_children(server, recorder):
     assert recorder.take() == ["b"]
 
 
-def test_a_lock_is_held_by_one_client_at_a_time(server, recorder):
+def test_a_lock_is_held_by_one_client_at_a_time(server: Ensemble, recorder: Recorder) -> None:
     """The second waits in line, is named among the contenders, and gets it on release."""
     first, second = server.kazoo(), server.kazoo()
     held = first.Lock("/lock", "first")
@@ -59,7 +60,7 @@ def test_a_lock_is_held_by_one_client_at_a_time(server, recorder):
     wanted.release()
 
 
-def test_a_lock_passes_on_when_its_holder_expires(server, recorder):
+def test_a_lock_passes_on_when_its_holder_expires(server: Ensemble, recorder: Recorder) -> None:
     """Its node is ephemeral."""
     first, second = server.kazoo(), server.kazoo()
     held, wanted = first.Lock("/lock", "first"), second.Lock("/lock", "second")
@@ -71,7 +72,7 @@ def test_a_lock_passes_on_when_its_holder_expires(server, recorder):
     waiting.join(20)
 
 
-def test_an_election_hands_over(server, recorder):
+def test_an_election_hands_over(server: Ensemble, recorder: Recorder) -> None:
     """The next in line leads when the leader's session ends."""
     leading = {name: threading.Event() for name in ("first", "second")}
     threads = []
@@ -101,7 +102,7 @@ def test_an_election_hands_over(server, recorder):
         assert not thread.is_alive()
 
 
-def test_counters_add_up_over_clients(server):
+def test_counters_add_up_over_clients(server: Ensemble) -> None:
     """Every increment is a write guarded by the version read before."""
     clients = [server.kazoo() for _ in range(3)]
 
@@ -116,7 +117,7 @@ def test_counters_add_up_over_clients(server):
     assert clients[0].Counter("/counter").value == 60
 
 
-def test_queues_semaphores_parties_and_barriers_work(server, recorder):
+def test_queues_semaphores_parties_and_barriers_work(server: Ensemble, recorder: Recorder) -> None:
     """The other recipes that are made of the same parts."""
     first, second = server.kazoo(), server.kazoo()
     queue = first.Queue("/queue")

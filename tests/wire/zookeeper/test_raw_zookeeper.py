@@ -8,6 +8,7 @@ import os
 import struct
 
 import pytest
+from fakekafka.tests.support.zookeeper_servers import Ensemble, MakeEnsemble
 from fakekafka.wire import request_memory
 from kazoo.protocol import serialization as kz
 from kazoo.security import OPEN_ACL_UNSAFE as ACL
@@ -26,7 +27,7 @@ def set_watches(zxid: int, data: list[str], exist: list[str], child: list[str]) 
     return struct.pack(">iiq", -8, 101, zxid) + lists
 
 
-def test_pipelined_requests_are_answered_in_order(server):
+def test_pipelined_requests_are_answered_in_order(server: Ensemble) -> None:
     """Also those that came before the session was there, and those that need no server."""
     raw = server.raw()
     raw.send(kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize())
@@ -51,7 +52,7 @@ def test_pipelined_requests_are_answered_in_order(server):
     assert [header.zxid for header in replies] == [2] * len(sent)
 
 
-def test_a_request_may_come_byte_by_byte(server):
+def test_a_request_may_come_byte_by_byte(server: Ensemble) -> None:
     """Frames are put together again."""
     raw = server.raw()
     body = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
@@ -60,13 +61,13 @@ def test_a_request_may_come_byte_by_byte(server):
     assert kz.Connect.deserialize(raw.frame(), 0)[0].time_out == 6000
 
 
-def test_the_session_timeout_is_negotiated(server):
+def test_the_session_timeout_is_negotiated(server: Ensemble) -> None:
     """At most 40 seconds, ZooKeeper's twenty ticks."""
     assert server.raw().connect(timeout_ms=10**6).time_out == 40_000
     assert server.raw().connect(timeout_ms=777).time_out == 777
 
 
-def test_a_ping_is_answered_by_one(server):
+def test_a_ping_is_answered_by_one(server: Ensemble) -> None:
     """With the last transaction the client was told of."""
     raw = server.raw()
     raw.connect()
@@ -76,7 +77,9 @@ def test_a_ping_is_answered_by_one(server):
     assert (header, body) == ((-2, 2, 0), b"")
 
 
-def test_a_session_is_resumed_on_another_connection_only_with_its_password(server):
+def test_a_session_is_resumed_on_another_connection_only_with_its_password(
+    server: Ensemble,
+) -> None:
     """A wrong password is answered as an expired session and does not touch the real one."""
     first = server.raw()
     opened = first.connect()
@@ -91,7 +94,7 @@ def test_a_session_is_resumed_on_another_connection_only_with_its_password(serve
     assert second.ask(kz.Exists("/a", None)).ephemeralOwner == opened.session_id
 
 
-def test_a_broken_connection_is_forgotten_and_its_session_is_not(server):
+def test_a_broken_connection_is_forgotten_and_its_session_is_not(server: Ensemble) -> None:
     """The watches go with the connection: the client sets them again."""
     raw = server.raw()
     session_id = raw.connect().session_id
@@ -103,7 +106,7 @@ def test_a_broken_connection_is_forgotten_and_its_session_is_not(server):
     assert server.call(1, lambda core: list(core.storage.tree.sessions)) == [session_id]
 
 
-def test_a_session_that_moves_leaves_its_old_connection_closed(server):
+def test_a_session_that_moves_leaves_its_old_connection_closed(server: Ensemble) -> None:
     """The last connection wins."""
     first = server.raw()
     opened = first.connect()
@@ -113,7 +116,7 @@ def test_a_session_that_moves_leaves_its_old_connection_closed(server):
     second.ask(kz.Exists("/", None))
 
 
-def test_closing_the_session_is_answered_and_ends_the_connection(server):
+def test_closing_the_session_is_answered_and_ends_the_connection(server: Ensemble) -> None:
     """Its ephemeral nodes are gone with it."""
     raw, other = server.raw(), server.raw()
     raw.connect()
@@ -127,7 +130,7 @@ def test_closing_the_session_is_answered_and_ends_the_connection(server):
 
 
 @pytest.mark.slow
-def test_a_silent_session_expires_with_its_nodes_and_its_connection(server):
+def test_a_silent_session_expires_with_its_nodes_and_its_connection(server: Ensemble) -> None:
     """A closed connection alone changes nothing; the timeout does."""
     raw, other = server.raw(), server.raw()
     other.connect()
@@ -141,7 +144,7 @@ def test_a_silent_session_expires_with_its_nodes_and_its_connection(server):
     assert late.ended()
 
 
-def test_watches_set_again_after_a_reconnection_are_not_lost(server):
+def test_watches_set_again_after_a_reconnection_are_not_lost(server: Ensemble) -> None:
     """Those that missed a change fire at once, before the answer; the others are armed."""
     raw, other = server.raw(), server.raw()
     opened = raw.connect()
@@ -172,7 +175,7 @@ def test_watches_set_again_after_a_reconnection_are_not_lost(server):
     assert again.event() == (3, 3, "/quiet")
 
 
-def test_a_client_sees_the_event_before_it_sees_the_new_data(server):
+def test_a_client_sees_the_event_before_it_sees_the_new_data(server: Ensemble) -> None:
     """Its own write's event comes before the answer to the write."""
     raw = server.raw()
     raw.connect()
@@ -183,7 +186,7 @@ def test_a_client_sees_the_event_before_it_sees_the_new_data(server):
     assert raw.reply()[0].xid == 5
 
 
-def test_a_client_ahead_of_the_server_is_turned_away(server):
+def test_a_client_ahead_of_the_server_is_turned_away(server: Ensemble) -> None:
     """It would see time run backwards."""
     raw = server.raw()
     raw.send(kz.Connect(0, 1 << 50, 6000, 0, bytes(16), False).serialize())
@@ -191,7 +194,7 @@ def test_a_client_ahead_of_the_server_is_turned_away(server):
 
 
 @pytest.mark.slow
-def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble):
+def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble: MakeEnsemble) -> None:
     """Without a quorum there is nobody to connect to."""
     ensemble = make_ensemble(3)
     ensemble.leader()
@@ -203,7 +206,7 @@ def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble):
     assert raw.ended()
 
 
-def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server):
+def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server: Ensemble) -> None:
     """Started again it knows the session."""
     raw = server.raw()
     opened = raw.connect()
@@ -217,7 +220,7 @@ def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server):
     assert again.ask(kz.GetData("/a", None))[0] == b"x"
 
 
-def test_refused_credentials_end_the_connection(server):
+def test_refused_credentials_end_the_connection(server: Ensemble) -> None:
     """A scheme nobody knows, or a server told to refuse."""
     raw = server.raw()
     raw.connect()
@@ -231,7 +234,7 @@ def test_refused_credentials_end_the_connection(server):
     assert refused.ended()
 
 
-def test_connections_are_members_of_the_network(server):
+def test_connections_are_members_of_the_network(server: Ensemble) -> None:
     """Named, on the machine of all clients; what they send can be seen and cut off."""
     seen: list[tuple[str, str, str]] = []
     network = server.runtime.network
@@ -287,7 +290,9 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_closes_that_connection_with_one_log_line(server, caplog, what):
+def test_nonsense_closes_that_connection_with_one_log_line(
+    server: Ensemble, caplog: pytest.LogCaptureFixture, what
+) -> None:
     """Peer, server and reason are named; other clients are not disturbed."""
     data, reason = NONSENSE[what]
     bystander = server.raw()
@@ -306,7 +311,9 @@ def test_nonsense_closes_that_connection_with_one_log_line(server, caplog, what)
     bystander.ask(kz.Exists("/", None))
 
 
-def test_a_connection_that_ends_inside_a_frame_is_logged(server, caplog):
+def test_a_connection_that_ends_inside_a_frame_is_logged(
+    server: Ensemble, caplog: pytest.LogCaptureFixture
+) -> None:
     """With what had come of it."""
     raw = server.raw()
     with caplog.at_level(logging.WARNING, logger="fakekafka.wire"):
@@ -317,7 +324,9 @@ def test_a_connection_that_ends_inside_a_frame_is_logged(server, caplog):
 
 
 @pytest.mark.slow
-def test_who_never_asks_for_a_session_is_disconnected(server, caplog):
+def test_who_never_asks_for_a_session_is_disconnected(
+    server: Ensemble, caplog: pytest.LogCaptureFixture
+) -> None:
     """After ZooKeeper's time for connections without a session, here a short one."""
     (listener,) = server.tcp._listeners.values()
     listener.service.connect_timeout_ms = 50
@@ -327,7 +336,7 @@ def test_who_never_asks_for_a_session_is_disconnected(server, caplog):
     assert "no connect request within 50 ms" in caplog.text
 
 
-def test_a_packet_over_the_servers_limit_costs_its_sender_the_connection(server):
+def test_a_packet_over_the_servers_limit_costs_its_sender_the_connection(server: Ensemble) -> None:
     """As with ZooKeeper nothing is answered; the session lives."""
     raw = server.raw()
     opened = raw.connect()
@@ -338,7 +347,7 @@ def test_a_packet_over_the_servers_limit_costs_its_sender_the_connection(server)
     assert again.connect(session_id=opened.session_id, password=opened.passwd) == opened
 
 
-def test_a_client_that_sends_without_reading_is_held_back(server):
+def test_a_client_that_sends_without_reading_is_held_back(server: Ensemble) -> None:
     """Thousands of requests at once are all answered, in order."""
     raw = server.raw()
     raw.connect()
@@ -357,7 +366,7 @@ def descriptors() -> int:
 
 
 @pytest.mark.slow
-def test_two_hundred_connections_leave_nothing_behind(server):
+def test_two_hundred_connections_leave_nothing_behind(server: Ensemble) -> None:
     """Whether the session was closed or the connection just broke."""
     server.raw().connect()
     before = descriptors(), len(server.runtime.network.nodes)
@@ -377,7 +386,9 @@ def test_two_hundred_connections_leave_nothing_behind(server):
     assert server.call(1, lambda core: len(core.watches)) == 0
 
 
-def test_packets_that_never_end_hold_a_limited_memory(server, monkeypatch, caplog):
+def test_packets_that_never_end_hold_a_limited_memory(
+    server: Ensemble, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Half of a packet from each of many clients; the oldest are cut, others are served."""
     monkeypatch.setattr(request_memory, "STALL_S", 0.02)
     (listener,) = server.tcp._listeners.values()

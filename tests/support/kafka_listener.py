@@ -1,0 +1,157 @@
+"""A listener on 127.0.0.1 with a stub behind it, and a client that speaks raw frames."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import struct
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fakekafka.protocol.data import RequestContext
+from fakekafka.wire.kafka.listener import KafkaListener
+from fakekafka.wire.kafka.service import BrokerService
+from kio.index import load_request_schema, load_response_schema
+from kio.serial import entity_reader, entity_writer
+
+
+class StubBackend:
+    """Records requests and answers with what ``answer`` returns; without it, when told to."""
+
+    kafka_version = "3.9"
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+        self.contexts: list[RequestContext] = []
+        self.responders: list[Callable[[Any], None]] = []
+        self.answer: Callable[[Any], Any] | None = None
+        self.ids: dict[str, bytes] = {}
+
+    def submit(
+        self,
+        broker_id: int,
+        connection_name: str,
+        request: Any,
+        context: RequestContext,
+        respond: Callable[[Any], None],
+    ) -> None:
+        self.requests.append(request)
+        self.contexts.append(context)
+        if self.answer is None:
+            self.responders.append(respond)
+        else:
+            respond(self.answer(request))
+
+    def topic_id(self, broker_id: int, topic: str) -> bytes | None:
+        return self.ids.get(topic)
+
+    def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
+        for name, known_id in self.ids.items():
+            if known_id == topic_id:
+                return name
+        return None
+
+
+class RawClient:
+    """One connection on which frames are written and read by hand."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    def request(self, key: int, version: int, correlation_id: int, **fields: Any) -> None:
+        """Send a request built by kio; ``fields`` are those of its entity."""
+        self.send(request_frame(key, version, correlation_id, **fields))
+
+    async def frame(self) -> bytes:
+        """The next response without its size field."""
+        (size,) = struct.unpack(">i", await self.reader.readexactly(4))
+        return await self.reader.readexactly(size)
+
+    async def response(self, key: int, version: int) -> tuple[int, Any]:
+        """Correlation id and kio entity of the next response."""
+        return parse_response(key, version, await self.frame())
+
+    async def ended(self) -> bool:
+        """Wait for the end of the connection; whether nothing came before it."""
+        try:
+            return await self.reader.read() == b""
+        except ConnectionError:
+            return True
+
+    async def close(self) -> None:
+        self.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
+
+
+class Wire:
+    """The listener under test, its backend, its loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
+        self.loop = loop
+        self.backend = StubBackend()
+        self.service = BrokerService(loop, 7, self.backend, **options)
+        self.listener = KafkaListener(loop, "127.0.0.1", 0, self.service)
+        self.clients: list[RawClient] = []
+
+    def run(self, test: Coroutine[Any, Any, Any]) -> Any:
+        async def serving() -> Any:
+            self.listener.serve()
+            return await test
+
+        return self.loop.run_until_complete(asyncio.wait_for(serving(), 20))
+
+    async def connect(self) -> RawClient:
+        client = RawClient(*await asyncio.open_connection("127.0.0.1", self.listener.port))
+        self.clients.append(client)
+        return client
+
+    async def until(self, condition: Callable[[], Any]) -> None:
+        """Let the loop turn until the condition holds."""
+        while not condition():
+            await asyncio.sleep(0.0005)
+
+    def stop(self) -> None:
+        async def closing() -> None:
+            for client in self.clients:
+                await client.close()
+            self.listener.close()
+            await self.until(lambda: not self.listener.connections)
+            for _ in range(3):
+                await asyncio.sleep(0)
+
+        self.loop.run_until_complete(closing())
+
+
+MakeWire = Callable[..., Wire]
+"""Makes a listener with the options given; it is stopped after the test."""
+
+
+def request_frame(key: int, version: int, correlation_id: int, **fields: Any) -> bytes:
+    """A whole request as kio writes it, with size and header."""
+    schema = load_request_schema(key, version)
+    header = schema.__header_schema__(
+        request_api_key=key,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id="raw",
+    )
+    buffer = io.BytesIO()
+    entity_writer(type(header))(buffer, header)
+    entity_writer(schema)(buffer, schema(**fields))
+    body = buffer.getvalue()
+    return struct.pack(">i", len(body)) + body
+
+
+def parse_response(key: int, version: int, frame: bytes) -> tuple[int, Any]:
+    """Correlation id and entity of a response, read by kio to its last byte."""
+    schema = load_response_schema(key, version)
+    header, at = entity_reader(schema.__header_schema__)(frame, 0)
+    entity, size = entity_reader(schema)(frame, at)
+    assert at + size == len(frame)
+    return header.correlation_id, entity
