@@ -14,21 +14,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import random
 import re
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import pykka
 
 from ..protocol.awaiting import Disconnected, Pending, RequestTimeout, Task
 from ..protocol.errors import KafkaError, UsageError
-from .peer import Handler, Peer
-
-if TYPE_CHECKING:
-    import random
-
-    from .runtime.runtime import Process, Runtime, RuntimeTimer
+from ..protocol.host import Timer
+from .delivery import Delivery
+from .port import Handler, Port
+from .surroundings import Process, Surroundings
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -36,28 +35,6 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 def handler_name(message_type: type) -> str:
     """``LeaderAndIsrRequest`` is handled by ``on_leader_and_isr_request``."""
     return "on_" + _CAMEL.sub("_", message_type.__name__).lower()
-
-
-class Delivery(NamedTuple):
-    """A message on its way."""
-
-    sender: Any
-    target: Any
-    message: Any
-    correlation: int = 0
-    """0: nobody waits for an answer."""
-    is_reply: bool = False
-    context: Any = None
-    message_id: int = 0
-
-
-class Link:
-    """One direction between two machines; what is sent over it keeps its order."""
-
-    __slots__ = ("free_at_us",)
-
-    def __init__(self, free_at_us: int) -> None:
-        self.free_at_us = free_at_us  # when the last message sent over it arrives
 
 
 class _Handlers(dict[type, Handler]):
@@ -92,9 +69,8 @@ class Node(pykka.Actor):
         cls._handlers_of_class = _Handlers(cls)
         cls._has_own_handle = cls.handle is not Node.handle
 
-    def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
+    def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
         self.runtime = runtime
-        self.network = runtime.network
         self.name = name
         self.process = process
         self.machine = process.name
@@ -105,10 +81,8 @@ class Node(pykka.Actor):
         self.blocked = False  # True while stopped or paused: deliveries take the slow path
         self.stopped = False
         self._handlers = self._handlers_of_class
-        self.peer: Peer = runtime.network.peer_class(
-            self, runtime.network, process.name, self._handlers
-        )
-        self.answer: Callable[[Delivery, Any], None] = self.peer.answer
+        self.port: Port = runtime.create_port(self, process.name, self._handlers)
+        self.answer: Callable[[Delivery, Any], None] = self.port.answer
         """``reply`` for those who answer thousands of requests a second."""
         self._tasks: dict[Task[Any], None] = {}
         self._busy: Task[Any] | None = None
@@ -131,13 +105,13 @@ class Node(pykka.Actor):
 
     # -- surroundings (the ``Host`` of the cores) ----------------------------------------------
 
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> RuntimeTimer:
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """Call back inside this node after a delay; dropped when the node has died."""
         return self.runtime.call_later(self, int(delay_ms * 1000), callback)
 
     def send(self, destination: str, message: Any) -> None:
         """Send a message that expects no answer."""
-        self.peer.send(destination, message)
+        self.port.send(destination, message)
 
     def ask(self, destination: str, message: Any, timeout_ms: float = 30000) -> Pending[Any]:
         """Send a request; the outcome is the reply.
@@ -160,15 +134,15 @@ class Node(pykka.Actor):
 
         The same as ``ask`` for those who send thousands of requests a second.
         """
-        self.peer.ask_then(destination, message, timeout_ms, answered)
+        self.port.ask_then(destination, message, timeout_ms, answered)
 
     def is_waiting_for(self, correlation: int) -> bool:
         """Whether an answer to this request of mine would still be taken."""
-        return correlation in self.peer.requests
+        return correlation in self.port.requests
 
     def reply(self, delivery: Delivery, response: Any) -> None:
         """Answer a request; an exception as response is raised at the asker."""
-        self.peer.answer(delivery, response)
+        self.port.answer(delivery, response)
 
     def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
         """Run a coroutine in the background of this node; failures are reported."""
@@ -207,7 +181,7 @@ class Node(pykka.Actor):
     def receive(self, delivery: Delivery) -> None:
         """Take one delivery: a reply resumes its asker, anything else finds its handler."""
         if delivery.is_reply:
-            waiting = self.peer.requests.pop(delivery.correlation, None)
+            waiting = self.port.requests.pop(delivery.correlation, None)
             if waiting is not None:
                 waiting[0](delivery.message)
         else:
@@ -220,12 +194,12 @@ class Node(pykka.Actor):
 
     def _let_in(self) -> None:
         """Tell the network in which way messages may come."""
-        peer = self.peer
-        peer.is_blocked = self.blocked
-        peer.takes_requests = not (self.blocked or self._busy is not None or self._has_own_handle)
+        port = self.port
+        port.is_blocked = self.blocked
+        port.takes_requests = not (self.blocked or self._busy is not None or self._has_own_handle)
 
     def handle(self, delivery: Delivery) -> None:
-        """Handle what is no reply; ``peer.requests`` says who takes those."""
+        """Handle what is no reply; ``port.requests`` says who takes those."""
         if self._busy is not None:
             self._backlog.append(delivery)
             return
@@ -295,16 +269,16 @@ class Node(pykka.Actor):
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
         """Connections to a dead process broke: requests waiting for it fail at once."""
-        self.peer.lose(names)
+        self.port.lose(names)
 
     def halt(self) -> None:
         """Stop at once, as a killed process does: nothing more is handled or sent."""
         if self.stopped:
             return
-        self.stopped = self.peer.is_stopped = True
+        self.stopped = self.port.is_stopped = True
         self.block(True)
         self.on_halt()
-        self.peer.requests.clear()
+        self.port.requests.clear()
         self._backlog.clear()
         tasks, self._tasks = self._tasks, {}
         for task in tasks:

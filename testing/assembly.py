@@ -28,7 +28,7 @@ from .network_handle import NetworkHandle
 from .restart import is_restored, topics_are_back
 
 if TYPE_CHECKING:
-    from ..actors.node import Delivery
+    from ..actors.delivery import Delivery
 
 T = TypeVar("T")
 

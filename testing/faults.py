@@ -15,7 +15,7 @@ from . import arguments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..actors.node import Delivery
+    from ..actors.delivery import Delivery
     from ..actors.runtime.runtime import Runtime
     from .network_handle import NetworkHandle
 

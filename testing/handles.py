@@ -21,7 +21,7 @@ from .zookeeper_writes import send
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
-    from ..actors.node import Delivery
+    from ..actors.delivery import Delivery
     from ..zkfake.messages import Stat
     from .assembly import ClusterBase
 

@@ -11,7 +11,7 @@ from ..wire.accepting import CLIENTS_MACHINE
 from . import arguments
 
 if TYPE_CHECKING:
-    from ..actors.node import Delivery
+    from ..actors.delivery import Delivery
     from .assembly import ClusterBase
 
 Machine = int | str

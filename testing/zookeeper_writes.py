@@ -11,8 +11,9 @@ from ..zkfake.client.client import ZooKeeperClient
 from ..zkfake.messages import Request, ZkCode, ZkResponse, ZooKeeperError
 
 if TYPE_CHECKING:
-    from ..actors.node import Delivery
-    from ..actors.runtime.runtime import Process, Runtime
+    from ..actors.delivery import Delivery
+    from ..actors.runtime.runtime import Runtime
+    from ..actors.surroundings import Process
     from .assembly import ClusterBase
 
 _SESSION_TIMEOUT_MS = 6000

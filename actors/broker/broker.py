@@ -37,7 +37,8 @@ from .replica_fetcher import ReplicaFetcherActor
 
 if TYPE_CHECKING:
     from ...replication.follower.fetcher import ReplicaFetcher
-    from ..runtime.runtime import Process, Runtime
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
     from .controller import ControllerActor
     from .process import BrokerSpec
 

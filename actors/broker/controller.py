@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from ...statemachines.controller.controller import KafkaController
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ...zkfake.client.client import ZooKeeperClient
-from ..node import Delivery, Node
+from ..delivery import Delivery
+from ..node import Node
 from .controller_channels import ControllerChannels
 
 if TYPE_CHECKING:
     from ...protocol.values import BrokerInfo
-    from ..runtime.runtime import Process, Runtime
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
     from .process import BrokerSpec
 
 

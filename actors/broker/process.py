@@ -17,7 +17,8 @@ from .controller import ControllerActor
 
 if TYPE_CHECKING:
     from ...replication.disk.memory import Disk
-    from ..runtime.runtime import Process, Runtime
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
 
 
 class BrokerListener(Protocol):

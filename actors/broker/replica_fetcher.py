@@ -14,8 +14,10 @@ from ...protocol.names import broker_name
 from ..node import Node
 
 if TYPE_CHECKING:
+    from ...protocol.host import Timer
     from ...replication.follower.fetcher import FetcherRequest, ReplicaFetcher
-    from ..runtime.runtime import Process, Runtime, RuntimeTimer
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
 
 
 class ReplicaFetcherActor(Node):
@@ -35,7 +37,7 @@ class ReplicaFetcherActor(Node):
         self._socket_timeout_ms = socket_timeout_ms
         self._take_answer = self._answered  # bound once, not for every request
         self._in_flight: FetcherRequest | None = None
-        self._timer: RuntimeTimer | None = None
+        self._timer: Timer | None = None
         self._timer_at_ms = 0
 
     def on_start(self) -> None:
@@ -54,7 +56,7 @@ class ReplicaFetcherActor(Node):
                 self._wake_in(delay_ms)
             return
         self._in_flight = request
-        self.peer.ask_then(self._leader, request, self._socket_timeout_ms, self._take_answer)
+        self.port.ask_then(self._leader, request, self._socket_timeout_ms, self._take_answer)
 
     def _answered(self, outcome: Any) -> None:
         request, self._in_flight = self._in_flight, None

@@ -14,7 +14,8 @@ from ...protocol.values import TopicPartition
 from ..node import Node
 
 if TYPE_CHECKING:
-    from ..runtime.runtime import Process, Runtime
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
 
 RETRY_BACKOFF_MS = 100
 """Kafka's ``retry.backoff.ms``: also the pause between two metadata requests."""

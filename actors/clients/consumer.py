@@ -27,7 +27,8 @@ from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_set
 
 if TYPE_CHECKING:
     from ...protocol.records.batch import RecordBatch
-    from ..runtime.runtime import Process, Runtime
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
 
 _LEAST = {
     "fetch_max_wait_ms": 0,
@@ -143,7 +144,7 @@ class SimulatedConsumer(SimulatedClient):
             tuple(partitions),
             settings.isolation_level,
         )
-        self.peer.ask_then(
+        self.port.ask_then(
             broker_name(leader_id),
             request,
             settings.request_timeout_ms,

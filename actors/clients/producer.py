@@ -30,7 +30,8 @@ from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_set
 from .producer_queue import EPOCH_MAX, NOBODY, Batch, Callback, Identity, PartitionQueue
 
 if TYPE_CHECKING:
-    from ..runtime.runtime import Process, Runtime
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
 
 _NONE = ErrorCode.NONE
 
@@ -307,7 +308,7 @@ class SimulatedProducer(SimulatedClient):
             self._finish(batch, ErrorCode.NONE, -1)
             return
         queue.in_flight += 1
-        self.peer.ask_then(
+        self.port.ask_then(
             broker_name(leader),
             request,
             settings.request_timeout_ms,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.control import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from ...protocol.errors import UsageError
@@ -24,11 +24,9 @@ from ...zkfake.messages import (
     MultiRequest,
     SetDataRequest,
 )
+from ..delivery import Delivery
+from ..surroundings import Surroundings
 from .network import Network
-
-if TYPE_CHECKING:
-    from ..node import Delivery
-    from ..runtime.runtime import Runtime
 
 _CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
 _WRITES = (CreateRequest, SetDataRequest, MultiRequest, DeleteRequest, CloseSession)
@@ -88,7 +86,7 @@ class _Sender:
 class CostedNetwork(Network):
     """A network whose messages wait for the processes that send and take them."""
 
-    def __init__(self, runtime: Runtime, costs: ControlPlaneCosts) -> None:
+    def __init__(self, runtime: Surroundings, costs: ControlPlaneCosts) -> None:
         super().__init__(runtime)
         self.costs = costs
         self._senders: dict[str, _Sender] = {}

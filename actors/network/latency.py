@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+import random
+from typing import Protocol
 
 from ...protocol.errors import UsageError
-
-if TYPE_CHECKING:
-    import random
 
 
 class LatencyModel(Protocol):

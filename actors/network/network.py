@@ -8,28 +8,20 @@ network: no delay, no loss. With no rule in force a message costs one look at ``
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.awaiting import Disconnected
-from ..node import Delivery
-from ..peer import Peer
+from ..delivery import Delivery, Link
+from ..surroundings import Resident, Surroundings
 from .rules import Filter, LinkRules
-
-if TYPE_CHECKING:
-    from ..node import Link, Node
-    from ..runtime.runtime import Runtime
 
 
 class Network(LinkRules):
     """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
 
-    peer_class: type[Peer] = Peer
-
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Surroundings) -> None:
         super().__init__(runtime)
-        self.nodes: dict[str, Node] = {}
-        self.peers: dict[str, Peer] = {}
-        """Of those ``nodes`` that are nodes; a TCP connection has none."""
+        self.nodes: dict[str, Resident] = {}
         # What was sent over links now cut: TCP keeps it and sends it again.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
@@ -41,20 +33,15 @@ class Network(LinkRules):
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def add(self, node: Node) -> None:
+    def add(self, node: Resident) -> None:
         self.nodes[node.name] = node
-        peer = getattr(node, "peer", None)
-        if peer is not None:
-            self.peers[node.name] = peer
 
-    def remove(self, node: Node) -> None:
+    def remove(self, node: Resident) -> None:
         if self.nodes.get(node.name) is node:
             del self.nodes[node.name]
-            self.peers.pop(node.name, None)
 
     def clear(self) -> None:
         self.nodes.clear()
-        self.peers.clear()
         self._held.clear()
         self._stalled.clear()
         self._interceptors.clear()

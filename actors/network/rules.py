@@ -5,16 +5,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from ..node import Delivery, Link
-
-if TYPE_CHECKING:
-    import random
-
-    from ..runtime.runtime import Runtime
-    from .latency import LatencyModel
+from ..delivery import Delivery, Link
+from ..surroundings import Surroundings
+from .latency import LatencyModel
 
 Filter = Callable[[Delivery], bool]
 Interceptor = Callable[[Delivery], bool]
@@ -28,7 +24,7 @@ def _no_delay(_rng: random.Random) -> int:
 class LinkRules:
     """Rules name machines: ``broker-1`` covers its fetchers too."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Surroundings) -> None:
         self._runtime = runtime
         self.latency_us = 0  # delay of every link while ``_plain``
         self._plain = True  # constant latency and no rule
@@ -139,7 +135,7 @@ class LinkRules:
         self.watchers_changed()
 
     def stop_intercepting(self, interceptor: Interceptor | None = None) -> None:
-        """Ask this one no more (no matter whether it is asked), or nobody."""
+        """Remove this interceptor if it is installed; with None, remove all."""
         if interceptor is None:
             self._interceptors.clear()
         elif interceptor in self._interceptors:

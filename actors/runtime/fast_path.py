@@ -6,21 +6,39 @@ link goes straight into a heap of the runtime: no look at rules, no ``Delivery``
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from ..delivery import Delivery, Link
 from ..network.network import Network
-from ..node import Delivery, Link
-from ..peer import Peer
+from ..node import Node
+from ..port import Port
+from ..surroundings import Resident, Surroundings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .virtual import VirtualRuntime
+Message = tuple[int, int, Port, Port, Any, int, bool]
+"""On its way: time, sequence, target, sender, message, correlation, is_reply."""
 
 
-class VirtualPeer(Peer):
-    """``Peer`` in fewer steps, where a clock is read by looking at it."""
+class MessageHeap(Surroundings, Protocol):
+    """What the short way needs of the virtual runtime: its clock and its heap, as plain slots."""
+
+    now: int
+    """Microseconds since the runtime started."""
+    sequence: int
+    """Of the last entry of any heap."""
+    messages: list[Message]
+    """A heap of what takes the short way."""
+    entries_made: int
+    """Of those that the other heap got; the rest of ``sequence`` are messages."""
+
+    def put_back(self, time: int, sequence: int, delivery: Delivery) -> None:
+        """Let a message that took the short way go on as an entry, in its old place."""
+        ...
+
+
+class VirtualPort(Port):
+    """``Port`` in fewer steps, where a clock is read by looking at it."""
 
     __slots__ = ()
 
@@ -38,7 +56,7 @@ class VirtualPeer(Peer):
         self.requests[correlation] = (answered, destination, network.clock.now, timeout_ms)
         if timeout_ms < self.next_expiry_patience_ms:
             self.expire_within(timeout_ms)
-        target = network.peers.get(destination)
+        target = network.ports.get(destination)
         if target is None:
             network.send(self.node, destination, message, correlation)
         else:
@@ -51,11 +69,11 @@ class VirtualPeer(Peer):
         if request.message_id:
             self.network.reply(self.node, request, response)
         else:  # it came by the short way, from a node
-            self.network.post(self, request.sender.peer, response, correlation, True)
+            self.network.post(self, request.sender.port, response, correlation, True)
 
     def _put(self, destination: str, message: Any, correlation: int) -> None:
         network = self.network
-        target = network.peers.get(destination)
+        target = network.ports.get(destination)
         if target is None:
             network.send(self.node, destination, message, correlation)
         else:
@@ -63,14 +81,14 @@ class VirtualPeer(Peer):
 
 
 class VirtualNetwork(Network):
-    """``Peer.links`` are the links of the short way; closed whenever a rule or watcher changes."""
+    """``Port.links`` are the links of the short way; closed whenever a rule or watcher changes."""
 
-    _runtime: VirtualRuntime
-    peer_class = VirtualPeer
+    _runtime: MessageHeap
 
-    def __init__(self, runtime: VirtualRuntime) -> None:
+    def __init__(self, runtime: MessageHeap) -> None:
         super().__init__(runtime)
         self.clock = runtime
+        self.ports: dict[str, Port] = {}
         self._messages = runtime.messages
         self._random = runtime.rng.random
         self._open_links: dict[str, dict[str, Link]] = {}  # source -> target -> link
@@ -84,11 +102,25 @@ class VirtualNetwork(Network):
         runtime = self._runtime
         return self._numbered + runtime.sequence - runtime.entries_made
 
+    def add(self, node: Resident) -> None:
+        super().add(node)
+        if isinstance(node, Node):
+            self.ports[node.name] = node.port
+
+    def remove(self, node: Resident) -> None:
+        super().remove(node)
+        if node.name not in self.nodes:
+            self.ports.pop(node.name, None)
+
+    def clear(self) -> None:
+        super().clear()
+        self.ports.clear()
+
     def links_from(self, machine: str) -> dict[str, Link]:
         return self._open_links.setdefault(machine, {})
 
     def post(
-        self, sender: Peer, target: Peer, message: Any, correlation: int, is_reply: bool
+        self, sender: Port, target: Port, message: Any, correlation: int, is_reply: bool
     ) -> None:
         """Send from node to node."""
         link = sender.links.get(target.machine)
@@ -114,7 +146,7 @@ class VirtualNetwork(Network):
             (arrival_us, sequence, target, sender, message, correlation, is_reply),
         )
 
-    def _open(self, sender: Peer, target: Peer) -> None:
+    def _open(self, sender: Port, target: Port) -> None:
         """Let the next message take the short way if no rule is about it."""
         source, destination = sender.machine, target.machine
         pair = (source, destination)

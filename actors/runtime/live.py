@@ -10,13 +10,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ...protocol.errors import UsageError
-from .runtime import LoopRuntime, Process
-
-if TYPE_CHECKING:
-    from ..node import Delivery, Node
+from ..delivery import Delivery
+from ..surroundings import Process, Resident
+from .runtime import LoopRuntime
 
 T = TypeVar("T")
 
@@ -103,7 +102,9 @@ class LiveTimer:
 
     __slots__ = ("callback", "handle", "node", "stalled_ns")
 
-    def __init__(self, node: Node | None, callback: Callable[[], object], stalled_ns: int) -> None:
+    def __init__(
+        self, node: Resident | None, callback: Callable[[], object], stalled_ns: int
+    ) -> None:
         self.stalled_ns = stalled_ns
         """What the clock had left out when it was set."""
         self.node = node
@@ -166,7 +167,7 @@ class LiveRuntime(LoopRuntime):
         return (self._epoch_ns + self._now_ns()) // 1_000_000
 
     def call_later(
-        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
         timer = LiveTimer(node, callback, self._stalled_ns)
         if delay_us <= 0:

@@ -11,14 +11,16 @@ import itertools
 import logging
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pykka
 
+from ...protocol.host import Timer
+from ..delivery import Delivery
 from ..network.network import Network
-
-if TYPE_CHECKING:
-    from ..node import Delivery, Node
+from ..node import Node
+from ..port import Handler, Port
+from ..surroundings import Process, Resident, TraceSink
 
 T = TypeVar("T")
 logger = logging.getLogger("fakekafka.actors")
@@ -42,39 +44,6 @@ _LEVELS = {
 
 
 _TRACED_LEVELS = ("warn", "error")
-
-
-class RuntimeTimer(Protocol):
-    """A scheduled call of a node."""
-
-    def cancel(self) -> None: ...
-
-
-class TraceSink(Protocol):
-    """Where events go when a run is traced (``fakekafka.tracing``)."""
-
-    def event(
-        self,
-        time_us: int,
-        kind: str,
-        actor: str,
-        peer: str | None,
-        message: object | None,
-        message_id: int | None,
-        cause: int | None,
-        why: str | None = None,
-    ) -> int: ...
-
-
-class Process:
-    """Nodes that live and die together and share memory: one broker, one ZooKeeper server."""
-
-    def __init__(self, name: str, lock: Any = None) -> None:
-        self.name = name
-        self.lock = lock
-        self.nodes: dict[str, Node] = {}
-        self.paused = False
-        self.held: list[Callable[[], object]] = []
 
 
 class Runtime(abc.ABC):
@@ -109,8 +78,8 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def call_later(
-        self, node: Node | None, delay_us: int, callback: Callable[[], object]
-    ) -> RuntimeTimer:
+        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
+    ) -> Timer:
         """Call back after a delay, inside ``node`` unless that is None."""
 
     # -- messages ------------------------------------------------------------------------------
@@ -135,6 +104,10 @@ class Runtime(abc.ABC):
         return self._incarnation
 
     # -- actors --------------------------------------------------------------------------------
+
+    def create_port(self, node: Node, machine: str, handlers: dict[type, Handler]) -> Port:
+        """The end of the network at which a node sends and takes messages."""
+        return Port(self, self.network, node, machine, handlers)
 
     @abc.abstractmethod
     def create_inbox(self, node: Node) -> Any: ...
@@ -169,7 +142,7 @@ class Runtime(abc.ABC):
         self.network.add(node)
         if self.recorder is not None:
             self.recorder.event(self.now_us(), "spawn", name, process.name, None, None, self.cause)
-        node._start_actor_loop()
+        self.start_actor_loop(node)
         return node
 
     def discard(self, node: Node) -> None:
@@ -214,7 +187,7 @@ class Runtime(abc.ABC):
 
     # -- failures ------------------------------------------------------------------------------
 
-    def report_failure(self, node: Node | None, error: BaseException) -> None:
+    def report_failure(self, node: Resident | None, error: BaseException) -> None:
         """A handler raised what no handler may: remember it and say so."""
         name = node.name if node is not None else "runtime"
         self.failures.append((name, error))

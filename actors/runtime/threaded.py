@@ -8,15 +8,15 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pykka
 
+from ..delivery import Delivery
+from ..node import Node
+from ..surroundings import Process, Resident
 from .live import LoopThread
-from .runtime import Process, Runtime
-
-if TYPE_CHECKING:
-    from ..node import Delivery, Node
+from .runtime import Runtime
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class ThreadedTimer:
     __slots__ = ("_callback", "_node", "_runtime")
 
     def __init__(
-        self, runtime: ThreadedRuntime, node: Node | None, callback: Callable[[], object]
+        self, runtime: ThreadedRuntime, node: Resident | None, callback: Callable[[], object]
     ) -> None:
         self._runtime = runtime
         self._node = node
@@ -137,7 +137,7 @@ class ThreadedRuntime(Runtime):
         return threading.RLock()
 
     def call_later(
-        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> ThreadedTimer:
         timer = ThreadedTimer(self, node, callback)
         if delay_us <= 0:

@@ -16,16 +16,14 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import UsageError
-from ..node import Delivery
-from ..peer import Peer
-from .fast_path import VirtualNetwork
-from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime, TraceSink
-
-if TYPE_CHECKING:
-    from ..node import Node
+from ..delivery import Delivery
+from ..node import Node
+from ..port import Handler, Port
+from ..surroundings import Resident, TraceSink
+from .fast_path import Message, VirtualNetwork, VirtualPort
+from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 
 _GC_THRESHOLD = 50_000
 """Allocations between two collections while events run."""
@@ -36,9 +34,6 @@ _MOST_AT_ONCE = 2_000_000
 
 _deliver = functools.partial(tuple.__new__, Delivery)
 """Makes a ``Delivery`` of a tuple of its fields; its own constructor is Python and slow."""
-
-Message = tuple[int, int, Peer, Peer, Any, int, bool]
-"""On its way: time, sequence, target, sender, message, correlation, is_reply."""
 
 
 class _OutsiderFailed(BaseException):
@@ -53,7 +48,7 @@ class VirtualTimer:
 
     __slots__ = ("callback", "node")
 
-    def __init__(self, node: Node | None, callback: Callable[[], object]) -> None:
+    def __init__(self, node: Resident | None, callback: Callable[[], object]) -> None:
         self.node = node
         self.callback: Callable[[], object] | None = callback
 
@@ -87,6 +82,12 @@ class VirtualRuntime(LoopRuntime):
     def _create_network(self) -> VirtualNetwork:
         return VirtualNetwork(self)
 
+    def create_port(self, node: Node, machine: str, handlers: dict[type, Handler]) -> Port:
+        network = self.network
+        if not isinstance(network, VirtualNetwork):
+            return super().create_port(node, machine, handlers)
+        return VirtualPort(self, network, node, machine, handlers)
+
     def _record(self, recorder: TraceSink | None) -> None:
         self._recorder = recorder
         self.network.watchers_changed()
@@ -100,7 +101,7 @@ class VirtualRuntime(LoopRuntime):
         return VIRTUAL_EPOCH_MS + self.now // 1000
 
     def call_later(
-        self, node: Node | None, delay_us: int, callback: Callable[[], object]
+        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> VirtualTimer:
         timer = VirtualTimer(node, callback)
         if delay_us <= 0:
@@ -324,7 +325,7 @@ class VirtualRuntime(LoopRuntime):
             self.report_failure(node, error)
         self.cause = None
 
-    def _hold(self, timer: VirtualTimer, node: Node) -> None:
+    def _hold(self, timer: VirtualTimer, node: Resident) -> None:
         node.process.held.append(lambda: self._fire(timer))
 
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...zkfake.server.server import ZooKeeperServer
-from ..node import Delivery, Node
+from ..delivery import Delivery
+from ..node import Node
 
 if TYPE_CHECKING:
     from ...zkfake.server.server import ZooKeeperStorage
-    from ..runtime.runtime import Process, Runtime
+    from ..runtime.runtime import Runtime
+    from ..surroundings import Process
 
 
 class ZooKeeperActor(Node):

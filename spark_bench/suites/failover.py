@@ -30,7 +30,7 @@ from ...zkfake.messages import WatchEvent
 from ..histogram import Histogram
 
 if TYPE_CHECKING:
-    from ...actors.node import Delivery
+    from ...actors.delivery import Delivery
 
 TOPIC = "bench"
 _WARM_UP_MS = 2_000

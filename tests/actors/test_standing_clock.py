@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.actors.node import Delivery
+from fakekafka.actors.delivery import Delivery
 from fakekafka.actors.runtime import virtual
 from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.protocol.errors import UsageError

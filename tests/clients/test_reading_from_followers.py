@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from fakekafka import Cluster
-from fakekafka.actors.node import Delivery
+from fakekafka.actors.delivery import Delivery
 from fakekafka.protocol.data import CONSUMER_REPLICA_ID, FetchRequest
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]

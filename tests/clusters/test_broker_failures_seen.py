@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.actors.node import Delivery
+from fakekafka.actors.delivery import Delivery
 from fakekafka.protocol.control import (
     LeaderAndIsrRequest,
     StopReplicaRequest,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation, UsageError
-from fakekafka.actors.node import Delivery
+from fakekafka.actors.delivery import Delivery
 from fakekafka.protocol.admin import PREFERRED, ElectLeadersRequest
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS

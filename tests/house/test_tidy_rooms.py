@@ -26,7 +26,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "statemachines": (("zookeeper",), ("machines",), ("controller",), ("broker", "admin")),
     "actors": (
-        ("surroundings", "delivery"),
+        ("delivery",),
+        ("surroundings",),
         ("network",),
         ("port",),
         ("node",),
@@ -46,10 +47,19 @@ CROWDED: dict[str, str] = {
 }
 """Folders that may hold more than ``FILES_MAX`` Python files beside each other, with the reason."""
 
+PUBLIC = frozenset(("_replace", "_asdict", "_make", "_fields"))
+"""Methods of every named tuple, for all to use in spite of their underscore."""
+
 KNOWN = frozenset(Path(__file__).with_name("still_open.txt").read_text().splitlines())
 """What is still to be mended. Nothing may be added; what is mended has to go from the list."""
 
-REACHES_IN: dict[tuple[str, str], str] = {}
+_PYKKA = "Pykka's seam for runtimes of its actors; it has no public name"
+REACHES_IN: dict[tuple[str, str], str] = {
+    ("actors/runtime/runtime.py", "_handle_receive"): _PYKKA,
+    ("actors/runtime/threaded.py", "_actor_loop_running"): _PYKKA,
+    ("actors/runtime/threaded.py", "_create_actor_inbox"): _PYKKA,
+    ("actors/runtime/threaded.py", "_create_future"): _PYKKA,
+}
 """(path, private name) to the reason why the file uses a private name of another room."""
 
 
@@ -124,6 +134,7 @@ def private_access(path: str, text: str) -> list[tuple[int, str]]:
             and node.attr.startswith("_")
             and not node.attr.startswith("__")
             and node.attr not in own
+            and node.attr not in PUBLIC
             and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "super"))
         ):
             found.append((node.lineno, node.attr))
@@ -224,6 +235,7 @@ def test_a_crowded_folder_is_found() -> None:
         ("self._mine = 1\nother._mine", []),
         ("self._inherited", []),
         ("x.__class__", []),
+        ("x._replace(y=1)", []),
         ("def _f(): ...\nx._f", []),
     ],
 )

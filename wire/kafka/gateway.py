@@ -15,7 +15,7 @@ from .topic_names import uuid_bytes, uuid_text
 
 if TYPE_CHECKING:
     from ...actors.broker.process import BrokerProcess
-    from ...actors.node import Delivery
+    from ...actors.delivery import Delivery
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
 

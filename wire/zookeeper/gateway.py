@@ -19,7 +19,7 @@ from .listener import ZooKeeperListener
 from .service import ZooKeeperService
 
 if TYPE_CHECKING:
-    from ...actors.node import Delivery
+    from ...actors.delivery import Delivery
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
 

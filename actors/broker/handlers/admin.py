@@ -17,7 +17,7 @@ from ....protocol.admin import (
 from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from ...node import Delivery
+    from ...delivery import Delivery
 
 
 class AdminHandlers(BrokerBase):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ....statemachines.broker.dynamic_config import DynamicConfigManager
     from ....statemachines.controller.controller import KafkaController
     from ....statemachines.zookeeper.client import KafkaZkClient
-    from ...node import Delivery
+    from ...delivery import Delivery
     from ..metadata_waiters import MetadataWaiters
     from ..producer_ids import ProducerIdSource
 

@@ -21,7 +21,7 @@ from ....statemachines.zookeeper.errors import ControllerMoved
 from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from ...node import Delivery
+    from ...delivery import Delivery
 
 
 class ControlHandlers(BrokerBase):

@@ -28,7 +28,7 @@ from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, down_conver
 from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from ...node import Delivery
+    from ...delivery import Delivery
 
 
 class DataHandlers(BrokerBase):

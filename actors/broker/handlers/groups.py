@@ -23,7 +23,7 @@ from ....zkfake.messages import ZooKeeperError
 from .broker_base import BrokerBase
 
 if TYPE_CHECKING:
-    from ...node import Delivery
+    from ...delivery import Delivery
 
 GROUP = 0
 TRANSACTION = 1

@@ -1,4 +1,4 @@
-"""A node as the network sees it: what is read and written for every single message.
+"""A port: a node as the network sees it, what is read and written for every single message.
 
 One class for nodes of all kinds (one for each kind of network): CPython reads an attribute several
 times faster where all objects are of one class, and every message passes here.
@@ -7,22 +7,21 @@ times faster where all objects are of one class, and every message passes here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..protocol.awaiting import Disconnected, RequestTimeout
+from ..protocol.host import Timer
+from .delivery import Delivery, Link
+from .network.network import Network
+from .surroundings import Resident, Surroundings
 
-if TYPE_CHECKING:
-    from .network.network import Network
-    from .node import Delivery, Link, Node
-    from .runtime.runtime import RuntimeTimer
-
-Handler = Callable[[Any, Any, "Delivery"], Any]
+Handler = Callable[[Any, Any, Delivery], Any]
 """Called with node, message and delivery; gives the reply, or None if it comes later."""
 
 _NEVER_US = 1 << 62
 
 
-class Peer:
+class Port:
     """The requests of one node that wait for their answers, and whether it takes messages."""
 
     __slots__ = (
@@ -39,12 +38,19 @@ class Peer:
         "next_expiry_patience_ms",
         "node",
         "requests",
+        "runtime",
         "takes_requests",
     )
 
     def __init__(
-        self, node: Node, network: Network, machine: str, handlers: dict[type, Handler]
+        self,
+        runtime: Surroundings,
+        network: Network,
+        node: Resident,
+        machine: str,
+        handlers: dict[type, Handler],
     ) -> None:
+        self.runtime = runtime
         self.node = node
         self.network = network
         self.machine = machine
@@ -60,12 +66,12 @@ class Peer:
         # By correlation: who takes the answer (a response or an exception), who was asked,
         # when (microseconds) and how many milliseconds of patience there are.
         self.requests: dict[int, tuple[Callable[[Any], object], str, int, float]] = {}
-        self._now_us: Callable[[], int] = node.runtime.now_us
+        self._now_us: Callable[[], int] = runtime.now_us
         self.correlation = 0  # of the last request
         self._next_expiry_us = _NEVER_US  # no open request ends before it
         self.next_expiry_patience_ms: float = _NEVER_US
         """Patience of a request that ends then: one sent now with as much ends no sooner."""
-        self._expiry_timer: RuntimeTimer | None = None  # fires then
+        self._expiry_timer: Timer | None = None  # fires then
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -110,7 +116,7 @@ class Peer:
             self._expiry_timer.cancel()
         self._next_expiry_us = deadline_us
         self.next_expiry_patience_ms = patience_ms
-        self._expiry_timer = self.node.runtime.call_later(
+        self._expiry_timer = self.runtime.call_later(
             self.node, max(1, deadline_us - now_us), self._expire
         )
 

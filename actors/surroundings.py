@@ -1,0 +1,167 @@
+"""What nodes, ports and networks ask of the runtime they live in.
+
+The runtimes stand above all of these; here is what those below them may know.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..protocol.host import Timer
+from .delivery import Delivery
+
+
+class TraceSink(Protocol):
+    """Where events go when a run is traced (``fakekafka.tracing``)."""
+
+    def event(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        message: object | None,
+        message_id: int | None,
+        cause: int | None,
+        why: str | None = None,
+    ) -> int: ...
+
+
+class Resident(Protocol):
+    """A node as its process, its network and its runtime see it."""
+
+    name: str
+    machine: str
+    process: Process
+    blocked: bool
+    """While stopped or paused: what arrives is refused or waits."""
+    stopped: bool
+
+    @property
+    def actor_ref(self) -> Any:
+        """Pykka's: takes what is told to a node that has a thread of its own."""
+        ...
+
+    def receive(self, delivery: Delivery) -> None:
+        """Take one message that has arrived."""
+        ...
+
+    def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
+        """Tell the asker of an error."""
+        ...
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        """Connections to the nodes of a dead process broke."""
+        ...
+
+    def is_waiting_for(self, correlation: int) -> bool:
+        """Whether an answer to this request would still be taken."""
+        ...
+
+    def block(self, blocked: bool) -> None:
+        """Let messages wait or be refused from now on, or take them again."""
+        ...
+
+    def halt(self) -> None:
+        """Stop at once."""
+        ...
+
+
+class Process:
+    """Nodes that live and die together and share memory: one broker, one ZooKeeper server."""
+
+    def __init__(self, name: str, lock: Any = None) -> None:
+        self.name = name
+        self.lock = lock
+        self.nodes: dict[str, Resident] = {}
+        self.paused = False
+        self.held: list[Callable[[], object]] = []
+
+
+class Carrier(Protocol):
+    """A network as the nodes see it."""
+
+    def arrive(self, delivery: Delivery) -> None:
+        """Hand a delivery to its target; called inside the target."""
+        ...
+
+    def work(self, machine: str, kind: str, amount: int) -> None:
+        """Take the time for something a process does beside sending."""
+        ...
+
+
+class Surroundings(Protocol):
+    """A runtime as the nodes and the network see it."""
+
+    id: int
+    rng: random.Random
+    cause: int | None
+    """Sequence number of the event that is being handled, when the run is traced."""
+
+    @property
+    def network(self) -> Carrier: ...
+
+    @property
+    def recorder(self) -> TraceSink | None: ...
+
+    def now_us(self) -> int:
+        """Microseconds since the runtime started."""
+        ...
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch, by the runtime's clock."""
+        ...
+
+    def call_later(
+        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
+    ) -> Timer:
+        """Call back after a delay, inside ``node`` unless that is None."""
+        ...
+
+    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
+        """Bring a delivery to ``network.arrive`` inside its target after a delay."""
+        ...
+
+    def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
+        """``enqueue`` after a delay, but not before a time; gives when it will arrive."""
+        ...
+
+    def next_incarnation(self) -> int:
+        """A number that no other node of this runtime has."""
+        ...
+
+    def create_port(self, node: Any, machine: str, handlers: Any) -> Any:
+        """A ``Port`` of the kind that the runtime's network takes."""
+        ...
+
+    def create_inbox(self, node: Any) -> Any: ...
+
+    def create_future(self) -> Any: ...
+
+    def start_actor_loop(self, node: Any) -> None: ...
+
+    def spawn(self, node_class: type[Any], name: str, process: Process, *args: Any) -> Any:
+        """Create and start a node; returns the node itself."""
+        ...
+
+    def discard(self, node: Any) -> None:
+        """Forget a halted node."""
+        ...
+
+    def report_failure(self, node: Resident | None, error: BaseException) -> None:
+        """A handler raised what no handler may."""
+        ...
+
+    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+        """A function of whoever uses the cluster raised."""
+        ...
+
+    def log(self, name: str, level: str, text: str) -> None:
+        """Write a line of a core's log, under the node's name."""
+        ...
+
+    def note(self, kind: str, actor: str, text: str) -> None:
+        """Write a fault or a note into the trace."""
+        ...
