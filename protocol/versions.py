@@ -118,6 +118,7 @@ class Behaviour:
     special_timestamps_versioned: bool  # 3.9: any other time below -2 is refused
     zstd_compression: bool  # >= 2.1, KIP-110
     message_format_config: bool  # < 3.0: message.format.version is heeded, KIP-724
+    down_conversion_is_lazy: bool  # >= 2.0, KIP-283: as many bytes as were read; before, all of it
 
 
 _V28 = Behaviour(
@@ -216,6 +217,7 @@ _V28 = Behaviour(
     special_timestamps_versioned=False,
     zstd_compression=True,
     message_format_config=True,
+    down_conversion_is_lazy=True,
 )
 
 
@@ -256,6 +258,7 @@ _V39 = _derive(
 )
 _V11 = _derive(
     _V28,
+    down_conversion_is_lazy=False,
     kafka_version="1.1",
     epoch_created_in_one_transaction=False,
     guard_controller_writes=False,

@@ -17,7 +17,7 @@ from ..protocol.data import (
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.host import sleep
 from ..protocol.names import broker_name
-from ..protocol.records.batch import Record, build_batch
+from ..protocol.records.batch import Record, build_batch, whole_batches
 from ..protocol.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -191,7 +191,7 @@ class Inspection(ClusterParts):
                 answer = await self._ask_leader(where, request)
                 if not answer.records:
                     return found
-                for batch in answer.records:
+                for batch in whole_batches(answer.records):
                     if not batch.is_control:
                         found += [r for r in batch.records() if r.offset >= position]
                     position = batch.last_offset + 1

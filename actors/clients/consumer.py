@@ -178,8 +178,8 @@ class SimulatedConsumer(SimulatedClient):
         position = self.positions.get(topic_partition, -1)
         for batch in partition.records:
             next_offset = batch.last_offset + 1
-            if next_offset <= position:
-                continue
+            if next_offset <= position or not next_offset:
+                continue  # read before, or cut off at the end of the answer
             if self.on_batch is not None:
                 self.on_batch(topic_partition, batch, position)
             self.records_read += min(batch.record_count, next_offset - position)

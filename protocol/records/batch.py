@@ -213,6 +213,34 @@ class RecordBatch:
         )
 
 
+class PartialBatch(RecordBatch):
+    """The first bytes of a batch, cut off where the limit of a fetch was reached.
+
+    It stands last in a fetch response, counts against the limits and is sent. Whoever reads the
+    response drops it and fetches the batch again.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data, -1, -1)
+
+    @property
+    def partition_leader_epoch(self) -> int:
+        return -1  # the bytes may end before it
+
+    def records(self) -> list[Record]:
+        return []
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (PartialBatch, (self.data,))
+
+
+def whole_batches(batches: tuple[RecordBatch, ...]) -> tuple[RecordBatch, ...]:
+    """What a fetch response brought, without a batch cut off at its end."""
+    return batches[:-1] if batches and isinstance(batches[-1], PartialBatch) else batches
+
+
 # -- reading ------------------------------------------------------------------------------------
 
 

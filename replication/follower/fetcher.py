@@ -28,6 +28,7 @@ from ...protocol.data import (
     OffsetForLeaderEpochResponse,
 )
 from ...protocol.errors import ErrorCode, FakeKafkaError, InvariantError, KafkaError, invariant
+from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ..leader.sessions import EPOCH_MAX, INITIAL_EPOCH, next_epoch
 from .fetch_session_handler import FetcherRequest, FetcherResponse, FetchTracking, log_of
@@ -153,6 +154,7 @@ class ReplicaFetcher(FetchTracking):
                     and log.update_high_watermark(high_watermark) > previous
                 )
             else:
+                batches = whole_batches(batches)
                 advanced = partition.append_as_follower(
                     batches, high_watermark, answer.log_start_offset, callbacks.verify_checksums
                 )

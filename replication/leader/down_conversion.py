@@ -1,8 +1,9 @@
 """Answers for consumers of Fetch v0 to v3: batches become message sets of format v0 or v1.
 
-Kafka's ``KafkaApis.maybeConvertFetchedData`` and ``LazyDownConversionRecords`` (KIP-283,
-docs/kafka/fetch.md): what was read is converted when it is answered, and the answer never grows
-beyond what was read, or beyond its first converted batch where that is more.
+Kafka's ``KafkaApis.maybeConvertFetchedData`` (docs/kafka/fetch.md#limits): what was read is
+converted when it is answered. Since 2.0 (KIP-283, ``LazyDownConversionRecords``) the answer has as
+many bytes as were read, or as its first converted batch where that is more; before, it has all
+that the whole batches become.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from collections.abc import Callable
 
 from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
 from ...protocol.errors import ErrorCode
-from ...protocol.records.batch import MalformedRecords, RecordBatch
+from ...protocol.records.batch import (
+    HEADER_SIZE,
+    MalformedRecords,
+    PartialBatch,
+    RecordBatch,
+    whole_batches,
+)
 from ...protocol.records.legacy import OldMessages, down_convert
 from ...protocol.values import TopicPartition
 from ..partition.partition import Partition
 
 NEWEST_OLD_FETCH = 3
 _NEWEST_FETCH_WITHOUT_TIMESTAMPS = 1
-_NEWEST_FETCH_WITH_HARD_LIMITS = 2
-_OVERFLOW = struct.pack(">qi", -1, 61)
-"""The start of a message that is not there: tells an old consumer that it must read more."""
+_OVERFLOW = struct.Struct(">qi")
+_OVERFLOW_SIZE_MIN = 12
+_OVERFLOW_SIZE_MAX = 128 * 1024
 
 _NONE = ErrorCode.NONE
 
@@ -34,14 +41,13 @@ def down_converted(
 ) -> FetchResponse:
     """The response in the format that the version of the request can carry."""
     magic = 0 if api_version <= _NEWEST_FETCH_WITHOUT_TIMESTAMPS else 1
-    has_hard_limits = api_version <= _NEWEST_FETCH_WITH_HARD_LIMITS
     wanted = {spec.topic_partition: spec for spec in request.partitions}
     partitions = []
     for answer in response.partitions:
         spec = wanted[answer.topic_partition]
         partition = hosted(answer.topic_partition)
         if answer.error is _NONE and partition is not None:
-            answer = _converted(request, spec, answer, partition, magic, has_hard_limits)
+            answer = _converted(request, spec, answer, partition, magic)
         partitions.append(answer)
     return FetchResponse(response.error, response.session_id, tuple(partitions))
 
@@ -52,31 +58,33 @@ def _converted(
     answer: FetchPartitionResponse,
     partition: Partition,
     magic: int,
-    has_hard_limits: bool,
 ) -> FetchPartitionResponse:
     log = partition.log
-    if log is None:
+    if log is None or not answer.records:
         return answer
-    is_refused = request.replica_id < 0 and log.settings.record_version > magic
-    if is_refused and not log.settings.config["message.downconversion.enable"]:
-        return FetchPartitionResponse(answer.topic_partition, ErrorCode.UNSUPPORTED_VERSION)
-    batches = answer.records
-    bytes_max = sum(len(batch.data) for batch in batches)
+    settings = log.settings
+    is_stored_so = settings.record_version <= magic
+    batches = whole_batches(answer.records)
+    bytes_max = sum(len(batch.data) for batch in answer.records)
     if not batches:
-        is_follower = request.replica_id >= 0
-        offset, end = (
-            spec.fetch_offset,
-            log.log_end_offset if is_follower else answer.high_watermark,
-        )
-        if not (has_hard_limits and log.log_start_offset <= offset < end):
-            return answer
-        # The first batch is larger than the limit: as much of it as the limit lets through.
-        batches = log.read(offset, 0, end, True).batches[:1]
-        bytes_max = spec.max_bytes
+        if not is_stored_so:
+            return answer  # the bytes as they are: their size tells the reader to ask for more
+        # A log of message sets would have been cut in the old format.
+        batches = log.read(spec.fetch_offset, 0, log.log_end_offset).batches
+    elif not (
+        is_stored_so or request.replica_id >= 0 or settings.config["message.downconversion.enable"]
+    ):
+        return FetchPartitionResponse(answer.topic_partition, ErrorCode.UNSUPPORTED_VERSION)
+    is_cut = isinstance(answer.records[0], PartialBatch)
     try:
-        data = _message_set(
-            batches, magic, spec.fetch_offset, bytes_max, is_cut=batches is not answer.records
-        )
+        data, size = _message_set(batches, magic, spec.fetch_offset, bytes_max, is_cut)
+        if not is_stored_so:
+            if settings.behaviour.down_conversion_is_lazy:
+                data += _overflow(size - len(data))
+            else:
+                data = down_convert(batches, magic, spec.fetch_offset)
+                if not data:
+                    return answer
     except MalformedRecords:
         return FetchPartitionResponse(answer.topic_partition, ErrorCode.CORRUPT_MESSAGE)
     except ValueError:
@@ -95,14 +103,9 @@ def _converted(
 
 
 def _message_set(
-    batches: tuple[RecordBatch, ...],
-    magic: int,
-    fetch_offset: int,
-    bytes_max: int,
-    *,
-    is_cut: bool,
-) -> bytes:
-    """Batches converted one by one, up to the limit.
+    batches: tuple[RecordBatch, ...], magic: int, fetch_offset: int, bytes_max: int, is_cut: bool
+) -> tuple[bytes, int]:
+    """Batches converted one by one up to the limit, and the size the answer is to have.
 
     Raises ``ValueError`` if the first is zstd, ``MalformedRecords`` if it cannot be read.
     """
@@ -119,4 +122,14 @@ def _message_set(
         out += messages
         if len(out) >= bytes_max:
             break
-    return bytes(out[:bytes_max]) or _OVERFLOW
+    return bytes(out[:bytes_max]), bytes_max if out else _OVERFLOW_SIZE_MIN
+
+
+def _overflow(size: int) -> bytes:
+    """Bytes in the place of messages: the start of one that the answer is too short for."""
+    out = bytearray()
+    while (left := size - len(out)) > 0:
+        room = max(_OVERFLOW_SIZE_MIN, min(left + 1, _OVERFLOW_SIZE_MAX))
+        piece = _OVERFLOW.pack(-1, max(left + 1, HEADER_SIZE)) + bytes(room - _OVERFLOW_SIZE_MIN)
+        out += piece[:left]
+    return bytes(out)

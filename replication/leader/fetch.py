@@ -76,7 +76,7 @@ class FetchHandling(FollowerFetching):
             or size >= request.max_bytes
             or size >= self._fetch_bytes_max
             or (session is None and not specs)
-            or (size and self.is_fetch_satisfied(operation))  # what is cut off counts as well
+            or (size and self.is_fetch_satisfied(operation))
         ):
             self._respond(operation, responses)
         else:

@@ -20,10 +20,9 @@ from ...protocol.data import (
     FetchRequest,
 )
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import RecordBatch
+from ...protocol.records.batch import RecordBatch, whole_batches
 from ...protocol.values import TopicPartition
 from ..log.log import Log
-from ..log.results import ReadInfo
 from ..partition.hosted import PartitionHost
 from ..partition.partition import Partition
 from ..partition.replica import Replica
@@ -168,18 +167,21 @@ class FetchReading(PartitionHost):
             if read_committed:
                 response = with_no_aborted_transactions(response)
             return response, 0
-        # Fetch v0 to v2 return no batch beyond the limits, not even the first.
+        # Fetch v0 to v2 return no batch beyond the limits: the first is cut as well.
         has_hard_limits = 0 <= operation.api_version <= 2
-        limit = min(spec.max_bytes, bytes_max)
+        limit = max(0, min(spec.max_bytes, bytes_max))
         try:
-            read = log.read(fetch_offset, limit, bound, is_first and not has_hard_limits)
+            read = log.read(
+                fetch_offset, limit, bound, is_first and not has_hard_limits, has_hard_limits
+            )
         except KafkaError as error:
             if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 self.on_storage_failure(spec.topic_partition, error)
             return FetchPartitionResponse(spec.topic_partition, error.code), 0
         aborted = None
         if read_committed:
-            end = read.batches[-1].last_offset + 1 if read.batches else bound
+            whole = whole_batches(read.batches)
+            end = whole[-1].last_offset + 1 if whole else bound
             aborted = tuple(log.aborted_transactions(fetch_offset, end))
         return (
             FetchPartitionResponse(
@@ -191,10 +193,7 @@ class FetchReading(PartitionHost):
                 read.batches,
                 aborted,
             ),
-            # As much of a larger batch as they let through counts, and is sent as bytes.
-            limit
-            if has_hard_limits and _is_cut(log, read, fetch_offset, limit, bound)
-            else read.size,
+            read.size,
         )
 
     def _read_as_foreigner(
@@ -283,13 +282,8 @@ def _bytes_between(log: Log, fetch_offset: int, max_bytes: int, bound: int) -> i
         return max_bytes  # the read will fail: answer now
     read = log.read(fetch_offset, max_bytes, bound, True)
     if read.batches and read.batches[-1].last_offset + 1 < bound:
-        return max_bytes  # there is more than fits
+        return max_bytes  # there is more, of the last batch or in the next segment
     return min(read.size, max_bytes)
-
-
-def _is_cut(log: Log, read: ReadInfo, fetch_offset: int, limit: int, bound: int) -> bool:
-    """Whether nothing was read because not even the first batch is within the limit."""
-    return not read.batches and 0 < limit < log.read(fetch_offset, 0, bound, True).size
 
 
 def _check_divergence(

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ...protocol.config import LONG_MAX
 from ...protocol.data import MAX_TIMESTAMP, AbortedTransaction
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import MalformedRecords, Record, RecordBatch
+from ...protocol.records.batch import MalformedRecords, PartialBatch, Record, RecordBatch
 from .results import NOTHING_READ, ReadInfo, TimestampOffset
 from .segments import LogSegments
 
@@ -25,12 +25,15 @@ class LogReads(LogSegments):
         max_bytes: int,
         upper_bound_offset: int,
         minimum_one_batch: bool = True,
+        cuts_first_batch: bool = False,
     ) -> ReadInfo:
-        """Whole batches from the one that holds ``offset`` on, out of one segment.
+        """Batches from the one that holds ``offset`` on, out of one segment.
 
-        They end below ``upper_bound_offset`` and within ``max_bytes``, except that with
-        ``minimum_one_batch`` the first may be larger. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE
-        below the log start and above the log end (docs/kafka/fetch.md#positions).
+        They end below ``upper_bound_offset`` and within ``max_bytes``; of a batch that does not
+        fit behind others, the bytes that do fit come last, as a ``PartialBatch``. A larger first
+        batch is whole with ``minimum_one_batch``, else left out, or cut with
+        ``cuts_first_batch``. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE below the log start and
+        above the log end (docs/kafka/fetch.md#limits, Kafka's ``LogSegment.read``).
         """
         if self.storage.directory.is_offline:
             self.storage.directory.check()
@@ -44,7 +47,7 @@ class LogReads(LogSegments):
             # Who reads the tail mostly lacks the one batch that was just appended.
             size = len(last.data)
             if size > max_bytes and not minimum_one_batch:
-                return NOTHING_READ
+                return _cut(last.data, max_bytes) if cuts_first_batch else NOTHING_READ
             return ReadInfo((last,), size)
         if offset > self.log_end_offset or offset < self.log_start_offset:
             raise KafkaError(
@@ -70,12 +73,17 @@ class LogReads(LogSegments):
                 return NOTHING_READ
         size = len(stored[position])
         if size > max_bytes and not minimum_one_batch:
-            return NOTHING_READ
+            return _cut(stored[position], max_bytes) if cuts_first_batch else NOTHING_READ
         for index in range(position + 1, end):
-            larger = size + len(stored[index])
+            data = stored[index]
+            larger = size + len(data)
             if larger > max_bytes:
-                end = index
-                break
+                if size >= max_bytes:
+                    end = index
+                    break
+                batches = segment.views(position, index)
+                batches.append(PartialBatch(data[: max_bytes - size]))
+                return ReadInfo(tuple(batches), max_bytes)
             size = larger
         return ReadInfo(tuple(segment.views(position, end)), size)
 
@@ -172,3 +180,8 @@ class LogReads(LogSegments):
             for record in batch.records()
             if record.offset >= self.log_start_offset
         ]
+
+
+def _cut(data: bytes, max_bytes: int) -> ReadInfo:
+    """As much of a first batch as a limit lets through."""
+    return ReadInfo((PartialBatch(data[:max_bytes]),), max_bytes) if max_bytes else NOTHING_READ

@@ -65,7 +65,10 @@ class AppendInfo:
 
 
 class ReadInfo:
-    """Whole batches read, the first of which holds the offset asked for or follows it."""
+    """Batches read, the first of which holds the offset asked for or follows it.
+
+    The last may be a ``PartialBatch``.
+    """
 
     __slots__ = ("batches", "size")
 

@@ -6,6 +6,7 @@ from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
     FetchRequest,
 )
+from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 
@@ -19,7 +20,7 @@ def filled(values: str = "abcdef", committed: int = 4, **more) -> ReplicaCluster
 
 
 def offsets(answer) -> list[int]:
-    return [batch.base_offset for batch in answer.records]
+    return [batch.base_offset for batch in whole_batches(answer.records)]
 
 
 def multi(cluster, specs, broker=0, replica_id=-1, context=INTERNAL_CONTEXT, **more):

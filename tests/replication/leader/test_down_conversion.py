@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -137,7 +138,9 @@ def test_records_that_cannot_be_read_cannot_be_converted(api_version: int) -> No
     append(cluster)
     assert [value for *_, value in messages(old_fetch(cluster, api_version))] == [b"a"]
     assert old_fetch(cluster, api_version, 1).error is ErrorCode.CORRUPT_MESSAGE
-    assert old_fetch(cluster, api_version, 1, 20).error is ErrorCode.CORRUPT_MESSAGE
+    with_hard_limits = api_version <= 2  # then the first bytes are sent as they are
+    error = old_fetch(cluster, api_version, 1, 20).error
+    assert error is (NONE if with_hard_limits else ErrorCode.CORRUPT_MESSAGE)
 
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
@@ -149,6 +152,18 @@ def test_too_large_message_is_cut_off(api_version: int) -> None:
     assert [len(batch.data) for batch in answer.records] == [200]
     assert messages(answer) == []
     assert answer.error is NONE
+    stored = cluster[0].log().active.stored[0]
+    assert answer.records[0].data == stored[:200]  # ``hasCompatibleMagic`` of no whole batch
+
+
+def test_a_log_of_message_sets_is_cut_in_their_format() -> None:
+    """A topic of message format 0.10 sends what fits of a message of that format."""
+    cluster = alone(**{"message.format.version": "0.10.2"})
+    append(cluster, encode("x" * 300))
+    (old,) = old_fetch(cluster, 2, max_bytes=200).records
+    (whole,) = old_fetch(cluster, 2).records
+    assert old.data == whole.data[:200]
+    assert messages(old_fetch(cluster, 2)) != []
 
 
 def test_too_large_message_is_whole_from_v3_on() -> None:
@@ -170,6 +185,45 @@ def test_answer_grows_not_beyond_what_was_read() -> None:
     values = [value for *_, value in messages(answer)]
     assert values[0] == b"a"
     assert 1 < len(values) < 11
+
+
+@pytest.mark.parametrize("left", [1, 11, 12, 13, 40, 60])
+def test_the_answer_has_as_many_bytes_as_were_read(left: int) -> None:
+    """KIP-283: behind the converted batches stands the start of a message that is too long for
+    the answer, in the place of what was cut off (``LazyDownConversionRecordsSend``)."""
+    cluster = alone()
+    append(cluster, encode("a"), encode("b"))
+    size = len(cluster[0].log().active.stored[0])
+    (old,) = old_fetch(cluster, 3, max_bytes=size + left).records
+    assert len(old.data) == size + left
+    (alone_,) = old.records()
+    assert alone_.value == b"a"
+    rest = old.data[len(build_message(0, 1, None, b"a", 1)) :]
+    length = max(len(rest) + 1, 61)
+    assert rest == (struct.pack(">qi", -1, length) + bytes(len(rest)))[: len(rest)]
+
+
+def test_long_answers_are_filled_in_pieces() -> None:
+    """KIP-283: no piece is larger than 128 KiB, and each begins a message."""
+    cluster = alone()
+    append(cluster, encode("a" * 1000, compression="gzip"), encode("b" * 300_000))
+    end = len(cluster[0].log().active.stored[0]) + 200_000
+    (old,) = old_fetch(cluster, 3, max_bytes=end).records
+    assert len(old.data) == end
+    assert [record.value for record in old.records()] == [b"a" * 1000]
+    assert old.data.count(b"\xff" * 8) == 2
+
+
+def test_before_2_0_all_that_was_read_is_converted() -> None:
+    """1.1: neither cut nor filled; what is no whole batch is left out
+    (``FileRecords.downConvert``)."""
+    cluster = led("1.1", brokers=1)
+    append(cluster, encode("a"), encode(*"bcdefghijk"), encode("z"))
+    stored = cluster[0].log().active.stored
+    answer = old_fetch(cluster, 3, max_bytes=len(stored[0]) + len(stored[1]) + 5)
+    assert [value for *_, value in messages(answer)] == [b"%c" % c for c in b"abcdefghijk"]
+    (old,) = answer.records
+    assert len(old.data) > len(stored[0]) + len(stored[1])
 
 
 @pytest.mark.parametrize("offset", [1, 2])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.data import MAX_TIMESTAMP, EpochEndOffset
 from fakekafka.protocol.errors import ErrorCode, InvariantError, KafkaError
+from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.replication.log.results import OffsetsOutOfOrder, UnexpectedAppendOffset
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.logs import Tools
@@ -136,9 +137,37 @@ def test_reading_stops_below_the_bound_and_within_the_size(tools: type[Tools], l
     size = log.read(0, BIG, 1).size
     assert len(log.read(0, BIG, 4).batches) == 4
     assert log.read(4, BIG, 4).batches == ()
-    assert len(log.read(0, 3 * size + 1, 10).batches) == 3
+    assert len(log.read(0, 3 * size, 10).batches) == 3
+    assert len(whole_batches(log.read(0, 3 * size + 1, 10).batches)) == 3
     assert len(log.read(0, 1, 10).batches) == 1
     assert (log.read(0, 1, 10, False).batches, log.read(0, 1, 10, False).size) == ((), 0)
+
+
+def test_a_batch_that_does_not_fit_is_cut_at_the_byte(tools: type[Tools], log: Any) -> None:
+    """DP-73: ``LogSegment.read`` slices at the limit; what the bound excludes is not cut into."""
+    tools.fill(log, 4)
+    stored = [batch.data for batch in log.batches()]
+    size = len(stored[0])
+    for offset, extra in ((0, 1), (1, 7), (2, size - 1)):
+        read = log.read(offset, size + extra, 4)
+        assert [b.data for b in read.batches] == [stored[offset], stored[offset + 1][:extra]]
+        assert read.size == size + extra
+        assert [b.base_offset for b in whole_batches(read.batches)] == [offset]
+    assert [b.data for b in log.read(1, size + 9, 2).batches] == [stored[1]]
+
+
+@pytest.mark.parametrize("offset", [0, 3])
+def test_the_first_batch_is_cut_only_for_hard_limits(
+    tools: type[Tools], log: Any, offset: int
+) -> None:
+    """DP-73: Fetch v0 to v2 get the bytes that fit, if only one (KIP-74)."""
+    tools.fill(log, 4)
+    (batch, *_) = log.batches(offset)
+    read = log.read(offset, 9, 4, False, cuts_first_batch=True)
+    assert ([b.data for b in read.batches], read.size) == ([batch.data[:9]], 9)
+    assert whole_batches(read.batches) == ()
+    assert log.read(offset, 0, 4, False, cuts_first_batch=True).batches == ()
+    assert log.read(offset, 9, 4, False).batches == ()
 
 
 def test_reading_stays_within_a_segment(tools: type[Tools]) -> None:

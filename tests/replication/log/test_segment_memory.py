@@ -7,6 +7,7 @@ import tracemalloc
 
 import pytest
 from fakekafka.protocol.config import LONG_MAX
+from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.replication.log.log import Log
 from fakekafka.tests.support.logs import Tools
 
@@ -18,7 +19,7 @@ def follow(leader: Log, follower: Log) -> None:
     while follower.log_end_offset < leader.log_end_offset:
         end = leader.log_end_offset
         read = leader.read(follower.log_end_offset, 20_000, end)
-        follower.append_as_follower(read.batches)
+        follower.append_as_follower(whole_batches(read.batches))
 
 
 def contents(log: Log) -> list[bytes | None]:
