@@ -9,8 +9,8 @@ RUNS = 200
 
 def measure() -> None:
     """Print wall times without the start of the engine, and whether the rows agree."""
+    from fakekafka.spark_bench.batch import run_suite
     from fakekafka.spark_bench.engines import java_problem
-    from fakekafka.spark_bench.runs import run_suite
 
     serial = run_suite("failover", runs=RUNS, engine="serial")
     line(f"failover x {RUNS}, serial", f"{serial.wall_s:.1f} s")

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from .exits import INTERRUPTED, TERMINATED, ended_by_sigterm
 
 if TYPE_CHECKING:
-    from ..spark_bench.runs import BatchResult
+    from ..spark_bench.results import BatchResult
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console()
@@ -43,13 +43,13 @@ def _parse(settings: list[str]) -> dict[str, Any]:
 @app.command("list")
 def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-readable")) -> None:
     """The suites there are."""
-    from ..spark_bench.runs import SUITES
+    from ..spark_bench.suites.catalogue import SUITES
 
     if as_json:
-        console.print_json(json.dumps({name: about for name, (_, _, about) in SUITES.items()}))
+        console.print_json(json.dumps({name: suite.about for name, suite in SUITES.items()}))
         return
-    for name, (_, _, about) in SUITES.items():
-        console.print(f"{name:12} {about}")
+    for name, suite in SUITES.items():
+        console.print(f"{name:12} {suite.about}")
 
 
 @app.command("run")
@@ -70,8 +70,8 @@ def run(
 ) -> None:
     """Run a batch and print its percentiles."""
     from ..protocol.errors import UsageError
+    from ..spark_bench.batch import BatchEnded, run_suite
     from ..spark_bench.report import report
-    from ..spark_bench.runs import BatchEnded, run_suite
     from .percentile_table import print_percentiles
 
     ended: BatchEnded | None = None

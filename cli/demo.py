@@ -156,8 +156,8 @@ def _real_clients() -> bool:
 
 
 def _simulated_failovers(runs: int) -> bool:
+    from ..spark_bench.batch import run_suite
     from ..spark_bench.engines import choose_engine
-    from ..spark_bench.runs import run_suite
     from .percentile_table import print_percentiles
 
     engine, reason = choose_engine()

@@ -10,7 +10,7 @@ from rich.table import Table
 from ..spark_bench.report import COLUMNS, percentile_rows
 
 if TYPE_CHECKING:
-    from ..spark_bench.runs import BatchResult
+    from ..spark_bench.results import BatchResult
 
 _PADDING = 3
 """Columns of the terminal that a column of the table takes beside its text."""

@@ -29,7 +29,7 @@ def value_of(bucket: int) -> float:
     return 2 * GAMMA**bucket / (GAMMA + 1)
 
 
-class Histogram:
+class BucketHistogram:
     """Counts per bucket of one metric."""
 
     __slots__ = ("counts",)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .histogram import Histogram
+from .histogram import BucketHistogram
 
 if TYPE_CHECKING:
-    from .runs import BatchResult
+    from .results import BatchResult
 
 PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")
@@ -51,7 +51,7 @@ def percentiles(batch: BatchResult) -> Iterator[Percentiles]:
             ]
             yield Percentiles(name, title, "runs", len(values), _named([*ranks, values[-1]]))
     for name, title in _SAMPLE_METRICS:
-        histogram = batch.histograms.get(name, Histogram())
+        histogram = batch.histograms.get(name, BucketHistogram())
         if histogram.total:
             ranks = [histogram.percentile(p) for p in (*PERCENTILES, 100)]
             yield Percentiles(name, title, "records", histogram.total, _named(ranks))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..protocol.errors import UsageError
 
 if TYPE_CHECKING:
-    from .runs import BatchResult
+    from .results import BatchResult
 
 
 TABLES = ("runs", "histograms", "cost")

@@ -27,7 +27,7 @@ from ...testing.scenarios.spec import MOST_PER_S
 from ...testing.simulation import Simulation
 from ...tracing.fingerprint import Fingerprint
 from ...zkfake.messages import WatchEvent
-from ..histogram import Histogram
+from ..histogram import BucketHistogram
 
 if TYPE_CHECKING:
     from ...actors.delivery import Delivery
@@ -102,8 +102,8 @@ class _Load(OpenLoop):
         self.last_ack_us: dict[TopicPartition, int] = {}
         self.first_ack_after_us: dict[TopicPartition, int] = {}
         self.fault_us: int | None = None
-        self.response_ms = Histogram()
-        self.service_ms = Histogram()
+        self.response_ms = BucketHistogram()
+        self.service_ms = BucketHistogram()
         super().__init__(
             simulation,
             TOPIC,
@@ -244,9 +244,9 @@ def _outage(
     load: _Load,
     phases: _Phases,
     fault_us: int,
-) -> dict[str, Histogram]:
+) -> dict[str, BucketHistogram]:
     """Fill the unavailability columns: the worst partition of the run, and its phases."""
-    unavailable = Histogram()
+    unavailable = BucketHistogram()
     worst: tuple[float, TopicPartition] | None = None
     for partition in led:
         start_us = load.last_ack_us.get(partition, fault_us)

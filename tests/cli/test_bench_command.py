@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from fakekafka.cli import bench as bench_command
 from fakekafka.cli.main import main
-from fakekafka.spark_bench import runs as suite_module
-from fakekafka.spark_bench.runs import SUITES
+from fakekafka.spark_bench.suites.catalogue import SUITES, Suite
 from fakekafka.spark_bench.suites.failover import FailoverParameters
 from rich.console import Console
 
@@ -94,7 +93,7 @@ def breaking_suite(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(_seed: int, _parameters: Any) -> dict[str, Any]:
         raise RuntimeError("the run broke")
 
-    monkeypatch.setitem(suite_module.SUITES, "breaks", (FailoverParameters, breaks, "breaks"))
+    monkeypatch.setitem(SUITES, "breaks", Suite(FailoverParameters, breaks, "breaks"))
 
 
 @pytest.mark.usefixtures("breaking_suite")

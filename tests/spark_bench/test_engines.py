@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from fakekafka import UsageError
 from fakekafka.spark_bench import engines
+from fakekafka.spark_bench.batch import run_suite
 from fakekafka.spark_bench.engines import choose_engine, java_problem, open_engine
-from fakekafka.spark_bench.runs import BatchResult, make_specs, run_suite
+from fakekafka.spark_bench.results import BatchResult
+from fakekafka.spark_bench.runs import make_specs
 
 RUNS = 3
 SHAPE: dict[str, Any] = {"session_timeout_ms": 6000, "rate_per_s": 20, "partitions": 2}

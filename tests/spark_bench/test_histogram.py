@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from fakekafka.spark_bench.histogram import ZERO_BUCKET, Histogram, bucket_of, value_of
+from fakekafka.spark_bench.histogram import ZERO_BUCKET, BucketHistogram, bucket_of, value_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +14,8 @@ EDGE = 1e-9
 """Room for the rounding of floats where a value lies on the border of two buckets."""
 
 
-def filled(values: list[float]) -> Histogram:
-    histogram = Histogram()
+def filled(values: list[float]) -> BucketHistogram:
+    histogram = BucketHistogram()
     for value in values:
         histogram.add(value)
     return histogram
@@ -73,13 +73,13 @@ def test_zero_and_negative_values_are_counted_as_zero() -> None:
 
 
 def test_an_empty_histogram_has_no_percentile() -> None:
-    assert math.isnan(Histogram().percentile(50))
-    assert Histogram().total == 0
-    assert Histogram().rows() == []
+    assert math.isnan(BucketHistogram().percentile(50))
+    assert BucketHistogram().total == 0
+    assert BucketHistogram().rows() == []
 
 
 def test_a_value_may_be_added_many_times_at_once() -> None:
-    histogram = Histogram()
+    histogram = BucketHistogram()
     histogram.add(7.0, 1000)
     histogram.add(700.0)
     assert histogram.total == 1001
@@ -89,6 +89,6 @@ def test_a_value_may_be_added_many_times_at_once() -> None:
 
 def test_a_histogram_owns_its_counts() -> None:
     counts = {1: 2}
-    histogram = Histogram(counts)
+    histogram = BucketHistogram(counts)
     histogram.add(1.0)
     assert counts == {1: 2}

@@ -11,19 +11,12 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 from fakekafka import UsageError
-from fakekafka.spark_bench import engines
-from fakekafka.spark_bench import runs as suite_module
+from fakekafka.spark_bench import batch as batch_module
+from fakekafka.spark_bench.batch import BatchEnded, run_suite
 from fakekafka.spark_bench.report import percentile_rows
-from fakekafka.spark_bench.runs import (
-    SUITES,
-    BatchEnded,
-    BatchResult,
-    RunSpec,
-    make_specs,
-    reproduce_command,
-    run_one,
-    run_suite,
-)
+from fakekafka.spark_bench.results import BatchResult
+from fakekafka.spark_bench.runs import RunSpec, make_specs, reproduce_command, run_one
+from fakekafka.spark_bench.suites.catalogue import SUITES, Suite
 from fakekafka.spark_bench.suites.failover import FailoverParameters
 
 
@@ -84,9 +77,7 @@ def _breaks(_seed: int, _parameters: Any) -> dict[str, Any]:
 def test_an_exception_becomes_a_row_and_never_a_failed_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(
-        suite_module.SUITES, "breaks", (FailoverParameters, _breaks, "always breaks")
-    )
+    monkeypatch.setitem(SUITES, "breaks", Suite(FailoverParameters, _breaks, "always breaks"))
     batch = run_suite("breaks", runs=2, engine="serial", seed=5)
     assert [row["status"] for row in batch.rows] == ["error", "error"]
     assert [row["problems"] for row in batch.rows] == ["RuntimeError: the run broke"] * 2
@@ -113,7 +104,7 @@ class Backwards:
 def run_on(engine: Backwards, monkeypatch: pytest.MonkeyPatch, **more: Any) -> BatchResult:
     """A batch of four on an engine made for the test."""
     opened = contextlib.nullcontext(engine)
-    monkeypatch.setattr(engines, "open_engine", lambda name, workers: opened)
+    monkeypatch.setattr(batch_module, "open_engine", lambda name, workers: opened)
     return run_suite("failover", runs=4, engine="serial", **more)
 
 
@@ -151,8 +142,8 @@ def test_tables_of_another_batch_are_overwritten_only_when_asked(
 
 
 def test_auto_is_the_engine_that_can_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "choose_engine", lambda: ("serial", "for the test"))
-    monkeypatch.setitem(suite_module.SUITES, "breaks", (FailoverParameters, _breaks, "breaks"))
+    monkeypatch.setattr(batch_module, "choose_engine", lambda: ("serial", "for the test"))
+    monkeypatch.setitem(SUITES, "breaks", Suite(FailoverParameters, _breaks, "breaks"))
     assert run_suite("breaks", runs=1, engine="auto").engine == "serial"
 
 
