@@ -87,6 +87,7 @@ class Behaviour:
     # data plane
     truncation: Literal["high_watermark", "leader_epoch", "fetch"]
     epoch_cache: bool  # >= 0.11, KIP-101
+    messages_stand_alone: bool  # < 0.11, KIP-98: no batches, so a log may end between any two
     epoch_registered_at_election: bool  # >= 2.0, KIP-279
     epoch_truncation_rounds: bool  # >= 2.0: the answer names an epoch, several rounds
     fetch_epoch_fencing: bool  # >= 2.1, KIP-320
@@ -186,6 +187,7 @@ _V28 = Behaviour(
     broker_znode_version=5,
     truncation="fetch",
     epoch_cache=True,
+    messages_stand_alone=False,
     epoch_registered_at_election=True,
     epoch_truncation_rounds=True,
     fetch_epoch_fencing=True,
@@ -330,6 +332,7 @@ _V010 = _derive(
     user_and_broker_config_roots=False,
     truncation="high_watermark",
     epoch_cache=False,
+    messages_stand_alone=True,
     caught_up_by_previous_fetch=False,
     caught_up_reset_at_election=False,
     high_watermark_waits_for_joiner=False,

@@ -185,6 +185,19 @@ class RecordBatch:
             body, position, count, self.base_offset, self.base_timestamp, append_time
         )
 
+    def without_records_below(self, offset: int) -> RecordBatch:
+        """The rest of the batch, from an offset that lies in it."""
+        data = build_batch(
+            [record for record in self.records() if record.offset >= offset],
+            offset,
+            self.partition_leader_epoch,
+            compression=self.compression,
+            timestamp_type=self.timestamp_type,
+            max_timestamp=self.max_timestamp,
+            last_offset=self.last_offset,
+        )
+        return RecordBatch.of(data)
+
     def control_marker(self) -> ControlMarker | None:
         """The transaction marker of a control batch; None if it is of another kind."""
         records = self.records()

@@ -87,6 +87,13 @@ class LogAppends(LogReads):
         if not batches:
             return NOTHING_APPENDED
         expected = self.log_end_offset
+        first = batches[0]
+        if (
+            first.base_offset < expected <= first.last_offset
+            and self.behaviour.messages_stand_alone
+            and (not verify or first.is_intact())
+        ):
+            batches = (first.without_records_below(expected), *batches[1:])
         if batches[0].base_offset < expected:
             raise UnexpectedAppendOffset(self.topic_partition, batches[0], expected)
         for batch in batches:

@@ -66,15 +66,7 @@ def run(history: History, trace: str | None = None) -> Outcome:
     world: World | None = None
     try:
         world = build(history.seed, history.version, trace is not None)
-        for step in history.steps:
-            at_ms = world.simulation.now_ms
-            said = take(world, step)
-            if said is not None:
-                told.append(f"{at_ms:10.2f} ms  {said}")
-        told.append(f"{world.simulation.now_ms:10.2f} ms  heal")
-        heal(world)
-        told.append(f"{world.simulation.now_ms:10.2f} ms  whole")
-        problems = verdict(world)
+        problems = _play(world, history.steps, told)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
@@ -87,6 +79,19 @@ def run(history: History, trace: str | None = None) -> Outcome:
             world.simulation.save(trace)
         world.simulation.stop()
     return Outcome(history, tuple(problems), tuple(told), virtual_ms, acknowledged)
+
+
+def _play(world: World, steps: tuple[Step, ...], told: list[str]) -> list[str]:
+    with world.note_cuts():
+        for step in steps:
+            at_ms = world.simulation.now_ms
+            said = take(world, step)
+            if said is not None:
+                told.append(f"{at_ms:10.2f} ms  {said}")
+        told.append(f"{world.simulation.now_ms:10.2f} ms  heal")
+        heal(world)
+        told.append(f"{world.simulation.now_ms:10.2f} ms  whole")
+    return verdict(world)
 
 
 def shrink(outcome: Outcome) -> Outcome:
