@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
 from fakekafka import FakeKafkaError, KafkaError, WaitTimeout
+from fakekafka.protocol import znode_paths
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.testing.checks import fully_replicated, replicas_identical
 from fakekafka.tests.support.history_world import World
 
@@ -34,6 +38,8 @@ def heal(world: World) -> None:
         lacking = what_is_lacking(world)
         if lacking is None:
             return
+        if simulation.now_ms >= limit_ms - SETTLE_MS / 2:
+            _relieve_controller(world)
         if simulation.now_ms >= limit_ms:
             raise WaitTimeout(f"not whole {SETTLE_MS / 1000:g} s after healing: {lacking}")
         simulation.run_for(500)
@@ -52,18 +58,41 @@ def _mend_brokers(world: World) -> None:
             for index in range(len(disk.directories)):
                 handle.repair_log_dir(index)
             if broker_id in world.mended:  # it ended by itself
-                _discard_cut_partitions(world, disk)
+                _discard_cut_partitions(world, broker_id, disk)
             world.mended.add(broker_id)
             handle.start(wait=False)
 
 
-def _discard_cut_partitions(world: World, disk: Any) -> None:
+def _discard_cut_partitions(world: World, broker_id: int, disk: Any) -> None:
     """What helps a broker of 0.10 that holds more than a leader that has cut its log (KIP-101): it
     ends itself at each start, because it may not cut what it has
     (``ReplicaFetcherThread.handleOffsetOutOfRange``)."""
     for where in world.cut_from:
-        if disk.stored(where) is not None:
+        if broker_id not in _stored_isr(world, where) and disk.stored(where) is not None:
             disk.delete_log(where)
+
+
+def _stored_isr(world: World, where: TopicPartition) -> list[int]:
+    """The ISR that ZooKeeper has."""
+    path = znode_paths.topic_partition_state_path(where)
+    isr: list[int] = json.loads(world.simulation.zookeeper.get(path) or b"{}").get("isr", [])
+    return isr
+
+
+def _relieve_controller(world: World) -> None:
+    """Let the controller move when it cannot create what is there: it lost the answer to its
+    write, and until it moves it takes the partition for a new one
+    (``PartitionStateMachine.initializeLeaderAndIsrForPartition``)."""
+    simulation = world.simulation
+    if simulation.controller.id is None:
+        return
+    context = simulation.controller._require().context
+    for where, state in context.partition_states.items():
+        if state is PartitionState.NEW and where not in world.relieved:
+            world.relieved.add(where)
+            if znode_paths.topic_partition_state_path(where) in simulation.zookeeper.tree():
+                simulation.controller.resign()
+                return
 
 
 def what_is_lacking(world: World) -> str | None:

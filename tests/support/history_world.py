@@ -84,6 +84,8 @@ class World:
     """What a producer sent under one number and then gave one of a new epoch."""
     cut_from: dict[TopicPartition, int] = field(default_factory=dict)
     """The lowest offset that a follower cut because it was above its high watermark."""
+    relieved: set[TopicPartition] = field(default_factory=set)
+    """Partitions for whose sake the controller was moved at the end."""
     mended: set[int] = field(default_factory=set)
     """Brokers that were started at the end."""
     problems: list[str] = field(default_factory=list)
