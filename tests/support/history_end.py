@@ -80,11 +80,18 @@ def _stored_isr(world: World, where: TopicPartition) -> list[int]:
 
 
 def _relieve_controller(world: World) -> None:
-    """Let the controller move when it cannot create what is there: it lost the answer to its
-    write, and until it moves it takes the partition for a new one
-    (``PartitionStateMachine.initializeLeaderAndIsrForPartition``)."""
+    """Let the controller move where Kafka needs that, as operators did.
+
+    It cannot create what is there: it lost the answer to its write, and takes the partition for a
+    new one (``PartitionStateMachine.initializeLeaderAndIsrForPartition``). And before brokers had
+    epochs it missed that a broker had gone and come, and told it nothing (KAFKA-1120).
+    """
     simulation = world.simulation
     if simulation.controller.id is None:
+        return
+    if not simulation.behaviour.broker_epochs and not world.relieved:
+        world.relieved.update(world.main)
+        simulation.controller.resign()
         return
     context = simulation.controller._require().context
     for where, state in context.partition_states.items():

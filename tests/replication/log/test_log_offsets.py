@@ -209,22 +209,6 @@ def test_batches_below_the_end_are_refused(tools: type[Tools], log: Any) -> None
         log.append_as_follower([tools.batch_at(3, 3)])
 
 
-def test_a_log_of_0_10_goes_on_inside_a_batch(tools: type[Tools]) -> None:
-    """Messages of 0.10 stand alone: a follower whose log ends between two of them, which only
-    truncation to the high watermark leaves so, takes the later one."""
-    log = tools.log("0.10")
-    leader = tools.log()
-    leader.append_as_leader(tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
-    log.truncate_fully_and_start_at(1)
-    (batch,) = leader.batches()
-    info = log.append_as_follower([batch], verify=True)
-    assert (info.first_offset, info.last_offset) == (1, 2)
-    assert [(r.offset, r.value) for r in log.records()] == [(1, b"b"), (2, b"c")]
-    assert all(stored.is_intact() for stored in log.batches())
-    with pytest.raises(UnexpectedAppendOffset):
-        log.append_as_follower([batch])
-
-
 def test_unordered_batches_are_refused_whole(tools: type[Tools], log: Any) -> None:
     """Offsets of fetched batches must increase; nothing is appended otherwise."""
     with pytest.raises(OffsetsOutOfOrder):

@@ -1,0 +1,23 @@
+"""Logs of 0.10, whose messages stand alone (before KIP-98)."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.replication.log.results import UnexpectedAppendOffset
+from fakekafka.tests.support.logs import Tools
+
+
+def test_a_log_of_0_10_goes_on_inside_a_batch(tools: type[Tools]) -> None:
+    """Messages of 0.10 stand alone: a follower whose log ends between two of them, which only
+    truncation to the high watermark leaves so, takes the later one."""
+    log = tools.log("0.10")
+    leader = tools.log()
+    leader.append_as_leader(tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
+    log.truncate_fully_and_start_at(1)
+    (batch,) = leader.batches()
+    info = log.append_as_follower([batch], verify=True)
+    assert (info.first_offset, info.last_offset) == (1, 2)
+    assert [(r.offset, r.value) for r in log.records()] == [(1, b"b"), (2, b"c")]
+    assert all(stored.is_intact() for stored in log.batches())
+    with pytest.raises(UnexpectedAppendOffset):
+        log.append_as_follower([batch])
