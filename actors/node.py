@@ -1,10 +1,11 @@
 """The one actor base: a Pykka actor whose inbox, future and loop come from its runtime.
 
 Theory of operation. A node receives *deliveries*: a message, who sent it, and a correlation
-number when an answer is expected. The handler is the method ``on_<message_name>``; it may be a
-plain method or a coroutine. What it returns is the reply; ``None`` means that the reply comes
-later through ``reply`` (or that none is due). ``ask`` sends a request and gives a ``Pending``:
-awaiting it parks the coroutine, the reply resumes it inside this node. Nothing ever blocks.
+number when an answer is expected. The handler is the method ``on_<message_name>``, or what was
+registered for the type of message; it may be a plain function or a coroutine. What it returns is
+the reply; ``None`` means that the reply comes later through ``reply`` (or that none is due).
+``ask`` sends a request and gives a ``Pending``: awaiting it parks the coroutine, the reply resumes
+it inside this node. Nothing ever blocks.
 
 Nodes of one *process* (a broker, its controller, its fetchers) share memory as the threads of one
 JVM do; on the threaded runtime a lock per process keeps their handlers apart.
@@ -17,7 +18,7 @@ import inspect
 import random
 import re
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import pykka
@@ -32,27 +33,31 @@ from .surroundings import Process, Surroundings
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+@functools.cache
 def handler_name(message_type: type) -> str:
     """``LeaderAndIsrRequest`` is handled by ``on_leader_and_isr_request``."""
     return "on_" + _CAMEL.sub("_", message_type.__name__).lower()
 
 
 class _Handlers(dict[type, Handler]):
-    """The handlers of a class of nodes by type of message, looked for at the first of each."""
+    """The handlers of a node by type of message; its own methods are looked for when needed."""
 
-    def __init__(self, node_class: type[Node]) -> None:
+    def __init__(self, node: Node) -> None:
         super().__init__()
-        self._node_class = node_class
+        self._node = node
 
-    def __missing__(self, message_type: type) -> Handler:
-        node_class = self._node_class
-        handler: Handler = getattr(
-            node_class, handler_name(message_type), node_class._has_no_handler
-        )
+    def register(self, message_type: type, handler: Callable[[Any, Delivery], Any]) -> Handler:
+        """A coroutine's outcome is the reply, as what a plain handler returns."""
         if inspect.iscoroutinefunction(handler):
-            handler = functools.partial(node_class._run_coroutine, handler)
+            handler = functools.partial(self._node.run_coroutine, handler)
         self[message_type] = handler
         return handler
+
+    def __missing__(self, message_type: type) -> Handler:
+        node = self._node
+        return self.register(
+            message_type, getattr(node, handler_name(message_type), node.has_no_handler)
+        )
 
 
 class Node(pykka.Actor):
@@ -61,12 +66,10 @@ class Node(pykka.Actor):
     handles_one_at_a_time = False
     """True: a parked coroutine holds further messages back; replies still arrive."""
 
-    _handlers_of_class: _Handlers
     _has_own_handle = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._handlers_of_class = _Handlers(cls)
         cls._has_own_handle = cls.handle is not Node.handle
 
     def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
@@ -80,7 +83,7 @@ class Node(pykka.Actor):
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked = False  # True while stopped or paused: deliveries take the slow path
         self.stopped = False
-        self._handlers = self._handlers_of_class
+        self._handlers = _Handlers(self)
         self.port: Port = runtime.create_port(self, process.name, self._handlers)
         self.answer: Callable[[Delivery, Any], None] = self.port.answer
         """``reply`` for those who answer thousands of requests a second."""
@@ -144,6 +147,10 @@ class Node(pykka.Actor):
         """Answer a request; an exception as response is raised at the asker."""
         self.port.answer(delivery, response)
 
+    def log(self, level: str, text: str) -> None:
+        """Write a line of the log under this node's name."""
+        self.runtime.log(self.name, level, text)
+
     def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
         """Run a coroutine in the background of this node; failures are reported."""
         task = Task(coroutine)
@@ -198,6 +205,11 @@ class Node(pykka.Actor):
         port.is_blocked = self.blocked
         port.takes_requests = not (self.blocked or self._busy is not None or self._has_own_handle)
 
+    def register_handlers(self, handlers: Mapping[type, Handler]) -> None:
+        """Have messages of these types handled elsewhere than by methods of this node."""
+        for message_type, handler in handlers.items():
+            self._handlers.register(message_type, handler)
+
     def handle(self, delivery: Delivery) -> None:
         """Handle what is no reply; ``port.requests`` says who takes those."""
         if self._busy is not None:
@@ -205,28 +217,32 @@ class Node(pykka.Actor):
             return
         message = delivery.message
         try:
-            response = self._handlers[type(message)](self, message, delivery)
+            response = self._handlers[type(message)](message, delivery)
         except Exception as error:
             self.handler_failed(error, delivery)
             return
         if response is not None:
             self.reply(delivery, response)
 
-    @staticmethod
-    def _run_coroutine(
-        handler: Callable[[Any, Any, Delivery], Coroutine[Any, Any, Any]],
-        node: Node,
+    def run_coroutine(
+        self,
+        handler: Callable[[Any, Delivery], Coroutine[Any, Any, Any]],
         message: Any,
         delivery: Delivery,
     ) -> None:
-        task: Task[Any] = Task(handler(node, message, delivery))
+        """Handle a message by a coroutine."""
+        self.reply_with(handler(message, delivery), delivery)
+
+    def reply_with(self, coroutine: Coroutine[Any, Any, Any], delivery: Delivery) -> None:
+        """Answer a request with the outcome of a coroutine; None: the reply comes otherwise."""
+        task: Task[Any] = Task(coroutine)
         if task.done:
-            node._handler_done(task, delivery)
+            self._handler_done(task, delivery)
             return
-        node._tasks[task] = None
-        if node.handles_one_at_a_time:
-            node.hold_back(task)
-        task.add_done_callback(lambda done: node._handler_done(done, delivery))
+        self._tasks[task] = None
+        if self.handles_one_at_a_time:
+            self.hold_back(task)
+        task.add_done_callback(lambda done: self._handler_done(done, delivery))
 
     def _handler_done(self, task: Pending[Any], delivery: Delivery) -> None:
         self._tasks.pop(task, None)  # type: ignore[call-overload]
@@ -256,11 +272,12 @@ class Node(pykka.Actor):
         if not isinstance(error, (KafkaError, UsageError, RequestTimeout, Disconnected)):
             self.runtime.report_failure(self, error)
 
-    def _has_no_handler(self, _message: Any, delivery: Delivery) -> None:
+    def has_no_handler(self, _message: Any, delivery: Delivery) -> None:
         """A message without a handler: a bug of the sender, reported, never ignored."""
+        message_type: type = type(delivery.message)
         error = UsageError(
             f"{self.name} ({type(self).__name__}) has no handler "
-            f"{handler_name(type(delivery.message))} for a message from {delivery.sender.name}"
+            f"{handler_name(message_type)} for a message from {delivery.sender.name}"
         )
         self.reply(delivery, error)
         self.runtime.report_failure(self, error)

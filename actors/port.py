@@ -15,8 +15,8 @@ from .delivery import Delivery, Link
 from .network.network import Network
 from .surroundings import Resident, Surroundings
 
-Handler = Callable[[Any, Any, Delivery], Any]
-"""Called with node, message and delivery; gives the reply, or None if it comes later."""
+Handler = Callable[[Any, Delivery], Any]
+"""Called with message and delivery; gives the reply, or None if it comes later."""
 
 _NEVER_US = 1 << 62
 

@@ -7,7 +7,8 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ..actors.broker.process import BrokerListener, BrokerProcess, BrokerSpec
+from ..actors.broker.process import BrokerProcess
+from ..actors.broker.spec import BrokerListener, BrokerSpec
 from ..actors.node import Node
 from ..actors.runtime.runtime import Runtime
 from ..actors.zookeeper.process import ZooKeeperProcess

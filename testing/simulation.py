@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..actors.broker.process import SimulatedListener
+from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
 from ..actors.clients.producer import ProducerSettings, SimulatedProducer
 from ..actors.network.costs import ControlPlaneCosts, CostedNetwork

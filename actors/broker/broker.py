@@ -9,16 +9,17 @@ is bound and the controller may already send, but nothing is processed
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ...coordinators.offsets.manager import OffsetManager
 from ...protocol.awaiting import Cancelled, Pending, RequestTimeout
-from ...protocol.control import ControlledShutdownRequest, ControlledShutdownResponse
+from ...protocol.control import ControlledShutdownRequest
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
 from ...protocol.host import sleep
 from ...protocol.names import broker_name, fetcher_name
 from ...protocol.values import BrokerInfo, EndPoint, TopicPartition
+from ...replication.follower.fetcher import ReplicaFetcher
 from ...replication.follower.manager import FetcherManager
+from ...replication.partition.isr_updaters import IsrUpdater
 from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
@@ -26,29 +27,29 @@ from ...statemachines.admin.parts import AdminParts
 from ...statemachines.broker.broker_id import resolve_broker_id, stored_broker_id
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...zkfake.messages import ZooKeeperError
+from ..delivery import Delivery
+from ..node import Node
+from ..surroundings import Process, Surroundings
+from .controlled_shutdown import move_leaderships_away
+from .controller import ControllerActor
 from .handlers.admin import AdminHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
 from .handlers.groups import GroupHandlers
-from .isr_writers import make_isr_updater
+from .isr_writers import alter_isr_updater, zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
+from .parts import BrokerParts
 from .producer_ids import PrefetchedProducerIds, ProducerIds, ProducerIdSource
 from .replica_fetcher import ReplicaFetcherActor
-
-if TYPE_CHECKING:
-    from ...replication.follower.fetcher import ReplicaFetcher
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
-    from .controller import ControllerActor
-    from .process import BrokerSpec
+from .spec import BrokerSpec
 
 
-class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
-    """One broker: its replica manager, metadata cache and request handlers."""
+class Broker(Node):
+    """One broker: it makes the parts, joins the cluster, leaves it, and runs the fetchers."""
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Surroundings,
         name: str,
         process: Process,
         spec: BrokerSpec,
@@ -80,6 +81,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self._halted = halted
         self._shutdown: Pending[bool] | None = None
         self._build()
+        self._register_handlers()
 
     def _build(self) -> None:
         """Make the parts, in the order in which they need each other."""
@@ -109,7 +111,7 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
             behaviour=self.behaviour,
             disk=spec.disk,
             metadata_cache=self.metadata_cache,
-            isr_updater=make_isr_updater(self),
+            isr_updater=self._isr_updater(),
             fetcher_manager=self.fetcher_manager,
             topic_config=self.dynamic_config.topic_config,
             broker_epoch=lambda: self.controller.broker_epoch,
@@ -131,6 +133,46 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
             )
         )
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
+
+    def _isr_updater(self) -> IsrUpdater:
+        """How a leader's ISR proposals reach the controller."""
+        if not self.behaviour.alter_isr:
+            return zookeeper_isr_updater(self, self.zk)
+        return alter_isr_updater(
+            self,
+            self.broker_id,
+            lambda: self.controller.broker_epoch,
+            self._controller_broker_name,
+            self.config["controller.socket.timeout.ms"],
+        )
+
+    def _controller_broker_name(self) -> str | None:
+        """Node of the broker believed to be the active controller."""
+        controller_id = self.metadata_cache.controller_id
+        return None if controller_id is None else broker_name(controller_id)
+
+    def _register_handlers(self) -> None:
+        parts = BrokerParts(
+            node=self,
+            config=self.config,
+            metadata_cache=self.metadata_cache,
+            replica_manager=self.replica_manager,
+            offsets=self.offsets,
+            admin=self.admin,
+            dynamic_config=self.dynamic_config,
+            controller=self.controller,
+            producer_ids=self.producer_ids,
+            waiters=self.waiters,
+        )
+        for handlers in (DataHandlers, ControlHandlers, GroupHandlers, AdminHandlers):
+            self.register_handlers(handlers(parts).by_type())
+
+    def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
+        """A session that ends under a request is no bug; Kafka too knows no better error."""
+        if isinstance(error, ZooKeeperError):
+            self.log("warn", f"{type(delivery.message).__name__}: {error}")
+            error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        super().handler_failed(error, delivery)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -268,7 +310,12 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         self.replica_manager.is_shutting_down = True
         if self.config["controlled.shutdown.enable"] and self.state == "running":
             self.set_state("pending_controlled_shutdown")
-            moved = await self._controlled_shutdown()
+            moved = await move_leaderships_away(
+                self,
+                self.config,
+                lambda: ControlledShutdownRequest(self.broker_id, self.controller.broker_epoch),
+                self._find_controller,
+            )
         self.set_state("shutting_down")
         self.replica_manager.shutdown(checkpoint=True)
         await self.controller.shutdown()
@@ -276,31 +323,6 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         # The task must end before the node is halted, or halting would cancel it.
         self.runtime.call_later(None, 0, self._exited)
         return moved
-
-    async def _controlled_shutdown(self) -> bool:
-        """Broker side of the controlled shutdown
-        (docs/kafka/brokers.md#controlled-shutdown): up to three attempts."""
-        backoff_ms = self.config["controlled.shutdown.retry.backoff.ms"]
-        controller_id = None
-        for _ in range(self.config["controlled.shutdown.max.retries"]):
-            try:
-                found = await self._find_controller()
-                controller_id = controller_id if found is None else found
-                if controller_id is not None:
-                    response: ControlledShutdownResponse = await self.ask(
-                        broker_name(controller_id),
-                        ControlledShutdownRequest(self.broker_id, self.controller.broker_epoch),
-                        self.config["controller.socket.timeout.ms"],
-                    )
-                    if response.error == ErrorCode.NONE and not response.remaining_partitions:
-                        return True
-            except Cancelled:
-                raise
-            except FakeKafkaError as error:
-                self.runtime.log(self.name, "info", f"controlled shutdown: {error}")
-            await sleep(self, backoff_ms)
-        self.runtime.log(self.name, "warn", "proceeding with an unclean shutdown")
-        return False
 
     async def _find_controller(self) -> int | None:
         """The controller to ask for a controlled shutdown; None while nobody is known to be it."""
@@ -340,11 +362,11 @@ class Broker(ControlHandlers, DataHandlers, GroupHandlers, AdminHandlers):
         except ZooKeeperError as error:
             # The session expired meanwhile. Kafka's LogDirFailureHandler logs it; the controller
             # hears of the offline replicas by the answers to its next LeaderAndIsr.
-            self.runtime.log(self.name, "error", f"log directory failure not told: {error}")
+            self.log("error", f"log directory failure not told: {error}")
 
     def _log_uncleanable(self, name: TopicPartition, error: Exception) -> None:
         text = f"cleaning {name} failed, which is not cleaned any more: {error!r}"
-        self.runtime.log(self.name, "warn", text)
+        self.log("warn", text)
 
     def _halt_process(self, reason: str) -> None:
         # Not from within the handler that found out: its node is among those that end.

@@ -7,26 +7,23 @@ session, so that each of the controller's reads and writes is a message of the l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ...protocol.values import BrokerInfo
 from ...statemachines.controller.controller import KafkaController
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ...zkfake.client.client import ZooKeeperClient
 from ..delivery import Delivery
 from ..node import Node
+from ..surroundings import Process, Surroundings
 from .controller_channels import ControllerChannels
-
-if TYPE_CHECKING:
-    from ...protocol.values import BrokerInfo
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
-    from .process import BrokerSpec
+from .spec import BrokerSpec
 
 
 class ControllerActor(Node):
     """Hosts the controller core and the ZooKeeper client of one broker process."""
 
-    def __init__(self, runtime: Runtime, name: str, process: Process, spec: BrokerSpec) -> None:
+    def __init__(
+        self, runtime: Surroundings, name: str, process: Process, spec: BrokerSpec
+    ) -> None:
         super().__init__(runtime, name, process)
         self.broker_info: BrokerInfo | None = None
         config = spec.config
@@ -47,7 +44,7 @@ class ControllerActor(Node):
             zk=self.zk,
             channels=self.channels,
             broker_info=self._own_info,
-            log=self._log,
+            log=self.log,
             work=self._work,
         )
 
@@ -55,9 +52,6 @@ class ControllerActor(Node):
         if self.broker_info is None:
             raise RuntimeError(f"{self.name} registers before its listener is bound")
         return self.broker_info
-
-    def _log(self, level: str, text: str) -> None:
-        self.runtime.log(self.name, level, text)
 
     def _work(self, kind: str, amount: int) -> None:
         self.runtime.network.work(self.machine, kind, amount)

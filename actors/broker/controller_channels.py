@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.awaiting import Cancelled, Signal, Task
 from ...protocol.errors import FakeKafkaError
@@ -17,9 +17,7 @@ from ...protocol.host import sleep
 from ...protocol.names import broker_name
 from ...protocol.values import BrokerInfo
 from ...statemachines.controller.histogram import Histogram
-
-if TYPE_CHECKING:
-    from ..node import Node
+from ..node import Node
 
 RETRY_BACKOFF_MS = 100
 

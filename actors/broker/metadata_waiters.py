@@ -7,12 +7,9 @@ the same thing; here it is one list of predicates (docs/kafka/purgatory.md#purga
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ...protocol.awaiting import Pending
-
-if TYPE_CHECKING:
-    from ..node import Node
+from ..node import Node
 
 
 class MetadataWaiters:

@@ -1,74 +1,15 @@
-"""A broker as a process: its nodes, its disk, its listener; start, kill, power off, shut down."""
+"""A broker as a process: start, kill, power off, shut down."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
-
 from ...protocol.awaiting import Pending
-from ...protocol.config import BrokerConfig
 from ...protocol.errors import UsageError
 from ...protocol.names import broker_name, controller_name
-from ...protocol.values import EndPoint
-from ...protocol.versions import Behaviour
+from ..runtime.runtime import Runtime
+from ..surroundings import Process
 from .broker import Broker
 from .controller import ControllerActor
-
-if TYPE_CHECKING:
-    from ...replication.disk.memory import Disk
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
-
-
-class BrokerListener(Protocol):
-    """The socket side of a broker: TCP on the live runtimes, nothing in a simulation."""
-
-    def bind(self) -> EndPoint:
-        """Take the port; connections queue but nothing is read yet."""
-        ...
-
-    def serve(self) -> None:
-        """Start reading requests."""
-        ...
-
-    def close(self) -> None:
-        """Close every socket and refuse connections."""
-        ...
-
-
-class SimulatedListener:
-    """Endpoint of a broker that no socket reaches."""
-
-    def __init__(self, broker_id: int) -> None:
-        self._endpoint = EndPoint(broker_name(broker_id), 9092)
-
-    def bind(self) -> EndPoint:
-        return self._endpoint
-
-    def serve(self) -> None:
-        """No socket, nothing to read."""
-
-    def close(self) -> None:
-        """No socket, nothing to close."""
-
-
-@dataclass
-class BrokerSpec:
-    """What a broker process is made of; the same object for every restart."""
-
-    broker_id: int
-    config: BrokerConfig
-    behaviour: Behaviour
-    disk: Disk
-    zookeepers: tuple[str, ...]
-    listener: BrokerListener
-    rack: str | None = None
-    cluster_id: str = ""
-    restart_delay_ms: float = 3000
-    """How long a start waits that was refused because the broker is registered already."""
-    on_state: list[Callable[[int, str], object]] = field(default_factory=list)
-    """Called with (broker id, state) at each change of the broker's state."""
+from .spec import BrokerSpec
 
 
 class BrokerProcess:

@@ -6,13 +6,11 @@ Kafka: ``ZkProducerIdManager``, and since 3.0 ``RPCProducerIdManager``.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ...protocol.awaiting import Cancelled, Pending
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError
-
-if TYPE_CHECKING:
-    from ...statemachines.zookeeper.client import KafkaZkClient
+from ...statemachines.zookeeper.client import KafkaZkClient
 
 _PREFETCH_AT = 900
 """Of a block's 1000 ids, the one whose use asks for the next block."""

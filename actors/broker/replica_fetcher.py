@@ -8,16 +8,13 @@ does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...protocol.host import Timer
 from ...protocol.names import broker_name
+from ...replication.follower.fetcher import FetcherRequest, ReplicaFetcher
 from ..node import Node
-
-if TYPE_CHECKING:
-    from ...protocol.host import Timer
-    from ...replication.follower.fetcher import FetcherRequest, ReplicaFetcher
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
+from ..surroundings import Process, Surroundings
 
 
 class ReplicaFetcherActor(Node):
@@ -25,7 +22,7 @@ class ReplicaFetcherActor(Node):
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Surroundings,
         name: str,
         process: Process,
         fetcher: ReplicaFetcher,

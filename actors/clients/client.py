@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from ...protocol.awaiting import Pending
 from ...protocol.data import MetadataRequest, MetadataResponse
@@ -12,10 +12,7 @@ from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from ..node import Node
-
-if TYPE_CHECKING:
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
+from ..surroundings import Process, Surroundings
 
 RETRY_BACKOFF_MS = 100
 """Kafka's ``retry.backoff.ms``: also the pause between two metadata requests."""
@@ -44,7 +41,7 @@ class SimulatedClient(Node):
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Surroundings,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

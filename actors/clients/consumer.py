@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.awaiting import Pending
 from ...protocol.data import (
@@ -22,13 +22,10 @@ from ...protocol.data import (
 )
 from ...protocol.errors import ErrorCode
 from ...protocol.names import broker_name
+from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition
+from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
-
-if TYPE_CHECKING:
-    from ...protocol.records.batch import RecordBatch
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
 
 _LEAST = {
     "fetch_max_wait_ms": 0,
@@ -69,7 +66,7 @@ class SimulatedConsumer(SimulatedClient):
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Surroundings,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.awaiting import Disconnected, Pending
 from ...protocol.data import (
@@ -26,12 +26,9 @@ from ...protocol.data import (
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
+from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 from .producer_queue import EPOCH_MAX, NOBODY, Batch, Callback, Identity, PartitionQueue
-
-if TYPE_CHECKING:
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
 
 _NONE = ErrorCode.NONE
 
@@ -82,7 +79,7 @@ class SimulatedProducer(SimulatedClient):
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Surroundings,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

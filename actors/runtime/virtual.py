@@ -258,7 +258,7 @@ class VirtualRuntime(LoopRuntime):
                                 (sender.node, node, message, correlation, False, None, 0)
                             )
                             try:
-                                response = target.handlers[type(message)](node, message, delivery)
+                                response = target.handlers[type(message)](message, delivery)
                             except Exception as error:
                                 node.handler_failed(error, delivery)
                             else:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...protocol.errors import UsageError
 from ...protocol.names import zookeeper_name
 from ...zkfake.server.server import ZooKeeperServer, ZooKeeperStorage
+from ..runtime.runtime import Runtime
 from .server import ZooKeeperActor
-
-if TYPE_CHECKING:
-    from ..runtime.runtime import Runtime
 
 
 class ZooKeeperProcess:

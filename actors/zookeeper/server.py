@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ...zkfake.server.server import ZooKeeperServer
+from ...zkfake.server.server import ZooKeeperServer, ZooKeeperStorage
 from ..delivery import Delivery
 from ..node import Node
-
-if TYPE_CHECKING:
-    from ...zkfake.server.server import ZooKeeperStorage
-    from ..runtime.runtime import Runtime
-    from ..surroundings import Process
+from ..surroundings import Process, Surroundings
 
 
 class ZooKeeperActor(Node):
@@ -19,7 +13,7 @@ class ZooKeeperActor(Node):
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: Surroundings,
         name: str,
         process: Process,
         server_id: int,

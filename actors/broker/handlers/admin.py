@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....protocol.admin import (
     AlterConfigsRequest,
@@ -14,51 +14,56 @@ from ....protocol.admin import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
-from .broker_base import BrokerBase
+from ...delivery import Delivery
+from ...port import Handler
+from ..parts import BrokerParts
 
-if TYPE_CHECKING:
-    from ...delivery import Delivery
 
-
-class AdminHandlers(BrokerBase):
+class AdminHandlers:
     """Each is a coroutine: it may wait for ZooKeeper, the controller or the metadata."""
 
-    async def on_create_topics_request(
-        self, request: CreateTopicsRequest, _delivery: Delivery
-    ) -> Any:
-        return await self.admin.create_topics(request)
+    __slots__ = ("_admin",)
 
-    async def on_delete_topics_request(
-        self, request: DeleteTopicsRequest, _delivery: Delivery
-    ) -> Any:
-        return await self.admin.delete_topics(request)
+    def __init__(self, parts: BrokerParts) -> None:
+        self._admin = parts.admin
 
-    async def on_create_partitions_request(
-        self, request: CreatePartitionsRequest, _delivery: Delivery
-    ) -> Any:
-        return await self.admin.create_partitions(request)
+    def by_type(self) -> dict[type, Handler]:
+        """The handlers by the requests they take."""
+        return {
+            CreateTopicsRequest: self.create_topics,
+            DeleteTopicsRequest: self.delete_topics,
+            CreatePartitionsRequest: self.create_partitions,
+            ElectLeadersRequest: self.elect_leaders,
+            AlterPartitionReassignmentsRequest: self.alter_partition_reassignments,
+            ListPartitionReassignmentsRequest: self.list_partition_reassignments,
+            DescribeConfigsRequest: self.describe_configs,
+            AlterConfigsRequest: self.alter_configs,
+        }
 
-    async def on_elect_leaders_request(
-        self, request: ElectLeadersRequest, _delivery: Delivery
-    ) -> Any:
-        return await self.admin.elect_leaders(request)
+    async def create_topics(self, request: CreateTopicsRequest, _delivery: Delivery) -> Any:
+        return await self._admin.create_topics(request)
 
-    async def on_alter_partition_reassignments_request(
+    async def delete_topics(self, request: DeleteTopicsRequest, _delivery: Delivery) -> Any:
+        return await self._admin.delete_topics(request)
+
+    async def create_partitions(self, request: CreatePartitionsRequest, _delivery: Delivery) -> Any:
+        return await self._admin.create_partitions(request)
+
+    async def elect_leaders(self, request: ElectLeadersRequest, _delivery: Delivery) -> Any:
+        return await self._admin.elect_leaders(request)
+
+    async def alter_partition_reassignments(
         self, request: AlterPartitionReassignmentsRequest, _delivery: Delivery
     ) -> Any:
-        return await self.admin.alter_partition_reassignments(request)
+        return await self._admin.alter_partition_reassignments(request)
 
-    async def on_list_partition_reassignments_request(
+    async def list_partition_reassignments(
         self, request: ListPartitionReassignmentsRequest, _delivery: Delivery
     ) -> Any:
-        return await self.admin.list_partition_reassignments(request)
+        return await self._admin.list_partition_reassignments(request)
 
-    async def on_describe_configs_request(
-        self, request: DescribeConfigsRequest, _delivery: Delivery
-    ) -> Any:
-        return await self.admin.describe_configs(request)
+    async def describe_configs(self, request: DescribeConfigsRequest, _delivery: Delivery) -> Any:
+        return await self._admin.describe_configs(request)
 
-    async def on_alter_configs_request(
-        self, request: AlterConfigsRequest, _delivery: Delivery
-    ) -> Any:
-        return await self.admin.alter_configs(request)
+    async def alter_configs(self, request: AlterConfigsRequest, _delivery: Delivery) -> Any:
+        return await self._admin.alter_configs(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....protocol.control import (
     AlterIsrRequest,
@@ -18,16 +18,44 @@ from ....protocol.control import (
 )
 from ....protocol.errors import ErrorCode, KafkaError
 from ....statemachines.zookeeper.errors import ControllerMoved
-from .broker_base import BrokerBase
+from ...delivery import Delivery
+from ...port import Handler
+from ..parts import BrokerParts
 
-if TYPE_CHECKING:
-    from ...delivery import Delivery
 
-
-class ControlHandlers(BrokerBase):
+class ControlHandlers:
     """LeaderAndIsr, StopReplica, UpdateMetadata; AlterIsr and ControlledShutdown."""
 
-    def on_leader_and_isr_request(
+    __slots__ = (
+        "_controller",
+        "_dynamic_config",
+        "_metadata_cache",
+        "_node",
+        "_offsets",
+        "_replica_manager",
+        "_waiters",
+    )
+
+    def __init__(self, parts: BrokerParts) -> None:
+        self._node = parts.node
+        self._replica_manager = parts.replica_manager
+        self._metadata_cache = parts.metadata_cache
+        self._dynamic_config = parts.dynamic_config
+        self._offsets = parts.offsets
+        self._controller = parts.controller
+        self._waiters = parts.waiters
+
+    def by_type(self) -> dict[type, Handler]:
+        """The handlers by the requests they take."""
+        return {
+            LeaderAndIsrRequest: self.leader_and_isr,
+            StopReplicaRequest: self.stop_replica,
+            UpdateMetadataRequest: self.update_metadata,
+            AlterIsrRequest: self.alter_isr,
+            ControlledShutdownRequest: self.controlled_shutdown,
+        }
+
+    def leader_and_isr(
         self, request: LeaderAndIsrRequest, delivery: Delivery
     ) -> LeaderAndIsrResponse | None:
         """Take the roles; a topic's configuration is read first where it is not known yet.
@@ -36,55 +64,51 @@ class ControlHandlers(BrokerBase):
         before the answer, so the order of its requests is kept.
         """
         topics = dict.fromkeys(state.topic for state in request.partition_states)
-        unknown = [topic for topic in topics if not self.dynamic_config.knows(topic)]
+        unknown = [topic for topic in topics if not self._dynamic_config.knows(topic)]
         if not unknown:
-            return self.replica_manager.become_leader_or_follower(request)
-        self.start_task(self._become_with_configs(request, delivery, unknown))
+            return self._replica_manager.become_leader_or_follower(request)
+        self._node.start_task(self._become_with_configs(request, delivery, unknown))
         return None
 
     async def _become_with_configs(
         self, request: LeaderAndIsrRequest, delivery: Delivery, topics: list[str]
     ) -> None:
-        await self.dynamic_config.fetch(topics)
-        self.reply(delivery, self.replica_manager.become_leader_or_follower(request))
+        await self._dynamic_config.fetch(topics)
+        self._node.reply(delivery, self._replica_manager.become_leader_or_follower(request))
 
-    def on_stop_replica_request(
-        self, request: StopReplicaRequest, _delivery: Delivery
-    ) -> StopReplicaResponse:
-        response = self.replica_manager.stop_replicas(request)
+    def stop_replica(self, request: StopReplicaRequest, _delivery: Delivery) -> StopReplicaResponse:
+        response = self._replica_manager.stop_replicas(request)
         for_good = {s.topic_partition: s.delete_partition for s in request.partition_states}
-        self.offsets.partitions_stopped(
+        self._offsets.partitions_stopped(
             partition
             for partition, error in response.partitions
             if error == ErrorCode.NONE and for_good[partition]
         )
         return response
 
-    def on_update_metadata_request(
+    def update_metadata(
         self, request: UpdateMetadataRequest, _delivery: Delivery
     ) -> UpdateMetadataResponse:
-        response, deleted = self.replica_manager.update_metadata(request)
+        response, deleted = self._replica_manager.update_metadata(request)
         for topic in dict.fromkeys(partition.topic for partition in deleted):
-            if not self.metadata_cache.contains_topic(topic):
-                self.dynamic_config.forget(topic)
+            if not self._metadata_cache.contains_topic(topic):
+                self._dynamic_config.forget(topic)
         if deleted:
-            self.offsets.partitions_deleted(deleted)
-        self.waiters.examine()
+            self._offsets.partitions_deleted(deleted)
+        self._waiters.examine()
         return response
 
-    def on_alter_isr_request(self, request: AlterIsrRequest, delivery: Delivery) -> None:
+    def alter_isr(self, request: AlterIsrRequest, delivery: Delivery) -> None:
         def answer(response: AlterIsrResponse) -> None:
-            self.reply(delivery, response)
+            self._node.reply(delivery, response)
 
-        self.controller.alter_isr(request, answer)
+        self._controller.alter_isr(request, answer)
 
-    def on_controlled_shutdown_request(
-        self, request: ControlledShutdownRequest, delivery: Delivery
-    ) -> None:
+    def controlled_shutdown(self, request: ControlledShutdownRequest, delivery: Delivery) -> None:
         def answer(outcome: Any) -> None:
-            self.reply(delivery, _controlled_shutdown_response(outcome))
+            self._node.reply(delivery, _controlled_shutdown_response(outcome))
 
-        self.controller.controlled_shutdown(request.broker_id, request.broker_epoch, answer)
+        self._controller.controlled_shutdown(request.broker_id, request.broker_epoch, answer)
 
 
 def _controlled_shutdown_response(outcome: Any) -> ControlledShutdownResponse:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ....protocol.data import (
     INTERNAL_CONTEXT,
@@ -25,56 +24,82 @@ from ....protocol.data import (
 )
 from ....protocol.errors import ErrorCode, KafkaError
 from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, down_converted
-from .broker_base import BrokerBase
+from ...delivery import Delivery
+from ...port import Handler
+from ..parts import BrokerParts
 
-if TYPE_CHECKING:
-    from ...delivery import Delivery
 
-
-class DataHandlers(BrokerBase):
+class DataHandlers:
     """What producers, consumers and followers ask."""
 
-    def on_produce_request(self, request: ProduceRequest, delivery: Delivery) -> None:
-        self.replica_manager.append_records(
+    __slots__ = (
+        "_admin",
+        "_config",
+        "_metadata_cache",
+        "_node",
+        "_producer_ids",
+        "_replica_manager",
+    )
+
+    def __init__(self, parts: BrokerParts) -> None:
+        self._node = parts.node
+        self._replica_manager = parts.replica_manager
+        self._metadata_cache = parts.metadata_cache
+        self._producer_ids = parts.producer_ids
+        self._admin = parts.admin
+        self._config = parts.config
+
+    def by_type(self) -> dict[type, Handler]:
+        """The handlers by the requests they take."""
+        return {
+            ProduceRequest: self.produce,
+            FetchRequest: self.fetch,
+            ListOffsetsRequest: self.list_offsets,
+            OffsetForLeaderEpochRequest: self.offset_for_leader_epoch,
+            DeleteRecordsRequest: self.delete_records,
+            InitProducerIdRequest: self.init_producer_id,
+            MetadataRequest: self.metadata,
+        }
+
+    def produce(self, request: ProduceRequest, delivery: Delivery) -> None:
+        self._replica_manager.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            partial(self.answer, delivery),
+            partial(self._node.answer, delivery),
         )
 
-    def on_fetch_request(self, request: FetchRequest, delivery: Delivery) -> None:
+    def fetch(self, request: FetchRequest, delivery: Delivery) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        reply: Callable[[FetchResponse], object] = partial(self.answer, delivery)
+        reply: Callable[[FetchResponse], object] = partial(self._node.answer, delivery)
         if context is not INTERNAL_CONTEXT and 0 <= context.api_version <= NEWEST_OLD_FETCH:
             reply = partial(self._answer_old_fetch, request, delivery)
-        self.replica_manager.fetch_messages(request, context, reply)
+        self._replica_manager.fetch_messages(request, context, reply)
 
     def _answer_old_fetch(
         self, request: FetchRequest, delivery: Delivery, response: FetchResponse
     ) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        hosted = self.replica_manager.partition
-        self.reply(delivery, down_converted(request, response, context.api_version, hosted))
+        hosted = self._replica_manager.partition
+        self._node.reply(delivery, down_converted(request, response, context.api_version, hosted))
 
-    def on_list_offsets_request(
-        self, request: ListOffsetsRequest, delivery: Delivery
-    ) -> ListOffsetsResponse:
-        return self.replica_manager.list_offsets(request, delivery.context or INTERNAL_CONTEXT)
+    def list_offsets(self, request: ListOffsetsRequest, delivery: Delivery) -> ListOffsetsResponse:
+        return self._replica_manager.list_offsets(request, delivery.context or INTERNAL_CONTEXT)
 
-    def on_offset_for_leader_epoch_request(
+    def offset_for_leader_epoch(
         self, request: OffsetForLeaderEpochRequest, delivery: Delivery
     ) -> OffsetForLeaderEpochResponse:
-        return self.replica_manager.offsets_for_leader_epoch(
+        return self._replica_manager.offsets_for_leader_epoch(
             request, delivery.context or INTERNAL_CONTEXT
         )
 
-    def on_delete_records_request(self, request: DeleteRecordsRequest, delivery: Delivery) -> None:
-        self.replica_manager.delete_records(
+    def delete_records(self, request: DeleteRecordsRequest, delivery: Delivery) -> None:
+        self._replica_manager.delete_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            partial(self.answer, delivery),
+            partial(self._node.answer, delivery),
         )
 
-    async def on_init_producer_id_request(
+    async def init_producer_id(
         self, request: InitProducerIdRequest, _delivery: Delivery
     ) -> InitProducerIdResponse:
         """Ids for idempotent producers (docs/kafka/groups-and-transactions.md#transactions)."""
@@ -84,20 +109,18 @@ class DataHandlers(BrokerBase):
             # As for FindCoordinator: there are no transactions, and retrying will not help.
             return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         try:
-            return InitProducerIdResponse(ErrorCode.NONE, await self.producer_ids.next_id(), 0)
+            return InitProducerIdResponse(ErrorCode.NONE, await self._producer_ids.next_id(), 0)
         except KafkaError as error:
             return InitProducerIdResponse(error.code)
 
-    def on_metadata_request(
-        self, request: MetadataRequest, delivery: Delivery
-    ) -> MetadataResponse | None:
+    def metadata(self, request: MetadataRequest, delivery: Delivery) -> MetadataResponse | None:
         """From the cache; missing topics are created first where the client allows it."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        response = self.metadata_cache.metadata(request, context.listener)
+        response = self._metadata_cache.metadata(request, context.listener)
         if (
             request.topics
             and request.allow_auto_topic_creation
-            and self.config["auto.create.topics.enable"]
+            and self._config["auto.create.topics.enable"]
         ):
             missing = [
                 topic.name
@@ -105,9 +128,7 @@ class DataHandlers(BrokerBase):
                 if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name is not None
             ]
             if missing:
-                self._run_coroutine(
-                    lambda *_: self._with_auto_creation(response, missing), self, request, delivery
-                )
+                self._node.reply_with(self._with_auto_creation(response, missing), delivery)
                 return None
         return response
 
@@ -116,7 +137,7 @@ class DataHandlers(BrokerBase):
     ) -> MetadataResponse:
         """Create missing topics and tell what became of them
         (docs/kafka/administration.md#metadata)."""
-        answers = await self.admin.auto_creation.create(missing)
+        answers = await self._admin.auto_creation.create(missing)
         topics = tuple(
             replace(topic, error=answers[topic.name])
             if topic.name is not None and topic.name in answers

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....coordinators.offsets.records import OFFSETS_TOPIC
 from ....protocol.data import (
     INTERNAL_CONTEXT,
@@ -20,19 +18,40 @@ from ....protocol.data import (
 from ....protocol.errors import ErrorCode
 from ....protocol.values import TopicPartition
 from ....zkfake.messages import ZooKeeperError
-from .broker_base import BrokerBase
-
-if TYPE_CHECKING:
-    from ...delivery import Delivery
+from ...delivery import Delivery
+from ...port import Handler
+from ..parts import BrokerParts
 
 GROUP = 0
 TRANSACTION = 1
 
 
-class GroupHandlers(BrokerBase):
+class GroupHandlers:
     """FindCoordinator, OffsetCommit, OffsetFetch; JoinGroup is refused."""
 
-    def on_find_coordinator_request(
+    __slots__ = (
+        "_admin",
+        "_metadata_cache",
+        "_node",
+        "_offsets",
+    )
+
+    def __init__(self, parts: BrokerParts) -> None:
+        self._node = parts.node
+        self._metadata_cache = parts.metadata_cache
+        self._offsets = parts.offsets
+        self._admin = parts.admin
+
+    def by_type(self) -> dict[type, Handler]:
+        """The handlers by the requests they take."""
+        return {
+            FindCoordinatorRequest: self.find_coordinator,
+            JoinGroupRequest: self.join_group,
+            OffsetCommitRequest: self.offset_commit,
+            OffsetFetchRequest: self.offset_fetch,
+        }
+
+    def find_coordinator(
         self, request: FindCoordinatorRequest, delivery: Delivery
     ) -> FindCoordinatorResponse:
         """A missing internal topic is created; meanwhile COORDINATOR_NOT_AVAILABLE."""
@@ -53,8 +72,7 @@ class GroupHandlers(BrokerBase):
 
     def _no_transactions(self, transactional_id: str) -> Coordinator:
         """Refuse for good: of what Kafka answers here, every client takes only this as final."""
-        self.runtime.log(
-            self.name,
+        self._node.log(
             "warn",
             f"producer {transactional_id!r} wants transactions, which fakekafka does not have; "
             "idempotent producers work, see docs/reference/limitations.md",
@@ -66,11 +84,11 @@ class GroupHandlers(BrokerBase):
         )
 
     def _group_coordinator(self, group_id: str, listener: str) -> Coordinator:
-        cache = self.metadata_cache
+        cache = self._metadata_cache
         if not cache.contains_topic(OFFSETS_TOPIC):
             self._create_offsets_topic()
             return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        where = TopicPartition(OFFSETS_TOPIC, self.offsets.partition_for(group_id))
+        where = TopicPartition(OFFSETS_TOPIC, self._offsets.partition_for(group_id))
         state = cache.partition_state(where)
         leader = None if state is None else cache.broker(state.leader)
         endpoint = None if leader is None else leader.endpoint(listener)
@@ -79,31 +97,26 @@ class GroupHandlers(BrokerBase):
         return Coordinator(group_id, ErrorCode.NONE, leader.id, endpoint.host, endpoint.port)
 
     def _create_offsets_topic(self) -> None:
-        self.start_task(self._try_to_create(OFFSETS_TOPIC))
+        self._node.start_task(self._try_to_create(OFFSETS_TOPIC))
 
     async def _try_to_create(self, topic: str) -> None:
         """What fails now is tried again when a client asks again."""
         try:
-            await self.admin.auto_creation.create((topic,))
+            await self._admin.auto_creation.create((topic,))
         except ZooKeeperError as error:
-            self.runtime.log(self.name, "warn", f"creating {topic}: {error}")
+            self._node.log("warn", f"creating {topic}: {error}")
 
-    def on_join_group_request(
-        self, request: JoinGroupRequest, _delivery: Delivery
-    ) -> JoinGroupResponse:
+    def join_group(self, request: JoinGroupRequest, _delivery: Delivery) -> JoinGroupResponse:
         """Refuse for good: clients ask again after every error but this one."""
-        self.runtime.log(
-            self.name,
+        self._node.log(
             "warn",
             f"a consumer wants to join group {request.group_id!r}; fakekafka has no groups yet: "
             "assign partitions, see docs/reference/limitations.md",
         )
         return JoinGroupResponse(ErrorCode.GROUP_AUTHORIZATION_FAILED, request.member_id)
 
-    def on_offset_commit_request(self, request: OffsetCommitRequest, delivery: Delivery) -> None:
-        self.offsets.commit(request, lambda response: self.reply(delivery, response))
+    def offset_commit(self, request: OffsetCommitRequest, delivery: Delivery) -> None:
+        self._offsets.commit(request, lambda response: self._node.reply(delivery, response))
 
-    def on_offset_fetch_request(
-        self, request: OffsetFetchRequest, _delivery: Delivery
-    ) -> OffsetFetchResponse:
-        return self.offsets.fetch(request)
+    def offset_fetch(self, request: OffsetFetchRequest, _delivery: Delivery) -> OffsetFetchResponse:
+        return self._offsets.fetch(request)
