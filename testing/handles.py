@@ -220,7 +220,7 @@ class ControllerHandle:
 
         async def resign() -> None:
             try:
-                await controller.zk.delete_path("/controller")
+                await controller.zk.requests.delete_path("/controller")
             except ZooKeeperError as error:
                 if error.code != ZkCode.SESSIONEXPIRED:  # else the znode went with the session
                     raise

@@ -194,8 +194,8 @@ class Broker(Node):
         (docs/kafka/brokers.md#start-of-a-broker)."""
         try:
             await self._connect_to_zookeeper()
-            await self.zk.create_top_level_paths()
-            self.metadata_cache.cluster_id = await self.zk.create_or_get_cluster_id(
+            await self.zk.brokers.create_top_level_paths()
+            self.metadata_cache.cluster_id = await self.zk.brokers.create_or_get_cluster_id(
                 self.spec.cluster_id
             )
             await self._check_disk_is_mine()
@@ -327,7 +327,7 @@ class Broker(Node):
     async def _find_controller(self) -> int | None:
         """The controller to ask for a controlled shutdown; None while nobody is known to be it."""
         if not self.behaviour.controlled_shutdown_asks_metadata:
-            return await self.zk.get_controller_id()
+            return await self.zk.brokers.get_controller_id()
         controller_id = self.metadata_cache.controller_id
         if controller_id is None or not self.metadata_cache.is_alive(controller_id):
             return None
@@ -358,7 +358,7 @@ class Broker(Node):
 
     async def _propagate_log_dir_event(self) -> None:
         try:
-            await self.zk.propagate_log_dir_event(self.broker_id)
+            await self.zk.admin.propagate_log_dir_event(self.broker_id)
         except ZooKeeperError as error:
             # The session expired meanwhile. Kafka's LogDirFailureHandler logs it; the controller
             # hears of the offline replicas by the answers to its next LeaderAndIsr.

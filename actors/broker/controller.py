@@ -33,8 +33,7 @@ class ControllerActor(Node):
             config["zookeeper.session.timeout.ms"],
             config["zookeeper.max.in.flight.requests"],
         )
-        self.zk = KafkaZkClient(self.zk_client, spec.behaviour)
-        self.zk.work = self._work
+        self.zk = KafkaZkClient(self.zk_client, spec.behaviour, self._work)
         self.channels = ControllerChannels(self, config["request.timeout.ms"])
         self.controller = KafkaController(
             broker_id=spec.broker_id,

@@ -67,7 +67,7 @@ class _IsrWriter:
         callback: Callable[[int | None], object],
     ) -> None:
         try:
-            version = await self._zk.update_partition_isr(
+            version = await self._zk.topics.update_partition_isr(
                 topic_partition, leader_and_isr, controller_epoch
             )
         except ZooKeeperError as error:
@@ -80,7 +80,7 @@ class _IsrWriter:
         self, manager: ZooKeeperIsrManager, partitions: Sequence[TopicPartition]
     ) -> None:
         try:
-            await self._zk.propagate_isr_changes(partitions)
+            await self._zk.admin.propagate_isr_changes(partitions)
         except ZooKeeperError as error:
             self._node.log("warn", f"ISR changes not published: {error}")
             manager.publication_failed(partitions)

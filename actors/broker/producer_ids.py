@@ -42,7 +42,9 @@ class ProducerIds:
                 continue
             self._fetching = Pending()
             try:
-                self._next, self._end = await self._zk.allocate_producer_id_block(self._broker_id)
+                self._next, self._end = await self._zk.brokers.allocate_producer_id_block(
+                    self._broker_id
+                )
             finally:
                 fetched, self._fetching = self._fetching, None
                 fetched.set_result(None)
@@ -97,7 +99,7 @@ class PrefetchedProducerIds:
 
     async def _fetch_block(self) -> None:
         try:
-            self._next_block = await self._zk.allocate_producer_id_block(self._broker_id)
+            self._next_block = await self._zk.brokers.allocate_producer_id_block(self._broker_id)
         except Cancelled:
             raise
         except FakeKafkaError:

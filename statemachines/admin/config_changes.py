@@ -115,7 +115,7 @@ class ConfigChanges:
         entity = resource.name or znode_paths.DEFAULT_ENTITY
         zk = self._parts.zk
         if request.incremental:
-            stored = await zk.get_entity_configs(entity_type, entity)
+            stored = await zk.admin.get_entity_configs(entity_type, entity)
             changed = self._apply(stored, entries, is_topic)
         else:
             changed = {name: value for name, _, value in entries if value is not None}
@@ -125,8 +125,8 @@ class ConfigChanges:
             self._check_broker_configs(changed, per_broker=bool(resource.name))
         if request.validate_only:
             return
-        await zk.set_or_create_entity_configs(entity_type, entity, changed)
-        await zk.create_config_change_notification(f"{entity_type}/{entity}")
+        await zk.admin.set_or_create_entity_configs(entity_type, entity, changed)
+        await zk.admin.create_config_change_notification(f"{entity_type}/{entity}")
 
     def _check_entries(self, entries: _Entries, incremental: bool) -> None:
         twice = [

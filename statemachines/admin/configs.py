@@ -43,8 +43,8 @@ class ConfigDescriptions:
         zk, broker_id = self._parts.zk, self._parts.controller.broker_id
         return ConfigValues(
             self._parts.config,
-            await zk.get_entity_configs(znode_paths.BROKERS, str(broker_id)),
-            await zk.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY),
+            await zk.admin.get_entity_configs(znode_paths.BROKERS, str(broker_id)),
+            await zk.admin.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY),
             self._facts(),
         )
 
@@ -94,7 +94,9 @@ class ConfigDescriptions:
             validate_topic_name(resource.name, self._parts.behaviour)
             if not self._parts.metadata.contains_topic(resource.name):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            overrides = await self._parts.zk.get_entity_configs(znode_paths.TOPICS, resource.name)
+            overrides = await self._parts.zk.admin.get_entity_configs(
+                znode_paths.TOPICS, resource.name
+            )
             return values.topic_entries(overrides, chosen, *options)
         if resource.type == BROKER_LOGGER_RESOURCE:
             if not resource.name:

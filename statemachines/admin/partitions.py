@@ -101,7 +101,7 @@ class PartitionAdmin:
         if election_type != PREFERRED:
             return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
         try:
-            await self._parts.zk.create_preferred_replica_election(partitions)
+            await self._parts.zk.admin.create_preferred_replica_election(partitions)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
@@ -141,7 +141,7 @@ class PartitionAdmin:
         if len(wanted) < len(reassignments):
             return AlterPartitionReassignmentsResponse(ErrorCode.UNSUPPORTED_VERSION)
         try:
-            await self._parts.zk.create_partition_reassignment(wanted)
+            await self._parts.zk.admin.create_partition_reassignment(wanted)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise

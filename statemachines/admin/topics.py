@@ -163,15 +163,15 @@ class TopicAdmin:
         validate_topic_name(name, self._parts.behaviour)
         zk = self._parts.zk
         if self._parts.behaviour.creation_waits_for_deletion and (
-            await zk.is_topic_marked_for_deletion(name)
+            await zk.admin.is_topic_marked_for_deletion(name)
         ):
             raise KafkaError(
                 ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
             )
-        if await zk.topic_exists(name):
+        if await zk.topics.topic_exists(name):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         if has_collision_characters(name):
-            topics = await zk.get_all_topics_in_cluster()
+            topics = await zk.topics.get_all_topics_in_cluster()
             if name in topics:  # created since the check: a topic does not collide with itself
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
             if topics != self._listed:  # looked at once for all topics of a request
@@ -193,10 +193,10 @@ class TopicAdmin:
     ) -> None:
         """Configuration first: a broker that creates the log must find it."""
         zk = self._parts.zk
-        await zk.set_or_create_entity_configs(znode_paths.TOPICS, name, config)
+        await zk.admin.set_or_create_entity_configs(znode_paths.TOPICS, name, config)
         replicas = {number: ReplicaAssignment(r) for number, r in assignment.items()}
         try:
-            await zk.create_topic_assignment(name, replicas, topic_id or None)
+            await zk.topics.create_topic_assignment(name, replicas, topic_id or None)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
@@ -263,10 +263,10 @@ class TopicAdmin:
     async def _mark_for_deletion(self, name: str) -> None:
         """Raises ``KafkaError`` (UNKNOWN_TOPIC_OR_PARTITION); marked already is fine."""
         zk = self._parts.zk
-        if not self._parts.metadata.contains_topic(name) or not await zk.topic_exists(name):
+        if not self._parts.metadata.contains_topic(name) or not await zk.topics.topic_exists(name):
             raise unknown_topic(name)
         try:
-            await zk.create_delete_topic_path(name)
+            await zk.admin.create_delete_topic_path(name)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
@@ -310,16 +310,16 @@ class TopicAdmin:
         zk, name = self._parts.zk, topic.name
         if (
             not self._parts.behaviour.reassignment_api
-            and await zk.reassign_partitions_in_progress()
+            and await zk.admin.reassign_partitions_in_progress()
         ):
             # Before 2.4 the topics' znodes do not tell which of them are moving.
             raise KafkaError(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition reassignment is in progress."
             )
-        found = await zk.get_replica_assignment_and_topic_ids_for_topics([name])
+        found = await zk.topics.get_replica_assignment_and_topic_ids_for_topics([name])
         if not found:
             raise unknown_topic(name)
-        if await zk.is_topic_marked_for_deletion(name):
+        if await zk.admin.is_topic_marked_for_deletion(name):
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         full = dict(found[0].assignment)
         if any(assignment.is_being_reassigned for assignment in full.values()):
@@ -343,7 +343,7 @@ class TopicAdmin:
         if not validate_only:
             for number, replicas in added.items():
                 full[TopicPartition(name, number)] = ReplicaAssignment(tuple(replicas))
-            await zk.set_topic_assignment(name, found[0].topic_id, full)
+            await zk.topics.set_topic_assignment(name, found[0].topic_id, full)
         return list(added)
 
 

@@ -67,4 +67,4 @@ async def resolve_broker_id(
         raise KafkaError(
             ErrorCode.INVALID_CONFIG, "broker.id is not set and broker.id.generation.enable is off"
         )
-    return int(config["reserved.broker.max.id"]) + await zk.generate_broker_sequence_id()
+    return int(config["reserved.broker.max.id"]) + await zk.brokers.generate_broker_sequence_id()

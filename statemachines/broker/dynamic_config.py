@@ -118,7 +118,7 @@ class DynamicConfigManager:
         missing = [topic for topic in dict.fromkeys(topics) if topic not in self._topics]
         if not missing:
             return
-        configs, failed = await self._zk.get_log_configs(missing, self._config)
+        configs, failed = await self._zk.admin.get_log_configs(missing, self._config)
         for topic, config in configs.items():
             self._topics[topic] = config if config.overrides else self._plain
         for topic, error in failed.items():
@@ -133,26 +133,32 @@ class DynamicConfigManager:
     async def load(self) -> None:
         """Read the broker's own dynamic values, before anything else starts
         (docs/kafka/brokers.md#start-of-a-broker)."""
-        self._default = await self._zk.get_entity_configs(
+        self._default = await self._zk.admin.get_entity_configs(
             znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY
         )
-        self._own = await self._zk.get_entity_configs(znode_paths.BROKERS, str(self._broker_id))
+        self._own = await self._zk.admin.get_entity_configs(
+            znode_paths.BROKERS, str(self._broker_id)
+        )
         self._apply_broker_config()
 
     async def startup(self) -> None:
         """Follow changes from now on: replay the notifications, then load every entity."""
-        self._zk.register_state_change_handler(STATE_CHANGE_HANDLER, self)
-        self._zk.register_znode_child_change_handler(znode_paths.CONFIG_CHANGES, self)
+        self._zk.requests.register_state_change_handler(STATE_CHANGE_HANDLER, self)
+        self._zk.requests.register_znode_child_change_handler(znode_paths.CONFIG_CHANGES, self)
         await self._process_notifications()
-        for topic, overrides in (await self._zk.get_all_entity_configs(znode_paths.TOPICS)).items():
+        for topic, overrides in (
+            await self._zk.admin.get_all_entity_configs(znode_paths.TOPICS)
+        ).items():
             self._topic_changed(topic, overrides)
-        for broker, values in (await self._zk.get_all_entity_configs(znode_paths.BROKERS)).items():
+        for broker, values in (
+            await self._zk.admin.get_all_entity_configs(znode_paths.BROKERS)
+        ).items():
             self._broker_changed(broker, values)
 
     def shutdown(self) -> None:
         """Stop following."""
-        self._zk.unregister_state_change_handler(STATE_CHANGE_HANDLER)
-        self._zk.unregister_znode_child_change_handler(znode_paths.CONFIG_CHANGES)
+        self._zk.requests.unregister_state_change_handler(STATE_CHANGE_HANDLER)
+        self._zk.requests.unregister_znode_child_change_handler(znode_paths.CONFIG_CHANGES)
         if self._task is not None:
             self._task.cancel()
 
@@ -184,12 +190,14 @@ class DynamicConfigManager:
 
     async def _process_notifications(self) -> None:
         """Apply what is new, in order; remove what is old. A bad entry is skipped."""
-        names = await self._zk.get_config_changes()
+        names = await self._zk.admin.get_config_changes()
         if not names:
             return
         now_ms = self._host.now_ms()
         paths = [f"{znode_paths.CONFIG_CHANGES}/{name}" for name in names]
-        answers = await self._zk.client.handle_requests([GetDataRequest(path) for path in paths])
+        answers = await self._zk.requests.client.handle_requests(
+            [GetDataRequest(path) for path in paths]
+        )
         for path, answer in zip(paths, answers, strict=True):
             if answer.code != ZkCode.OK or answer.stat is None:
                 continue
@@ -198,12 +206,12 @@ class DynamicConfigManager:
                 await self._process_notification(answer.data)
                 self._last_executed = number
             if now_ms - answer.stat.ctime > CHANGE_EXPIRATION_MS:
-                await self._zk.delete_path(path, recursive_delete=False)
+                await self._zk.requests.delete_path(path, recursive_delete=False)
 
     async def _process_notification(self, data: bytes | None) -> None:
         try:
             entity_type, _, entity = znode_payloads.decode_config_change(data).partition("/")
-            values = await self._zk.get_entity_configs(entity_type, entity)
+            values = await self._zk.admin.get_entity_configs(entity_type, entity)
             if entity_type == znode_paths.TOPICS:
                 self._topic_changed(entity, values)
             elif entity_type == znode_paths.BROKERS:

@@ -214,13 +214,13 @@ class KafkaController:
 
     async def startup(self) -> None:
         """Take part in the election; the broker calls it once it has registered."""
-        self.zk.register_state_change_handler(STATE_CHANGE_HANDLER, self._session_watcher)
+        self.zk.requests.register_state_change_handler(STATE_CHANGE_HANDLER, self._session_watcher)
         self.event_manager.put(events.Startup())
         self._loop = Task(self.event_manager.run())
 
     async def shutdown(self) -> None:
         """Preempt queued events, finish the one in hand, resign (CP-64, CP-65)."""
-        self.zk.unregister_state_change_handler(STATE_CHANGE_HANDLER)
+        self.zk.requests.unregister_state_change_handler(STATE_CHANGE_HANDLER)
         await self.event_manager.close()
         self.election.resign()
         self.tenure.end()

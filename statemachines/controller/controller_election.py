@@ -53,7 +53,7 @@ class ControllerElection:
         await parts.watches.watch_controller()
         parts.tenure.end()
         self.resign()
-        if await parts.zk.get_controller_id() != parts.tenure.broker_id:
+        if await parts.zk.brokers.get_controller_id() != parts.tenure.broker_id:
             await self.elect()
 
     # --- what they do
@@ -66,7 +66,10 @@ class ControllerElection:
             return
         broker_id = tenure.broker_id
         try:
-            epoch, zk_version = await parts.zk.register_controller_and_increment_controller_epoch(
+            (
+                epoch,
+                zk_version,
+            ) = await parts.zk.brokers.register_controller_and_increment_controller_epoch(
                 broker_id, parts.host.now_ms()
             )
             context.epoch = epoch
@@ -107,7 +110,7 @@ class ControllerElection:
         parts.tenure.end()
         self.resign()
         try:
-            await parts.zk.delete_controller(zk_version)
+            await parts.zk.brokers.delete_controller(zk_version)
         except ControllerMoved as moved:
             parts.log("info", f"/controller is someone else's already: {moved}")
 
@@ -117,7 +120,7 @@ class ControllerElection:
         self._failover.on_controller_resignation()
 
     async def _read_controller_id(self) -> None:
-        controller_id = await self._parts.zk.get_controller_id()
+        controller_id = await self._parts.zk.brokers.get_controller_id()
         self._parts.tenure.active_controller_id = (
             NO_CONTROLLER if controller_id is None else controller_id
         )

@@ -38,7 +38,7 @@ class BrokerRegistration:
         """
         info = self._broker_info()
         own = {(endpoint.host, endpoint.port) for endpoint in info.endpoints}
-        for other in await self._zk.get_all_brokers_in_cluster():
+        for other in await self._zk.brokers.get_all_brokers_in_cluster():
             shared = [e for e in other.endpoints if (e.host, e.port) in own]
             if other.id != info.id and shared:
                 addresses = ", ".join(f"{e.host}:{e.port}" for e in shared)
@@ -59,4 +59,6 @@ class BrokerRegistration:
 
     async def register_again(self) -> None:
         """Register in a new session; raises ``ZooKeeperError`` (NODEEXISTS) if the id is taken."""
-        self.broker_epoch = await self._zk.register_broker(self._broker_info(), self._host.now_ms())
+        self.broker_epoch = await self._zk.brokers.register_broker(
+            self._broker_info(), self._host.now_ms()
+        )

@@ -246,12 +246,12 @@ class ControllerDeletionClient:
         self._requests = requests
 
     async def delete_topic(self, topic: str, epoch_zk_version: int) -> None:
-        await self._zk.delete_topic_znode(topic, epoch_zk_version)
-        await self._zk.delete_topic_configs([topic], epoch_zk_version)
-        await self._zk.delete_topic_deletions([topic], epoch_zk_version)
+        await self._zk.topics.delete_topic_znode(topic, epoch_zk_version)
+        await self._zk.admin.delete_topic_configs([topic], epoch_zk_version)
+        await self._zk.admin.delete_topic_deletions([topic], epoch_zk_version)
 
     async def delete_topic_deletions(self, topics: list[str], epoch_zk_version: int) -> None:
-        await self._zk.delete_topic_deletions(topics, epoch_zk_version)
+        await self._zk.admin.delete_topic_deletions(topics, epoch_zk_version)
 
     def mute_partition_modifications(self, topic: str) -> None:
         self._watches.unwatch_topic(topic)

@@ -85,7 +85,7 @@ class LegacyElection:
                 ) from error
             # A selector counts the version up already; the write expects the one read.
             expecting = decided.with_zk_version(current.zk_version)
-            update = await self._zk.update_leader_and_isr(
+            update = await self._zk.topics.update_leader_and_isr(
                 {topic_partition: expecting}, context.epoch
             )
             if update.to_retry:
@@ -97,7 +97,7 @@ class LegacyElection:
             return written
 
     async def _read(self, topic_partition: TopicPartition) -> LeaderIsrAndControllerEpoch:
-        stored = await self._zk.get_topic_partition_state(topic_partition)
+        stored = await self._zk.topics.get_topic_partition_state(topic_partition)
         if stored is None:
             raise StateChangeFailed(f"there is no leadership of {topic_partition}")
         if stored.controller_epoch > self._context.epoch:
@@ -134,7 +134,7 @@ class LegacyElection:
         if any(replica in live for replica in current.isr):
             return False
         topic = topic_partition.topic
-        configs, failed = await self._zk.get_log_configs((topic,), self._config)
+        configs, failed = await self._zk.admin.get_log_configs((topic,), self._config)
         if failed:
             raise failed[topic]
         return bool(configs[topic]["unclean.leader.election.enable"])

@@ -197,11 +197,11 @@ class PartitionStateMachine:
                 )
                 continue
             isr = replicas if online == replicas else online  # share the tuple
-            decisions[topic_partition] = self._zk.shared.first_leadership(isr, context.epoch)
+            decisions[topic_partition] = self._zk.topics.shared.first_leadership(isr, context.epoch)
         if not decisions:
             return []
         try:
-            answers = await self._zk.create_topic_partition_states_raw(
+            answers = await self._zk.topics.create_topic_partition_states_raw(
                 decisions, context.epoch_zk_version
             )
         except ControllerMoved:
@@ -252,7 +252,7 @@ class PartitionStateMachine:
     ) -> tuple[ElectionOutcomes, list[TopicPartition]]:
         """One round: (outcomes, partitions whose stored state changed meanwhile)."""
         try:
-            answers = await self._zk.get_topic_partition_states_raw(partitions)
+            answers = await self._zk.topics.get_topic_partition_states_raw(partitions)
         except Exception as error:
             return dict.fromkeys(partitions, error), []
         outcomes: ElectionOutcomes = {}
@@ -279,7 +279,7 @@ class PartitionStateMachine:
             decided[topic_partition] = result.leader_and_isr
             recipients[topic_partition] = result.live_replicas
             self._context.unclean_leader_elections += result.unclean
-        update = await self._zk.update_leader_and_isr(
+        update = await self._zk.topics.update_leader_and_isr(
             decided, self._context.epoch, self._context.epoch_zk_version
         )
         for topic_partition, written in update.finished.items():
@@ -296,7 +296,7 @@ class PartitionStateMachine:
             return self._missing_state(topic_partition)
         if answer.code != ZkCode.OK:
             return ZooKeeperError(answer.code, answer.path)
-        stored = self._zk.decode_state(answer)
+        stored = self._zk.topics.shared.leadership(answer)
         if stored is None:
             return self._missing_state(topic_partition)
         if stored.controller_epoch > self._context.epoch:
@@ -353,7 +353,7 @@ class PartitionStateMachine:
                 dead_isr.append((topic_partition, value))
         if dead_isr:
             topics = dict.fromkeys(topic_partition.topic for topic_partition, _ in dead_isr)
-            configs, failed = await self._zk.get_log_configs(topics, self._config)
+            configs, failed = await self._zk.admin.get_log_configs(topics, self._config)
             for topic_partition, value in dead_isr:
                 if topic_partition.topic in failed:
                     outcomes[topic_partition] = failed[topic_partition.topic]

@@ -151,7 +151,7 @@ class ReplicaStateMachine:
         states = context.replica_states_on_broker(broker_id)
         known: dict[TopicPartition, LeaderIsrAndControllerEpoch]
         if self._behaviour.new_replica_reads_zookeeper:
-            known = await self._zk.get_topic_partition_states(partitions)
+            known = await self._zk.topics.get_topic_partition_states(partitions)
         else:
             cached = ((tp, context.partition_leadership_info(tp)) for tp in partitions)
             known = {tp: leadership for tp, leadership in cached if leadership is not None}
@@ -296,7 +296,7 @@ class ReplicaStateMachine:
             shrunk[topic_partition] = LeaderAndIsr(
                 leader, value.leader_epoch + 1, isr, value.zk_version, value.is_recovering
             )
-        update = await self._zk.update_leader_and_isr(
+        update = await self._zk.topics.update_leader_and_isr(
             shrunk, context.epoch, context.epoch_zk_version
         )
         for topic_partition, written in update.finished.items():
@@ -316,13 +316,13 @@ class ReplicaStateMachine:
         """Stored leadership that may be changed; failures go into ``outcomes``."""
         context = self._context
         try:
-            answers = await self._zk.get_topic_partition_states_raw(partitions)
+            answers = await self._zk.topics.get_topic_partition_states_raw(partitions)
         except Exception as error:
             outcomes.update(dict.fromkeys(partitions, error))
             return {}
         found: dict[TopicPartition, LeaderAndIsr] = {}
         for topic_partition, answer in zip(partitions, answers, strict=True):
-            stored = self._zk.decode_state(answer) if answer.code == ZkCode.OK else None
+            stored = self._zk.topics.shared.leadership(answer) if answer.code == ZkCode.OK else None
             if answer.code not in (ZkCode.OK, ZkCode.NONODE):
                 outcomes[topic_partition] = ZooKeeperError(answer.code, answer.path)
             elif stored is None:
@@ -344,7 +344,7 @@ class ReplicaStateMachine:
         if self._behaviour.last_isr_member_always_kept:
             return False
         topic = topic_partition.topic
-        configs, failed = await self._zk.get_log_configs((topic,), self._config)
+        configs, failed = await self._zk.admin.get_log_configs((topic,), self._config)
         return not failed and bool(configs[topic]["unclean.leader.election.enable"])
 
     def _log_failed(

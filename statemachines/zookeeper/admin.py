@@ -1,4 +1,4 @@
-"""``KafkaZkClient``, part 3: configurations, deletions, reassignments, elections, notices."""
+"""What ``KafkaZkClient`` does to configurations, to requests made by znode, to notifications."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 from ...protocol import znode_paths, znode_payloads
 from ...protocol.config import BrokerConfig, TopicConfig
 from ...protocol.values import TopicPartition
-from ...zkfake.messages import CreateRequest, SetDataRequest, ZkCode, ZooKeeperError
-from .requests import MATCH_ANY_VERSION, ZkBase
+from ...zkfake.messages import ZkCode, ZooKeeperError
+from .requests import MATCH_ANY_VERSION, ZkRequests
 
 
-class ZkAdmin(ZkBase):
+class ZkAdmin:
     """Configurations, topic deletions, admin requests made by znode, notifications."""
+
+    def __init__(self, requests: ZkRequests) -> None:
+        self._requests = requests
 
     # --- configurations
 
@@ -27,7 +30,7 @@ class ZkAdmin(ZkBase):
         paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in names]
         configs: dict[str, TopicConfig] = {}
         failed: dict[str, Exception] = {}
-        for topic, response in zip(names, await self._get_data_of(paths), strict=True):
+        for topic, response in zip(names, await self._requests.get_data_of(paths), strict=True):
             try:
                 if response.code == ZkCode.NONODE:
                     overrides = {}
@@ -40,20 +43,22 @@ class ZkAdmin(ZkBase):
 
     async def get_entity_configs(self, entity_type: str, entity_name: str) -> dict[str, str]:
         """Overrides of one entity; empty without a node."""
-        data, _ = await self.get_data_and_stat(
+        data, _ = await self._requests.get_data_and_stat(
             znode_paths.config_entity_path(entity_type, entity_name)
         )
         return znode_payloads.decode_config(data)
 
     async def get_all_entities_with_config(self, entity_type: str) -> list[str]:
         """Names below ``/config/<type>``, sorted."""
-        return await self.get_children(f"{znode_paths.CONFIG}/{entity_type}", register_watch=False)
+        return await self._requests.get_children(
+            f"{znode_paths.CONFIG}/{entity_type}", register_watch=False
+        )
 
     async def get_all_entity_configs(self, entity_type: str) -> dict[str, dict[str, str]]:
         """Overrides of every entity of a type, by name, in two batches."""
         names = await self.get_all_entities_with_config(entity_type)
         paths = [znode_paths.config_entity_path(entity_type, name) for name in names]
-        answers = await self._get_data_of(paths)
+        answers = await self._requests.get_data_of(paths)
         return {
             name: znode_payloads.decode_config(response.raise_if_failed().data)
             for name, response in zip(names, answers, strict=True)
@@ -74,11 +79,11 @@ class ZkAdmin(ZkBase):
         path = znode_paths.config_entity_path(entity_type, entity_name)
         payload = znode_payloads.encode_config(config)
         try:
-            await self._set_or_create(path, payload, expected_controller_epoch_zk_version)
+            await self._requests.set_or_create(path, payload, expected_controller_epoch_zk_version)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
-            await self._set_or_create(path, payload, expected_controller_epoch_zk_version)
+            await self._requests.set_or_create(path, payload, expected_controller_epoch_zk_version)
 
     async def delete_topic_configs(
         self,
@@ -86,12 +91,12 @@ class ZkAdmin(ZkBase):
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> None:
         paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in topics]
-        await self._delete_all(paths, expected_controller_epoch_zk_version)
+        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
 
     async def create_config_change_notification(self, entity_path: str) -> str:
         """Tell every broker that ``topics/t`` (or the like) changed; the path created."""
-        await self.make_sure_persistent_path_exists(znode_paths.CONFIG_CHANGES)
-        return await self.create_sequential(
+        await self._requests.make_sure_persistent_path_exists(znode_paths.CONFIG_CHANGES)
+        return await self._requests.create_sequential(
             f"{znode_paths.CONFIG_CHANGES}/{znode_paths.CONFIG_CHANGE_PREFIX}",
             znode_payloads.encode_config_change(entity_path),
         )
@@ -99,27 +104,22 @@ class ZkAdmin(ZkBase):
     async def get_config_changes(self) -> list[str]:
         """Names of config change notifications in order; arms the child watch."""
         return sorted(
-            await self.get_children(znode_paths.CONFIG_CHANGES), key=znode_paths.sequence_number
+            await self._requests.get_children(znode_paths.CONFIG_CHANGES),
+            key=znode_paths.sequence_number,
         )
-
-    async def create_sequential(self, path_prefix: str, data: bytes) -> str:
-        """Create a persistent node with the parent's counter; the path created."""
-        request = CreateRequest(path_prefix, data, sequential=True)
-        response = (await self._send_one(request)).raise_if_failed()
-        return response.path or path_prefix
 
     # --- topic deletion
 
     async def create_delete_topic_path(self, topic: str) -> None:
         """Ask for a topic's deletion; raises ``ZooKeeperError`` (NODEEXISTS) if asked already."""
-        await self.create_recursive(znode_paths.delete_topics_topic_path(topic))
+        await self._requests.create_recursive(znode_paths.delete_topics_topic_path(topic))
 
     async def is_topic_marked_for_deletion(self, topic: str) -> bool:
-        return await self.path_exists(znode_paths.delete_topics_topic_path(topic))
+        return await self._requests.path_exists(znode_paths.delete_topics_topic_path(topic))
 
     async def get_topic_deletions(self) -> list[str]:
         """Topics whose deletion was asked for, sorted; arms the child watch."""
-        return await self.get_children(znode_paths.DELETE_TOPICS)
+        return await self._requests.get_children(znode_paths.DELETE_TOPICS)
 
     async def delete_topic_deletions(
         self,
@@ -127,17 +127,17 @@ class ZkAdmin(ZkBase):
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> None:
         paths = [znode_paths.delete_topics_topic_path(topic) for topic in topics]
-        await self._delete_all(paths, expected_controller_epoch_zk_version)
+        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
 
     # --- reassignment and preferred election by znode
 
     async def reassign_partitions_in_progress(self) -> bool:
         """Whether the znode is there; arms the watch of a registered handler."""
-        return await self.path_exists(znode_paths.REASSIGN_PARTITIONS)
+        return await self._requests.path_exists(znode_paths.REASSIGN_PARTITIONS)
 
     async def get_partition_reassignment(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Targets in the znode; empty if it is missing or malformed (Kafka logs and ignores)."""
-        data, stat = await self.get_data_and_stat(znode_paths.REASSIGN_PARTITIONS)
+        data, stat = await self._requests.get_data_and_stat(znode_paths.REASSIGN_PARTITIONS)
         if stat is None:
             return {}
         try:
@@ -151,7 +151,7 @@ class ZkAdmin(ZkBase):
         expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
     ) -> None:
         """Write the znode; raises ``ControllerMoved``."""
-        await self._set_or_create(
+        await self._requests.set_or_create(
             znode_paths.REASSIGN_PARTITIONS,
             znode_payloads.encode_reassign_partitions(reassignment),
             expected_controller_epoch_zk_version,
@@ -161,32 +161,32 @@ class ZkAdmin(ZkBase):
         self, reassignment: Mapping[TopicPartition, Iterable[int]]
     ) -> None:
         """What the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
-        await self.create_recursive(
+        await self._requests.create_recursive(
             znode_paths.REASSIGN_PARTITIONS, znode_payloads.encode_reassign_partitions(reassignment)
         )
 
     async def delete_partition_reassignment(
         self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
-        await self._delete_all(
+        await self._requests.delete_all(
             (znode_paths.REASSIGN_PARTITIONS,), expected_controller_epoch_zk_version
         )
 
     async def create_preferred_replica_election(self, partitions: Iterable[TopicPartition]) -> None:
         """What the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
-        await self.create_recursive(
+        await self._requests.create_recursive(
             znode_paths.PREFERRED_REPLICA_ELECTION, znode_payloads.encode_partition_list(partitions)
         )
 
     async def get_preferred_replica_election(self) -> list[TopicPartition]:
         """Partitions asked for, each once; empty without the znode."""
-        data, _ = await self.get_data_and_stat(znode_paths.PREFERRED_REPLICA_ELECTION)
+        data, _ = await self._requests.get_data_and_stat(znode_paths.PREFERRED_REPLICA_ELECTION)
         return znode_payloads.decode_partition_list(data)
 
     async def delete_preferred_replica_election(
         self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
-        await self._delete_all(
+        await self._requests.delete_all(
             (znode_paths.PREFERRED_REPLICA_ELECTION,), expected_controller_epoch_zk_version
         )
 
@@ -194,14 +194,14 @@ class ZkAdmin(ZkBase):
 
     async def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> str:
         """Tell the controller of ISR changes written; the path created (CP-189)."""
-        return await self.create_sequential(
+        return await self._requests.create_sequential(
             f"{znode_paths.ISR_CHANGE_NOTIFICATION}/{znode_paths.ISR_CHANGE_PREFIX}",
             znode_payloads.encode_partition_list(partitions),
         )
 
     async def get_all_isr_change_notifications(self) -> list[int]:
         """Sequence numbers in order; arms the child watch."""
-        names = await self.get_children(znode_paths.ISR_CHANGE_NOTIFICATION)
+        names = await self._requests.get_children(znode_paths.ISR_CHANGE_NOTIFICATION)
         return sorted(map(znode_paths.sequence_number, names))
 
     async def get_partitions_from_isr_change_notifications(
@@ -210,7 +210,7 @@ class ZkAdmin(ZkBase):
         """Partitions named by notifications, with repetitions; vanished ones are skipped."""
         paths = [znode_paths.isr_change_path(number) for number in sequence_numbers]
         partitions: list[TopicPartition] = []
-        for response in await self._get_data_of(paths):
+        for response in await self._requests.get_data_of(paths):
             if response.code != ZkCode.NONODE:
                 partitions += znode_payloads.decode_partition_list(response.raise_if_failed().data)
         return partitions
@@ -222,21 +222,21 @@ class ZkAdmin(ZkBase):
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
-            names = await self.get_children(znode_paths.ISR_CHANGE_NOTIFICATION, False)
+            names = await self._requests.get_children(znode_paths.ISR_CHANGE_NOTIFICATION, False)
             sequence_numbers = sorted(map(znode_paths.sequence_number, names))
         paths = [znode_paths.isr_change_path(number) for number in sequence_numbers]
-        await self._delete_all(paths, expected_controller_epoch_zk_version)
+        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
 
     async def propagate_log_dir_event(self, broker_id: int) -> str:
         """Tell the controller of a failed log directory; the path created (CP-190)."""
-        return await self.create_sequential(
+        return await self._requests.create_sequential(
             f"{znode_paths.LOG_DIR_EVENT_NOTIFICATION}/{znode_paths.LOG_DIR_EVENT_PREFIX}",
             znode_payloads.encode_log_dir_event(broker_id),
         )
 
     async def get_all_log_dir_event_notifications(self) -> list[int]:
         """Sequence numbers in order; arms the child watch."""
-        names = await self.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
+        names = await self._requests.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
         return sorted(map(znode_paths.sequence_number, names))
 
     async def get_broker_ids_from_log_dir_events(
@@ -245,7 +245,7 @@ class ZkAdmin(ZkBase):
         """Brokers named by notifications, with repetitions; vanished ones are skipped."""
         paths = [znode_paths.log_dir_event_path(number) for number in sequence_numbers]
         brokers: list[int] = []
-        for response in await self._get_data_of(paths):
+        for response in await self._requests.get_data_of(paths):
             if response.code != ZkCode.NONODE:
                 broker_id = znode_payloads.decode_log_dir_event(response.raise_if_failed().data)
                 brokers += [] if broker_id is None else [broker_id]
@@ -258,17 +258,7 @@ class ZkAdmin(ZkBase):
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
-            names = await self.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
+            names = await self._requests.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
             sequence_numbers = sorted(map(znode_paths.sequence_number, names))
         paths = [znode_paths.log_dir_event_path(number) for number in sequence_numbers]
-        await self._delete_all(paths, expected_controller_epoch_zk_version)
-
-    async def _set_or_create(
-        self, path: str, payload: bytes, expected_controller_epoch_zk_version: int
-    ) -> None:
-        version = expected_controller_epoch_zk_version
-        response = await self._write_one(SetDataRequest(path, payload), version)
-        if response.code == ZkCode.NONODE:
-            await self.create_recursive(path, payload, True, version)
-        elif response.code != ZkCode.OK:
-            raise ZooKeeperError(response.code, path)
+        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)

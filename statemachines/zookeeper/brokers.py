@@ -1,8 +1,6 @@
-"""``KafkaZkClient``, part 1: the controller's election, brokers, cluster-wide nodes."""
+"""What ``KafkaZkClient`` does to nodes of the controller, of brokers and of the whole cluster."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from ...protocol import znode_paths, znode_payloads
 from ...protocol.errors import FakeKafkaError
@@ -11,31 +9,32 @@ from ...protocol.znode_payloads import FeatureZnode, ProducerIdBlock
 from ...zkfake.messages import (
     CreateRequest,
     DeleteRequest,
-    ExistsRequest,
-    GetChildrenRequest,
     MultiRequest,
     SetDataRequest,
     ZkCode,
     ZooKeeperError,
 )
 from .errors import ControllerMoved
-from .requests import MATCH_ANY_VERSION, ZkBase, parents_of
+from .requests import MATCH_ANY_VERSION, ZkRequests, parents_of
 
 _LONG_MAX = 2**63 - 1
 _FIRST_EPOCH_BEFORE_2_1 = (1, 1)
 """Epoch and its *assumed* version, kept by old controllers that create the node themselves."""
 
 
-class ZkCluster(ZkBase):
+class ZkBrokers:
     """Election, broker registration, cluster id, features, sequences."""
+
+    def __init__(self, requests: ZkRequests) -> None:
+        self._requests = requests
 
     async def create_top_level_paths(self) -> None:
         """Create what every broker creates at its start (docs/kafka/zookeeper.md#znodes)."""
         paths: dict[str, None] = {}
-        for path in znode_paths.persistent_paths(self.behaviour):
+        for path in znode_paths.persistent_paths(self._requests.behaviour):
             paths.update(dict.fromkeys(parents_of(path)))
             paths[path] = None
-        for response in await self._send([CreateRequest(path) for path in paths]):
+        for response in await self._requests.send([CreateRequest(path) for path in paths]):
             if response.code != ZkCode.NODEEXISTS:
                 response.raise_if_failed()
 
@@ -43,19 +42,19 @@ class ZkCluster(ZkBase):
 
     async def get_controller_id(self) -> int | None:
         """Broker id in ``/controller``; also arms the watch of a registered handler."""
-        data, _ = await self.get_data_and_stat(znode_paths.CONTROLLER)
+        data, _ = await self._requests.get_data_and_stat(znode_paths.CONTROLLER)
         return znode_payloads.decode_controller(data)
 
     async def get_controller_epoch(self) -> tuple[int, int] | None:
         """(epoch, version) of ``/controller_epoch``; None if it is missing."""
-        data, stat = await self.get_data_and_stat(znode_paths.CONTROLLER_EPOCH)
+        data, stat = await self._requests.get_data_and_stat(znode_paths.CONTROLLER_EPOCH)
         return (
             None if stat is None else (znode_payloads.decode_controller_epoch(data), stat.version)
         )
 
     async def set_controller_epoch(self, epoch: int, expected_version: int) -> tuple[ZkCode, int]:
         """(code, new version) of a conditional set (Kafka: ``setControllerEpochRaw``)."""
-        response = await self._send_one(
+        response = await self._requests.send_one(
             SetDataRequest(
                 znode_paths.CONTROLLER_EPOCH,
                 znode_payloads.encode_controller_epoch(epoch),
@@ -66,7 +65,7 @@ class ZkCluster(ZkBase):
 
     async def create_controller_epoch(self, epoch: int) -> ZkCode:
         """Code of creating ``/controller_epoch`` (Kafka: ``createControllerEpochRaw``)."""
-        response = await self._send_one(
+        response = await self._requests.send_one(
             CreateRequest(
                 znode_paths.CONTROLLER_EPOCH, znode_payloads.encode_controller_epoch(epoch)
             )
@@ -82,13 +81,13 @@ class ZkCluster(ZkBase):
         (docs/kafka/controller-failover.md#election).
         """
         payload = znode_payloads.encode_controller(
-            controller_id, timestamp_ms, self.behaviour.controller_znode_version
+            controller_id, timestamp_ms, self._requests.behaviour.controller_znode_version
         )
-        if not self.behaviour.epoch_created_in_one_transaction:
+        if not self._requests.behaviour.epoch_created_in_one_transaction:
             return await self._register_then_increment(payload)
         epoch, version = await self._get_or_create_controller_epoch()
         epoch += 1
-        response = await self._send_one(
+        response = await self._requests.send_one(
             MultiRequest(
                 (
                     CreateRequest(znode_paths.CONTROLLER, payload, ephemeral=True),
@@ -135,7 +134,7 @@ class ZkCluster(ZkBase):
     async def _register_then_increment(self, payload: bytes) -> tuple[int, int]:
         """Before 2.1: become controller first, raise the epoch in a second step."""
         try:
-            await self._create_checked_ephemeral(znode_paths.CONTROLLER, payload)
+            await self._requests.create_checked_ephemeral(znode_paths.CONTROLLER, payload)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
@@ -157,7 +156,7 @@ class ZkCluster(ZkBase):
         self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
         """Give up ``/controller``; raises ``ControllerMoved`` if the epoch has moved on."""
-        response = await self._write_one(
+        response = await self._requests.write_one(
             DeleteRequest(znode_paths.CONTROLLER), expected_controller_epoch_zk_version
         )
         if response.code != ZkCode.NONODE:
@@ -172,30 +171,32 @@ class ZkCluster(ZkBase):
         registration in the same session changes nothing.
         """
         payload = znode_payloads.encode_broker(
-            broker, timestamp_ms, self.behaviour.broker_znode_version
+            broker, timestamp_ms, self._requests.behaviour.broker_znode_version
         )
         path = znode_paths.broker_id_path(broker.id)
-        return (await self._create_checked_ephemeral(path, payload)).czxid
+        return (await self._requests.create_checked_ephemeral(path, payload)).czxid
 
     async def update_broker_info(self, broker: BrokerInfo, timestamp_ms: int = 0) -> None:
         """Rewrite the own registration (changed listeners)."""
         payload = znode_payloads.encode_broker(
-            broker, timestamp_ms, self.behaviour.broker_znode_version
+            broker, timestamp_ms, self._requests.behaviour.broker_znode_version
         )
-        response = await self._send_one(
+        response = await self._requests.send_one(
             SetDataRequest(znode_paths.broker_id_path(broker.id), payload)
         )
         response.raise_if_failed()
 
     async def get_sorted_broker_list(self) -> list[int]:
         """Registered ids; arms the child watch of a registered handler."""
-        return sorted(int(name) for name in await self.get_children(znode_paths.BROKER_IDS))
+        return sorted(
+            int(name) for name in await self._requests.get_children(znode_paths.BROKER_IDS)
+        )
 
     async def get_all_broker_and_epochs_in_cluster(self) -> list[tuple[BrokerInfo, int]]:
         """Registered brokers by id, with their epochs; arms the watches."""
         ids = await self.get_sorted_broker_list()
         found = []
-        answers = await self._get_data_of([znode_paths.broker_id_path(i) for i in ids])
+        answers = await self._requests.get_data_of([znode_paths.broker_id_path(i) for i in ids])
         for broker_id, response in zip(ids, answers, strict=True):
             if response.code == ZkCode.NONODE:
                 continue
@@ -209,23 +210,23 @@ class ZkCluster(ZkBase):
 
     async def get_broker(self, broker_id: int) -> BrokerInfo | None:
         """A registered broker, or None; arms the data watch of a registered handler."""
-        data, stat = await self.get_data_and_stat(znode_paths.broker_id_path(broker_id))
+        data, stat = await self._requests.get_data_and_stat(znode_paths.broker_id_path(broker_id))
         return None if stat is None else znode_payloads.decode_broker(broker_id, data)
 
     async def generate_broker_sequence_id(self) -> int:
         """Next number for automatic broker ids, counted from 1."""
         request = SetDataRequest(znode_paths.BROKER_SEQUENCE_ID, b"")
-        response = await self._send_one(request)
+        response = await self._requests.send_one(request)
         if response.code == ZkCode.NONODE:
-            await self.make_sure_persistent_path_exists(znode_paths.BROKER_SEQUENCE_ID)
-            response = await self._send_one(request)
+            await self._requests.make_sure_persistent_path_exists(znode_paths.BROKER_SEQUENCE_ID)
+            response = await self._requests.send_one(request)
         stat = response.raise_if_failed().stat
         return 0 if stat is None else stat.version
 
     # --- cluster id, features, producer ids
 
     async def get_cluster_id(self) -> str | None:
-        data, stat = await self.get_data_and_stat(znode_paths.CLUSTER_ID)
+        data, stat = await self._requests.get_data_and_stat(znode_paths.CLUSTER_ID)
         return None if stat is None else znode_payloads.decode_cluster_id(data)
 
     async def create_or_get_cluster_id(self, proposed_cluster_id: str) -> str:
@@ -234,7 +235,7 @@ class ZkCluster(ZkBase):
         if known is not None:
             return known
         try:
-            await self.create_recursive(
+            await self._requests.create_recursive(
                 znode_paths.CLUSTER_ID, znode_payloads.encode_cluster_id(proposed_cluster_id)
             )
         except ZooKeeperError as error:
@@ -248,23 +249,27 @@ class ZkCluster(ZkBase):
 
     async def get_feature_znode(self) -> tuple[FeatureZnode | None, int]:
         """Finalised features and their version; (None, -2) without the node."""
-        data, version = await self.get_data_and_version(znode_paths.FEATURE)
+        data, version = await self._requests.get_data_and_version(znode_paths.FEATURE)
         return (None if version < 0 else znode_payloads.decode_features(data)), version
 
     async def create_feature_znode(self, node: FeatureZnode) -> None:
-        payload = znode_payloads.encode_features(node, self.behaviour.feature_znode_version)
-        response = await self._send_one(CreateRequest(znode_paths.FEATURE, payload))
+        payload = znode_payloads.encode_features(
+            node, self._requests.behaviour.feature_znode_version
+        )
+        response = await self._requests.send_one(CreateRequest(znode_paths.FEATURE, payload))
         response.raise_if_failed()
 
     async def update_feature_znode(self, node: FeatureZnode) -> int:
         """Replace the features; the new version (which is the features epoch)."""
-        payload = znode_payloads.encode_features(node, self.behaviour.feature_znode_version)
+        payload = znode_payloads.encode_features(
+            node, self._requests.behaviour.feature_znode_version
+        )
         request = SetDataRequest(znode_paths.FEATURE, payload)
-        stat = (await self._send_one(request)).raise_if_failed().stat
+        stat = (await self._requests.send_one(request)).raise_if_failed().stat
         return 0 if stat is None else stat.version
 
     async def delete_feature_znode(self) -> None:
-        await self.delete_path(znode_paths.FEATURE, recursive_delete=False)
+        await self._requests.delete_path(znode_paths.FEATURE, recursive_delete=False)
 
     async def allocate_producer_id_block(self, broker_id: int) -> tuple[int, int]:
         """Take the next 1000 producer ids: (first, last), both included.
@@ -273,9 +278,9 @@ class ZkCluster(ZkBase):
         """
         path = znode_paths.PRODUCER_ID_BLOCK
         while True:
-            data, version = await self.get_data_and_version(path)
+            data, version = await self._requests.get_data_and_version(path)
             if version < 0:
-                await self.make_sure_persistent_path_exists(path)
+                await self._requests.make_sure_persistent_path_exists(path)
                 continue
             given = znode_payloads.decode_producer_id_block(data)
             first = 0 if given is None else given.last + 1
@@ -288,20 +293,8 @@ class ZkCluster(ZkBase):
                 return znode_payloads.decode_producer_id_block(stored) == block
 
             payload = znode_payloads.encode_producer_id_block(block)
-            succeeded, _ = await self.conditional_update_path(path, payload, version, is_mine)
+            succeeded, _ = await self._requests.conditional_update_path(
+                path, payload, version, is_mine
+            )
             if succeeded:
                 return first, last
-
-    async def exist(self, paths: Sequence[str]) -> list[bool]:
-        """Whether nodes are there, in one batch; arms the watches of registered handlers."""
-        answers = await self._send([ExistsRequest(path) for path in paths])
-        return [
-            answer.code != ZkCode.NONODE and answer.raise_if_failed().is_ok for answer in answers
-        ]
-
-    async def get_all_children(self, paths: Sequence[str]) -> list[list[str]]:
-        """Children of many nodes in one batch, none for missing ones; arms no watch."""
-        answers = await self._send([GetChildrenRequest(path) for path in paths])
-        return [
-            [] if a.code == ZkCode.NONODE else list(a.raise_if_failed().children) for a in answers
-        ]

@@ -2,26 +2,35 @@
 
 Names are those of Kafka's ``KafkaZkClient`` in snake case. Each step is one batch of requests:
 round trips, not requests, are what ZooKeeper costs (KAFKA-5642). Controller writes take
-``expected_controller_epoch_zk_version`` and are guarded by it (see ``zk_base``).
+``expected_controller_epoch_zk_version`` and are guarded by it.
 """
 
 from __future__ import annotations
 
+from ...protocol.versions import Behaviour
 from .admin import ZkAdmin
-from .brokers import ZkCluster
-from .requests import MATCH_ANY_VERSION, UNKNOWN_VERSION, AsyncZooKeeperClient
-from .topics import TopicIdReplicaAssignment, UpdateLeaderAndIsrResult, ZkTopics
+from .brokers import ZkBrokers
+from .requests import AsyncZooKeeperClient, ZkRequests
+from .timed_work import Work, ignore_work
+from .topics import ZkTopics
 
 
-class KafkaZkClient(ZkCluster, ZkTopics, ZkAdmin):
-    """Kafka's view of ZooKeeper; construct with a client and the behaviour flags."""
+class KafkaZkClient:
+    """Kafka's view of ZooKeeper, by what the nodes are about.
 
+    ``work`` is told of the answers looked at.
+    """
 
-__all__ = [
-    "MATCH_ANY_VERSION",
-    "UNKNOWN_VERSION",
-    "AsyncZooKeeperClient",
-    "KafkaZkClient",
-    "TopicIdReplicaAssignment",
-    "UpdateLeaderAndIsrResult",
-]
+    __slots__ = ("admin", "brokers", "requests", "topics")
+
+    def __init__(
+        self, client: AsyncZooKeeperClient, behaviour: Behaviour, work: Work = ignore_work
+    ) -> None:
+        self.requests = ZkRequests(client, behaviour, work)
+        """Nodes by their path, and handlers of what happens to them."""
+        self.brokers = ZkBrokers(self.requests)
+        """The controller's nodes, registrations and what the cluster has one of."""
+        self.topics = ZkTopics(self.requests)
+        """Assignments and the leadership of partitions."""
+        self.admin = ZkAdmin(self.requests)
+        """Configurations, requests made by znode, notifications."""

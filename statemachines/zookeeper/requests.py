@@ -1,4 +1,4 @@
-"""Ground of ``KafkaZkClient``: sending, guarding writes, paths that come and go."""
+"""Requests of ``KafkaZkClient``: sending, guarding writes, paths that come and go."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AsyncZooKeeperClient(Protocol):
     def unregister_state_change_handler(self, name: str) -> None: ...
 
 
-class ZkBase:
+class ZkRequests:
     """Requests, one batch per step.
 
     Writes of the controller are guarded where the emulated version does so: each travels in a
@@ -60,32 +60,33 @@ class ZkBase:
     check fails. Codes that are no part of an operation's answer raise ``ZooKeeperError``.
     """
 
-    def __init__(self, client: AsyncZooKeeperClient, behaviour: Behaviour) -> None:
+    def __init__(
+        self, client: AsyncZooKeeperClient, behaviour: Behaviour, work: Work = ignore_work
+    ) -> None:
         self.client = client
         self.behaviour = behaviour
-        self.work: Work = ignore_work
-        """Told of the answers looked at."""
+        self._work = work
         self._registered_session_id = -1
         """Session in which this process last made an ephemeral node; -1: none yet."""
 
     # --- sending
 
-    async def _send(self, requests: Sequence[Request]) -> list[ZkResponse]:
+    async def send(self, requests: Sequence[Request]) -> list[ZkResponse]:
         """Send requests in one batch, or one by one before 1.1."""
         if not requests:
             return []
         if self.behaviour.pipelined_zookeeper:
             answers = await self.client.handle_requests(requests)
-            self.work(ZOOKEEPER_ANSWERS, len(answers))
+            self._work(ZOOKEEPER_ANSWERS, len(answers))
             return answers
-        return [await self._send_one(request) for request in requests]
+        return [await self.send_one(request) for request in requests]
 
-    async def _send_one(self, request: Request) -> ZkResponse:
+    async def send_one(self, request: Request) -> ZkResponse:
         answers = await self.client.handle_requests((request,))
-        self.work(ZOOKEEPER_ANSWERS, 1)
+        self._work(ZOOKEEPER_ANSWERS, 1)
         return answers[0]
 
-    async def _write(
+    async def write(
         self, requests: Sequence[WriteRequest], expected_controller_epoch_zk_version: int
     ) -> list[ZkResponse]:
         """Send guarded writes; the answers are those of the writes themselves.
@@ -94,21 +95,21 @@ class ZkBase:
         """
         version = expected_controller_epoch_zk_version
         if version == MATCH_ANY_VERSION or not self.behaviour.guard_controller_writes:
-            return await self._send(requests)
+            return await self.send(requests)
         check = CheckRequest(CONTROLLER_EPOCH, version)
-        answers = await self._send([MultiRequest((check, request)) for request in requests])
+        answers = await self.send([MultiRequest((check, request)) for request in requests])
         return [_unwrap(answer) for answer in answers]
 
-    async def _write_one(
+    async def write_one(
         self, request: WriteRequest, expected_controller_epoch_zk_version: int
     ) -> ZkResponse:
-        return (await self._write((request,), expected_controller_epoch_zk_version))[0]
+        return (await self.write((request,), expected_controller_epoch_zk_version))[0]
 
     # --- reading
 
     async def path_exists(self, path: str) -> bool:
         """Whether a node is there; arms the watch of a registered handler either way."""
-        response = await self._send_one(ExistsRequest(path))
+        response = await self.send_one(ExistsRequest(path))
         if response.code == ZkCode.NONODE:
             return False
         response.raise_if_failed()
@@ -116,14 +117,14 @@ class ZkBase:
 
     async def get_children(self, path: str, register_watch: bool = True) -> list[str]:
         """Child names, sorted; none if the node is missing. Arms a registered child handler."""
-        response = await self._send_one(GetChildrenRequest(path, watch=register_watch))
+        response = await self.send_one(GetChildrenRequest(path, watch=register_watch))
         if response.code == ZkCode.NONODE:
             return []
         return list(response.raise_if_failed().children)
 
     async def get_data_and_stat(self, path: str) -> tuple[bytes | None, Stat | None]:
         """Data and stat; (None, None) if the node is missing."""
-        response = await self._send_one(GetDataRequest(path))
+        response = await self.send_one(GetDataRequest(path))
         if response.code == ZkCode.NONODE:
             return None, None
         response.raise_if_failed()
@@ -134,8 +135,22 @@ class ZkBase:
         data, stat = await self.get_data_and_stat(path)
         return data, UNKNOWN_VERSION if stat is None else stat.version
 
-    async def _get_data_of(self, paths: Sequence[str]) -> list[ZkResponse]:
-        return await self._send([GetDataRequest(path) for path in paths])
+    async def get_data_of(self, paths: Sequence[str]) -> list[ZkResponse]:
+        return await self.send([GetDataRequest(path) for path in paths])
+
+    async def exist(self, paths: Sequence[str]) -> list[bool]:
+        """Whether nodes are there, in one batch; arms the watches of registered handlers."""
+        answers = await self.send([ExistsRequest(path) for path in paths])
+        return [
+            answer.code != ZkCode.NONODE and answer.raise_if_failed().is_ok for answer in answers
+        ]
+
+    async def get_all_children(self, paths: Sequence[str]) -> list[list[str]]:
+        """Children of many nodes in one batch, none for missing ones; arms no watch."""
+        answers = await self.send([GetChildrenRequest(path) for path in paths])
+        return [
+            [] if a.code == ZkCode.NONODE else list(a.raise_if_failed().children) for a in answers
+        ]
 
     # --- writing
 
@@ -151,7 +166,7 @@ class ZkBase:
         On BADVERSION, ``already_written`` judges the stored data: a set that was repeated after a
         lost connection finds its own value there. Failure gives (False, ``UNKNOWN_VERSION``).
         """
-        response = await self._send_one(SetDataRequest(path, data, expected_version))
+        response = await self.send_one(SetDataRequest(path, data, expected_version))
         if response.code == ZkCode.OK:
             return True, _version(response)
         if response.code == ZkCode.BADVERSION and already_written is not None:
@@ -176,13 +191,13 @@ class ZkBase:
     ) -> None:
         """Create a persistent node; parents are created without data where missing."""
         request = CreateRequest(path, data)
-        response = await self._write_one(request, expected_controller_epoch_zk_version)
+        response = await self.write_one(request, expected_controller_epoch_zk_version)
         if response.code == ZkCode.NONODE:
             parents = [CreateRequest(parent) for parent in parents_of(path)]
-            for answer in await self._write(parents, expected_controller_epoch_zk_version):
+            for answer in await self.write(parents, expected_controller_epoch_zk_version):
                 if answer.code != ZkCode.NODEEXISTS:
                     answer.raise_if_failed()
-            response = await self._write_one(request, expected_controller_epoch_zk_version)
+            response = await self.write_one(request, expected_controller_epoch_zk_version)
         if response.code == ZkCode.NODEEXISTS and not throw_if_path_exists:
             return
         if response.code != ZkCode.OK:
@@ -197,7 +212,7 @@ class ZkBase:
         """Delete a node (with all below it); False if it was not there."""
         if recursive_delete:
             return await self.delete_recursive(path, expected_controller_epoch_zk_version)
-        response = await self._write_one(DeleteRequest(path), expected_controller_epoch_zk_version)
+        response = await self.write_one(DeleteRequest(path), expected_controller_epoch_zk_version)
         if response.code == ZkCode.NONODE:
             return False
         if response.code != ZkCode.OK:
@@ -216,7 +231,7 @@ class ZkBase:
         while level:
             found: list[str] = []
             for parent, response in zip(
-                level, await self._send([GetChildrenRequest(p) for p in level]), strict=True
+                level, await self.send([GetChildrenRequest(p) for p in level]), strict=True
             ):
                 if response.code == ZkCode.NONODE:
                     continue
@@ -224,23 +239,39 @@ class ZkBase:
                 found += [f"{parent}/{child}" for child in response.raise_if_failed().children]
             level = found
         requests = [DeleteRequest(p) for p in reversed(doomed)]
-        for response in await self._write(requests, expected_controller_epoch_zk_version):
+        for response in await self.write(requests, expected_controller_epoch_zk_version):
             if response.code != ZkCode.NONODE:
                 response.raise_if_failed()
         return bool(doomed)
 
-    async def _delete_all(
+    async def delete_all(
         self, paths: Sequence[str], expected_controller_epoch_zk_version: int
     ) -> None:
         """Delete leaves in one batch; missing ones are fine."""
         requests = [DeleteRequest(path) for path in paths]
-        for response in await self._write(requests, expected_controller_epoch_zk_version):
+        for response in await self.write(requests, expected_controller_epoch_zk_version):
             if response.code != ZkCode.NONODE:
                 response.raise_if_failed()
 
+    async def create_sequential(self, path_prefix: str, data: bytes) -> str:
+        """Create a persistent node with the parent's counter; the path created."""
+        request = CreateRequest(path_prefix, data, sequential=True)
+        response = (await self.send_one(request)).raise_if_failed()
+        return response.path or path_prefix
+
+    async def set_or_create(
+        self, path: str, payload: bytes, expected_controller_epoch_zk_version: int
+    ) -> None:
+        version = expected_controller_epoch_zk_version
+        response = await self.write_one(SetDataRequest(path, payload), version)
+        if response.code == ZkCode.NONODE:
+            await self.create_recursive(path, payload, True, version)
+        elif response.code != ZkCode.OK:
+            raise ZooKeeperError(response.code, path)
+
     # --- ephemeral nodes
 
-    async def _create_checked_ephemeral(self, path: str, data: bytes) -> Stat:
+    async def create_checked_ephemeral(self, path: str, data: bytes) -> Stat:
         """Create an ephemeral node, or find out that it is ours; its stat.
 
         Creating and setting travel in one transaction because only the set answers a stat. An
@@ -250,7 +281,7 @@ class ZkBase:
         while True:
             create = CreateRequest(path, None, ephemeral=True)
             multi = MultiRequest((create, SetDataRequest(path, data, 0)))
-            response = await self._send_one(multi)
+            response = await self.send_one(multi)
             if response.code == ZkCode.OK:
                 stat = response.results[1].stat
                 break
@@ -263,7 +294,7 @@ class ZkBase:
                 break
             if stat.ephemeral_owner != self._registered_session_id:
                 raise ZooKeeperError(ZkCode.NODEEXISTS, path)
-            deleted = await self._send_one(DeleteRequest(path))
+            deleted = await self.send_one(DeleteRequest(path))
             if deleted.code != ZkCode.NONODE:
                 deleted.raise_if_failed()
         if stat is None:

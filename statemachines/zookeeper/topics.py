@@ -1,4 +1,4 @@
-"""``KafkaZkClient``, part 2: topics, assignments and partition states."""
+"""What ``KafkaZkClient`` does to nodes of topics: assignments and partition states."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from ...protocol.values import (
     TopicPartition,
     message,
 )
-from ...protocol.versions import Behaviour
 from ...zkfake.messages import CreateRequest, SetDataRequest, ZkCode, ZkResponse, ZooKeeperError
 from .errors import ControllerMoved
-from .requests import MATCH_ANY_VERSION, AsyncZooKeeperClient, ZkBase
+from .requests import MATCH_ANY_VERSION, ZkRequests
 from .shared_values import SharedValues
 
 
@@ -39,11 +38,11 @@ class UpdateLeaderAndIsrResult:
     """Version conflicts: read again, decide again."""
 
 
-class ZkTopics(ZkBase):
+class ZkTopics:
     """Topics, their assignments and the leadership of their partitions."""
 
-    def __init__(self, client: AsyncZooKeeperClient, behaviour: Behaviour) -> None:
-        super().__init__(client, behaviour)
+    def __init__(self, requests: ZkRequests) -> None:
+        self._requests = requests
         self.shared = SharedValues()
         """Decoded and encoded values that partitions have in common."""
 
@@ -51,10 +50,10 @@ class ZkTopics(ZkBase):
 
     async def get_all_topics_in_cluster(self, register_watch: bool = False) -> list[str]:
         """Topic names, sorted."""
-        return await self.get_children(znode_paths.BROKER_TOPICS, register_watch)
+        return await self._requests.get_children(znode_paths.BROKER_TOPICS, register_watch)
 
     async def topic_exists(self, topic: str) -> bool:
-        return await self.path_exists(znode_paths.topic_path(topic))
+        return await self._requests.path_exists(znode_paths.topic_path(topic))
 
     async def get_replica_assignment_and_topic_ids_for_topics(
         self, topics: Iterable[str]
@@ -63,7 +62,9 @@ class ZkTopics(ZkBase):
         names = list(topics)
         found = []
         shared = self.shared.assignments()
-        answers = await self._get_data_of([znode_paths.topic_path(topic) for topic in names])
+        answers = await self._requests.get_data_of(
+            [znode_paths.topic_path(topic) for topic in names]
+        )
         for topic, response in zip(names, answers, strict=True):
             if response.code == ZkCode.NONODE:
                 continue
@@ -104,7 +105,7 @@ class ZkTopics(ZkBase):
     ) -> None:
         """Create a topic's znode; raises ``ZooKeeperError`` (NODEEXISTS)."""
         payload = self._topic_payload(assignment, topic_id)
-        await self.create_recursive(znode_paths.topic_path(topic), payload)
+        await self._requests.create_recursive(znode_paths.topic_path(topic), payload)
 
     async def set_topic_assignment(
         self,
@@ -130,7 +131,7 @@ class ZkTopics(ZkBase):
         """As ``set_topic_assignment``, but answers the response whatever its code."""
         by_number = {tp.partition: replicas for tp, replicas in assignment.items()}
         payload = self._topic_payload(by_number, topic_id)
-        return await self._write_one(
+        return await self._requests.write_one(
             SetDataRequest(znode_paths.topic_path(topic), payload),
             expected_controller_epoch_zk_version,
         )
@@ -150,13 +151,15 @@ class ZkTopics(ZkBase):
             )
             for topic in topics
         ]
-        for response in await self._write(requests, expected_controller_epoch_zk_version):
+        for response in await self._requests.write(requests, expected_controller_epoch_zk_version):
             response.raise_if_failed()
 
     def _topic_payload(
         self, assignment: Mapping[int, ReplicaAssignment], topic_id: str | None
     ) -> bytes:
-        return znode_payloads.encode_topic(assignment, self.behaviour.topic_znode_version, topic_id)
+        return znode_payloads.encode_topic(
+            assignment, self._requests.behaviour.topic_znode_version, topic_id
+        )
 
     # --- partitions
 
@@ -167,7 +170,7 @@ class ZkTopics(ZkBase):
     ) -> list[ZkResponse]:
         """Create the ``partitions`` node of topics; responses whatever their codes."""
         requests = [CreateRequest(znode_paths.topic_partitions_path(topic)) for topic in topics]
-        return await self._write(requests, expected_controller_epoch_zk_version)
+        return await self._requests.write(requests, expected_controller_epoch_zk_version)
 
     async def create_topic_partition(
         self,
@@ -176,7 +179,7 @@ class ZkTopics(ZkBase):
     ) -> list[ZkResponse]:
         """Create the node of partitions; responses whatever their codes."""
         requests = [CreateRequest(znode_paths.topic_partition_path(tp)) for tp in partitions]
-        return await self._write(requests, expected_controller_epoch_zk_version)
+        return await self._requests.write(requests, expected_controller_epoch_zk_version)
 
     async def create_topic_partition_states_raw(
         self,
@@ -194,7 +197,7 @@ class ZkTopics(ZkBase):
             CreateRequest(znode_paths.topic_partition_state_path(tp), self.shared.payload(decision))
             for tp, decision in leadership.items()
         ]
-        return await self._write(requests, version)
+        return await self._requests.write(requests, version)
 
     async def set_topic_partition_states_raw(
         self,
@@ -210,13 +213,13 @@ class ZkTopics(ZkBase):
             )
             for tp, decision in leadership.items()
         ]
-        return await self._write(requests, expected_controller_epoch_zk_version)
+        return await self._requests.write(requests, expected_controller_epoch_zk_version)
 
     async def get_topic_partition_states_raw(
         self, partitions: Sequence[TopicPartition]
     ) -> list[ZkResponse]:
         """State nodes in order; responses whatever their codes; arms the watches."""
-        return await self._get_data_of(
+        return await self._requests.get_data_of(
             [znode_paths.topic_partition_state_path(p) for p in partitions]
         )
 
@@ -235,10 +238,6 @@ class ZkTopics(ZkBase):
                 found[topic_partition] = leadership
         return found
 
-    def decode_state(self, response: ZkResponse) -> LeaderIsrAndControllerEpoch | None:
-        """Leadership in the answer of a successful read; None if the node is empty."""
-        return self.shared.leadership(response)
-
     async def get_topic_partition_state(
         self, topic_partition: TopicPartition
     ) -> LeaderIsrAndControllerEpoch | None:
@@ -246,7 +245,7 @@ class ZkTopics(ZkBase):
         return found.get(topic_partition)
 
     async def topic_partition_exists(self, topic_partition: TopicPartition) -> bool:
-        return await self.path_exists(znode_paths.topic_partition_path(topic_partition))
+        return await self._requests.path_exists(znode_paths.topic_partition_path(topic_partition))
 
     async def get_all_partitions(self) -> list[TopicPartition]:
         """Partitions that have a node under their topic, sorted."""
@@ -254,7 +253,7 @@ class ZkTopics(ZkBase):
         paths = [znode_paths.topic_partitions_path(topic) for topic in topics]
         found: list[TopicPartition] = []
         for topic, path in zip(topics, paths, strict=True):
-            names = await self.get_children(path, register_watch=False)
+            names = await self._requests.get_children(path, register_watch=False)
             found += [TopicPartition(topic, number) for number in sorted(map(int, names))]
         return found
 
@@ -311,7 +310,7 @@ class ZkTopics(ZkBase):
             )
             return found == wanted
 
-        succeeded, version = await self.conditional_update_path(
+        succeeded, version = await self._requests.conditional_update_path(
             znode_paths.topic_partition_state_path(topic_partition),
             znode_payloads.encode_partition_state(leader_and_isr, controller_epoch),
             leader_and_isr.zk_version,
@@ -323,6 +322,6 @@ class ZkTopics(ZkBase):
         self, topic: str, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
         """Delete a topic with its partitions; raises ``ControllerMoved``."""
-        await self.delete_recursive(
+        await self._requests.delete_recursive(
             znode_paths.topic_path(topic), expected_controller_epoch_zk_version
         )

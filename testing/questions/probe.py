@@ -168,7 +168,7 @@ def elect_preferred(simulation: Simulation, topic: str = "orders") -> None:
     zk = simulation.controller._require().zk
 
     def create() -> Any:
-        return zk.create_preferred_replica_election([TopicPartition(topic, 0)])
+        return zk.admin.create_preferred_replica_election([TopicPartition(topic, 0)])
 
     simulation.call(create, 10_000)
     simulation.run_for(1000)

@@ -52,7 +52,7 @@ def test_a_new_partition_starts_without_its_dead_replica(version: str) -> None:
         cluster.run_until(lambda: stored(cluster)[0] == 1)
         replicas = {TopicPartition("t", p): ReplicaAssignment((2, 1)) for p in (0, 1)}
         topic_id = topic_znode(cluster)["topic_id"]
-        in_zookeeper(cluster, lambda zk: zk.set_topic_assignment("t", topic_id, replicas))
+        in_zookeeper(cluster, lambda zk: zk.topics.set_topic_assignment("t", topic_id, replicas))
         cluster.run_until(lambda: heard(cluster, 1, partition=1) is not None)
         assert stored(cluster, "t", 1) == (1, 0, [1])
 

@@ -28,7 +28,11 @@ from fakekafka.tests.support.whole_clusters import (
 from fakekafka.zkfake.messages import ClientPacket, CreateRequest, MultiRequest
 
 TP = TopicPartition("t", 0)
-ONE = {0: ReplicaAssignment((1,))}
+
+
+async def create_topic(name: str, zk: KafkaZkClient) -> None:
+    """Write the znode of a topic with one replica on broker 1."""
+    await zk.topics.create_topic_assignment(name, {0: ReplicaAssignment((1,))})
 
 
 def assert_nothing_is_left(cluster: Simulation, broker_id: int) -> None:
@@ -156,8 +160,7 @@ def test_a_controller_that_waits_for_a_brokers_answer_shuts_down_at_once(version
     with running(3, version, topics={"t": {"assignment": {0: [2, 3]}}}) as cluster:
         cluster.broker(3).pause()
         for name in ("u", "v"):
-            create = partial(KafkaZkClient.create_topic_assignment, topic=name, assignment=ONE)
-            in_zookeeper(cluster, create)
+            in_zookeeper(cluster, partial(create_topic, name))
             cluster.run_for(100)
         assert cluster.controller.metrics["QueueSize,broker-id=3"] > 0
         node = cluster.processes[1].controller_node

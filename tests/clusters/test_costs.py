@@ -131,7 +131,7 @@ def answered_ms(costs: ControlPlaneCosts, in_flight: int, requests: Sequence[Req
     ) as simulation:
         simulation.run_for(1000)
         simulation.costs = costs
-        client = simulation.controller._require().zk.client
+        client = simulation.controller._require().zk.requests.client
 
         async def send() -> None:
             for answer in await client.handle_requests(requests):

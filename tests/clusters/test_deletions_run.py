@@ -32,14 +32,14 @@ def holders(cluster: Simulation, partition: int = 0) -> list[int]:
 
 def delete(cluster: Simulation) -> None:
     """Ask for the deletion as the admin command does, whatever the version."""
-    in_zookeeper(cluster, lambda zk: zk.create_delete_topic_path("t"))
+    in_zookeeper(cluster, lambda zk: zk.admin.create_delete_topic_path("t"))
 
 
 def grow(cluster: Simulation, by: int = 1) -> None:
     """Rewrite the topic's znode with a second partition, as an old admin client may."""
     topic_id = topic_znode(cluster).get("topic_id")
     replicas = {TopicPartition("t", p): ReplicaAssignment((1, 2, 3)) for p in (0, 1)}
-    in_zookeeper(cluster, lambda zk: zk.set_topic_assignment("t", topic_id, replicas), by)
+    in_zookeeper(cluster, lambda zk: zk.topics.set_topic_assignment("t", topic_id, replicas), by)
 
 
 def all_traces_gone(cluster: Simulation) -> bool:

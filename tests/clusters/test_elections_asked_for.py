@@ -44,7 +44,7 @@ def bounce(cluster: Simulation, broker_id: int = 2) -> None:
 
 
 def elect_by_znode(cluster: Simulation) -> None:
-    in_zookeeper(cluster, lambda zk: zk.create_preferred_replica_election([TP]))
+    in_zookeeper(cluster, lambda zk: zk.admin.create_preferred_replica_election([TP]))
     cluster.run_until(lambda: not has_znode(cluster, ZNODE))
 
 

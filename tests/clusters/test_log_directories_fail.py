@@ -33,7 +33,7 @@ def test_one_of_two_directories_takes_only_its_replicas_along(version: str) -> N
         assert cluster.broker(2).is_alive
         assert stored(cluster, "t", 1)[0] == 2
         in_sync(cluster, 1, 2, partition=1)
-        notified = in_zookeeper(cluster, lambda zk: zk.get_all_log_dir_event_notifications())
+        notified = in_zookeeper(cluster, lambda zk: zk.admin.get_all_log_dir_event_notifications())
         assert not notified
         for partition in (0, 1):
             cluster.produce("t", "b", partition=partition)

@@ -19,6 +19,11 @@ from fakekafka.tests.support.whole_clusters import CURRENT, in_sync, in_zookeepe
 API_PAGE = ROOT / "docs" / "reference" / "api.md"
 
 
+async def create_topic(name: str, zk: KafkaZkClient) -> None:
+    """Write the znode of a topic with one replica on broker 1."""
+    await zk.topics.create_topic_assignment(name, {0: ReplicaAssignment((1,))})
+
+
 def read(cluster: Simulation, *names: str) -> list[Any]:
     metrics = cluster.controller.metrics
     return [metrics[name] for name in names]
@@ -113,12 +118,8 @@ def test_requests_that_wait_for_a_broker_are_counted(version: str) -> None:
     with running(3, version) as cluster:
         before = read(cluster, "RequestRateAndQueueTimeMs,broker-id=3")[0]["count"]
         cluster.broker(3).pause()
-        one = {0: ReplicaAssignment((1,))}
         for number in range(4):
-            create = partial(
-                KafkaZkClient.create_topic_assignment, topic=f"t{number}", assignment=one
-            )
-            in_zookeeper(cluster, create)
+            in_zookeeper(cluster, partial(create_topic, f"t{number}"))
             cluster.run_for(500)
         assert read(cluster, *names) == [3, 0, 3]
         assert cluster.broker(2).metrics["TotalQueueSize"] == 0

@@ -32,7 +32,7 @@ def reassign(cluster: Simulation, *moves: tuple[TopicPartition, Any]) -> list[Er
 
 
 def reassign_by_znode(cluster: Simulation, *target: int) -> None:
-    in_zookeeper(cluster, lambda zk: zk.create_partition_reassignment({TP: target}))
+    in_zookeeper(cluster, lambda zk: zk.admin.create_partition_reassignment({TP: target}))
 
 
 def moved(cluster: Simulation, *replicas: int) -> bool:

@@ -79,7 +79,7 @@ class ControllerCluster:
         process = Process(self, broker_id, rack)
         self.processes[broker_id] = process
         self.brokers[broker_id] = FakeBroker(broker_id)
-        run_now(process.zk.create_top_level_paths())
+        run_now(process.zk.brokers.create_top_level_paths())
         run_now(process.controller.registration.register())
         run_now(process.controller.startup())
         self.settle()
@@ -220,36 +220,36 @@ class ControllerCluster:
         self, topic: str, *replicas: tuple[int, ...], config: dict[str, str] | None = None
     ) -> None:
         """Write the znodes of a topic, partitions 0, 1, ... on the given brokers."""
-        run_now(self.zk.set_or_create_entity_configs("topics", topic, config or {}))
+        run_now(self.zk.admin.set_or_create_entity_configs("topics", topic, config or {}))
         assignment = {p: ReplicaAssignment(r) for p, r in enumerate(replicas)}
-        run_now(self.zk.create_topic_assignment(topic, assignment))
+        run_now(self.zk.topics.create_topic_assignment(topic, assignment))
         self.settle()
 
     def add_partitions(self, topic: str, *replicas: tuple[int, ...]) -> None:
         """Rewrite a topic's znode with more partitions."""
-        stored = run_now(self.zk.get_replica_assignment_and_topic_ids_for_topics([topic]))[0]
+        stored = run_now(self.zk.topics.get_replica_assignment_and_topic_ids_for_topics([topic]))[0]
         assignment = dict(stored.assignment)
         for new in replicas:
             assignment[TopicPartition(topic, len(assignment))] = ReplicaAssignment(new)
-        run_now(self.zk.set_topic_assignment(topic, stored.topic_id, assignment))
+        run_now(self.zk.topics.set_topic_assignment(topic, stored.topic_id, assignment))
         self.settle()
 
     def delete_topic(self, topic: str) -> None:
-        run_now(self.zk.create_delete_topic_path(topic))
+        run_now(self.zk.admin.create_delete_topic_path(topic))
         self.settle()
 
     def topics(self) -> list[str]:
-        return run_now(self.zk.get_all_topics_in_cluster())
+        return run_now(self.zk.topics.get_all_topics_in_cluster())
 
     def state(self, topic: str, partition: int = 0) -> LeaderAndIsr:
         """Leadership as stored in ZooKeeper."""
-        stored = run_now(self.zk.get_topic_partition_state(TopicPartition(topic, partition)))
+        stored = run_now(self.zk.topics.get_topic_partition_state(TopicPartition(topic, partition)))
         assert stored is not None
         return stored.leader_and_isr
 
     def assignment(self, topic: str, partition: int = 0) -> ReplicaAssignment:
         """Replicas as stored in ZooKeeper."""
-        found = run_now(self.zk.get_full_replica_assignment_for_topics([topic]))
+        found = run_now(self.zk.topics.get_full_replica_assignment_for_topics([topic]))
         return found[TopicPartition(topic, partition)]
 
     def alter_isr(
@@ -272,10 +272,13 @@ class ControllerCluster:
             answers = self.alter_isr(state.leader, change)
             assert [a.partitions[0].error for a in answers] == [ErrorCode.NONE]
             return
-        stored = run_now(self.zk.get_topic_partition_state(tp))
+        stored = run_now(self.zk.topics.get_topic_partition_state(tp))
         assert stored is not None
         new = LeaderAndIsr(state.leader, state.leader_epoch, isr, state.zk_version)
-        assert run_now(self.zk.update_partition_isr(tp, new, stored.controller_epoch)) is not None
+        assert (
+            run_now(self.zk.topics.update_partition_isr(tp, new, stored.controller_epoch))
+            is not None
+        )
         self.settle()
 
     def catch_up(self, topic: str, partition: int = 0) -> None:

@@ -105,10 +105,10 @@ class Core:
         self.zookeeper = LocalZooKeeper()
         self.client = LocalZooKeeperClient(self.zookeeper)
         self.zk = KafkaZkClient(self.client, self.behaviour)
-        self.run(self.zk.create_top_level_paths())
+        self.run(self.zk.brokers.create_top_level_paths())
         self.context = ControllerContext(self.behaviour)
         self.context.epoch, self.context.epoch_zk_version = self.run(
-            self.zk.register_controller_and_increment_controller_epoch(CONTROLLER_ID)
+            self.zk.brokers.register_controller_and_increment_controller_epoch(CONTROLLER_ID)
         )
         self.register(*brokers)
         self.channels = SentRequests()
@@ -149,8 +149,8 @@ class Core:
         self.context.update_partition_full_replica_assignment(tp, ReplicaAssignment(replicas))
         self.context.all_topics.add(tp.topic)
         path = znode_paths.topic_path(tp.topic)
-        if not self.run(self.zk.path_exists(path)):
-            self.run(self.zk.create_recursive(path))
+        if not self.run(self.zk.requests.path_exists(path)):
+            self.run(self.zk.requests.create_recursive(path))
 
     def lead(
         self,
@@ -164,13 +164,13 @@ class Core:
         """Store leadership in ZooKeeper and (``cached``) in memory."""
         epoch = self.context.epoch if controller_epoch is None else controller_epoch
         decision = LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, leader_epoch, isr, 0), epoch)
-        self.run(self.zk.create_topic_partition_states_raw({tp: decision}))
+        self.run(self.zk.topics.create_topic_partition_states_raw({tp: decision}))
         if cached:
             self.context.put_partition_leadership_info(tp, decision)
 
     def stored(self, tp: TopicPartition) -> tuple[int, int, tuple[int, ...], int, int] | None:
         """(leader, leader epoch, ISR, version, controller epoch) in ZooKeeper."""
-        found = self.run(self.zk.get_topic_partition_state(tp))
+        found = self.run(self.zk.topics.get_topic_partition_state(tp))
         if found is None:
             return None
         value = found.leader_and_isr

@@ -113,7 +113,7 @@ class Transcript:
 
     def do_resign(self) -> Iterator[str]:
         """Delete ``/controller``."""
-        run_now(self.cluster.zk.delete_path("/controller"))
+        run_now(self.cluster.zk.requests.delete_path("/controller"))
         self.cluster.settle()
         yield from self._requests()
 
@@ -124,7 +124,7 @@ class Transcript:
     def do_fail_dir(self, broker_id: str, *partitions: str) -> Iterator[str]:
         """A log directory with these partitions fails, and the broker says so."""
         self.cluster.brokers[int(broker_id)].failed |= {_partition(p) for p in partitions}
-        run_now(self.cluster.zk.propagate_log_dir_event(int(broker_id)))
+        run_now(self.cluster.zk.admin.propagate_log_dir_event(int(broker_id)))
         self.cluster.settle()
         yield from self._requests()
 
@@ -166,7 +166,7 @@ class Transcript:
 
     def do_propagate_isr(self, *partitions: str) -> Iterator[str]:
         """The leader announces ISR changes by znode."""
-        run_now(self.cluster.zk.propagate_isr_changes(map(_partition, partitions)))
+        run_now(self.cluster.zk.admin.propagate_isr_changes(map(_partition, partitions)))
         self.cluster.settle()
         yield from self._requests()
 
@@ -185,7 +185,9 @@ class Transcript:
             yield f"{partition}: {error.name}" + (f" {detail}" if detail is not None else "")
 
     def do_elect_by_znode(self, *partitions: str) -> Iterator[str]:
-        run_now(self.cluster.zk.create_preferred_replica_election(map(_partition, partitions)))
+        run_now(
+            self.cluster.zk.admin.create_preferred_replica_election(map(_partition, partitions))
+        )
         self.cluster.settle()
         yield from self._requests()
 
@@ -198,7 +200,7 @@ class Transcript:
 
     def do_reassign_by_znode(self, *moves: str) -> Iterator[str]:
         wanted = {tp: target or () for tp, target in self._moves(moves)}
-        run_now(self.cluster.zk.create_partition_reassignment(wanted))
+        run_now(self.cluster.zk.admin.create_partition_reassignment(wanted))
         self.cluster.settle()
         yield from self._requests()
 

@@ -33,13 +33,13 @@ class ZkFixture:
 
     def beside(self) -> ZkFixture:
         """Another process at the same ZooKeeper."""
-        return ZkFixture(self.zk.behaviour.kafka_version, self.zookeeper)
+        return ZkFixture(self.zk.requests.behaviour.kafka_version, self.zookeeper)
 
 
 def with_top_level_paths() -> ZkFixture:
     """A 2.8 client of a ZooKeeper with the top-level paths."""
     made = ZkFixture()
-    run_now(made.zk.create_top_level_paths())
+    run_now(made.zk.brokers.create_top_level_paths())
     return made
 
 

@@ -39,7 +39,9 @@ class BrokerChanges:
         if not parts.tenure.is_active:
             return
         context, channels = parts.context, parts.channels
-        found = {b.id: (b, e) for b, e in await parts.zk.get_all_broker_and_epochs_in_cluster()}
+        found = {
+            b.id: (b, e) for b, e in await parts.zk.brokers.get_all_broker_and_epochs_in_cluster()
+        }
         known = dict(context.live_broker_id_and_epochs)
         new = [broker_id for broker_id in found if broker_id not in known]
         dead = sorted(broker_id for broker_id in known if broker_id not in found)
@@ -80,7 +82,7 @@ class BrokerChanges:
         if not parts.tenure.is_active:
             return
         context = parts.context
-        new = await parts.zk.get_broker(event.broker_id)
+        new = await parts.zk.brokers.get_broker(event.broker_id)
         old = context.live_or_shutting_down_broker(event.broker_id)
         if new is None or old is None:
             return
@@ -171,13 +173,13 @@ class BrokerChanges:
         if not parts.tenure.is_active:
             return
         zk, context = parts.zk, parts.context
-        numbers = await zk.get_all_log_dir_event_notifications()
+        numbers = await zk.admin.get_all_log_dir_event_notifications()
         try:
-            broker_ids = await zk.get_broker_ids_from_log_dir_events(numbers)
+            broker_ids = await zk.admin.get_broker_ids_from_log_dir_events(numbers)
             replicas = context.replicas_on_brokers(dict.fromkeys(broker_ids))
             await parts.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
         finally:
-            await zk.delete_log_dir_event_notifications(numbers, context.epoch_zk_version)
+            await zk.admin.delete_log_dir_event_notifications(numbers, context.epoch_zk_version)
 
     async def process_leader_and_isr(self, event: LeaderAndIsrResponseReceived) -> None:
         """Note which replicas are on failed directories; other errors mean nothing

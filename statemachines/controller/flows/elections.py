@@ -36,7 +36,7 @@ class Elections:
         """
         parts = self._parts
         context = parts.context
-        asked = await parts.zk.get_preferred_replica_election()
+        asked = await parts.zk.admin.get_preferred_replica_election()
         pending = [
             tp
             for tp in asked
@@ -95,7 +95,7 @@ class Elections:
                     "warn", f"{topic_partition} is not led by its preferred replica {preferred}"
                 )
         if trigger is ElectionTrigger.ZK_TRIGGERED:
-            await parts.zk.delete_preferred_replica_election(parts.context.epoch_zk_version)
+            await parts.zk.admin.delete_preferred_replica_election(parts.context.epoch_zk_version)
             parts.event_manager.put(ReplicaLeaderElection(None))
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
@@ -123,7 +123,7 @@ class Elections:
             return
         asked: Sequence[TopicPartition]
         if event.partitions is None:
-            asked = await parts.zk.get_preferred_replica_election()
+            asked = await parts.zk.admin.get_preferred_replica_election()
         else:
             asked = event.partitions
         outcomes: ElectionOutcomes = {}

@@ -94,20 +94,20 @@ class Failover:
         zk = self._parts.zk
         version = self._parts.context.epoch_zk_version
         if self._parts.behaviour.log_dir_failure_handling:
-            log_dir_events = await zk.get_all_log_dir_event_notifications()
-            await zk.delete_log_dir_event_notifications(log_dir_events, version)
-        isr_changes = await zk.get_all_isr_change_notifications()
+            log_dir_events = await zk.admin.get_all_log_dir_event_notifications()
+            await zk.admin.delete_log_dir_event_notifications(log_dir_events, version)
+        isr_changes = await zk.admin.get_all_isr_change_notifications()
         if self._parts.behaviour.failover_drops_notifications:
-            await zk.delete_isr_change_notifications(isr_changes, version)
+            await zk.admin.delete_isr_change_notifications(isr_changes, version)
 
     async def _initialize_context(self) -> None:
         parts = self._parts
         context, zk, watches = parts.context, parts.zk, parts.watches
-        brokers = await zk.get_all_broker_and_epochs_in_cluster()
+        brokers = await zk.brokers.get_all_broker_and_epochs_in_cluster()
         context.set_live_brokers(self._features.compatible(brokers))
-        context.set_all_topics(await zk.get_all_topics_in_cluster(register_watch=True))
+        context.set_all_topics(await zk.topics.get_all_topics_in_cluster(register_watch=True))
         await watches.watch_topics(context.all_topics)
-        topics = await zk.get_replica_assignment_and_topic_ids_for_topics(context.all_topics)
+        topics = await zk.topics.get_replica_assignment_and_topic_ids_for_topics(context.all_topics)
         await self._topic_changes.process_topic_ids(topics)
         for topic in topics:
             for topic_partition, assignment in topic.assignment:
@@ -125,10 +125,10 @@ class Failover:
         """Topics to be deleted, and those of them that cannot be now."""
         parts = self._parts
         context = parts.context
-        queued = await parts.zk.get_topic_deletions()
+        queued = await parts.zk.admin.get_topic_deletions()
         busy = {tp.topic for tp in context.partitions_being_reassigned}
         if parts.behaviour.preferred_election_blocks_deletion:
-            busy |= {tp.topic for tp in await parts.zk.get_preferred_replica_election()}
+            busy |= {tp.topic for tp in await parts.zk.admin.get_preferred_replica_election()}
         ineligible = [
             topic
             for topic in queued

@@ -29,11 +29,11 @@ class Features:
         parts = self._parts
         if not parts.behaviour.feature_versioning:
             return
-        stored, _version = await parts.zk.get_feature_znode()
+        stored, _version = await parts.zk.brokers.get_feature_znode()
         if stored is None:
-            await parts.zk.create_feature_znode(FeatureZnode(True))
+            await parts.zk.brokers.create_feature_znode(FeatureZnode(True))
         elif not stored.enabled:
-            await parts.zk.update_feature_znode(FeatureZnode(True))
+            await parts.zk.brokers.update_feature_znode(FeatureZnode(True))
         self.finalized = {}
         if stored is not None and stored.enabled:
             self.finalized = {name: (low, high) for name, low, high in stored.features}
@@ -74,7 +74,7 @@ class Features:
     async def _write(self, target: _Levels) -> bool:
         node = FeatureZnode(True, tuple((name, *levels) for name, levels in target.items()))
         try:
-            await self._parts.zk.update_feature_znode(node)
+            await self._parts.zk.brokers.update_feature_znode(node)
         except Cancelled:
             raise
         except Exception as error:

@@ -33,7 +33,7 @@ class IsrChanges:
     async def update_leadership_cache(self, partitions: Sequence[TopicPartition]) -> None:
         """Read leadership of partitions from ZooKeeper; those without state keep what is known."""
         parts = self._parts
-        stored = await parts.zk.get_topic_partition_states(partitions)
+        stored = await parts.zk.topics.get_topic_partition_states(partitions)
         for topic_partition, leadership in stored.items():
             parts.context.put_partition_leadership_info(topic_partition, leadership)
 
@@ -46,9 +46,9 @@ class IsrChanges:
         if not parts.tenure.is_active:
             return
         zk, context = parts.zk, parts.context
-        numbers = await zk.get_all_isr_change_notifications()
+        numbers = await zk.admin.get_all_isr_change_notifications()
         try:
-            named = await zk.get_partitions_from_isr_change_notifications(numbers)
+            named = await zk.admin.get_partitions_from_isr_change_notifications(numbers)
             partitions = list(dict.fromkeys(named))
             if partitions:
                 await self.update_leadership_cache(partitions)
@@ -56,7 +56,7 @@ class IsrChanges:
                 for topic_partition in partitions:
                     await self._reassignments.maybe_complete(topic_partition)
         finally:
-            await zk.delete_isr_change_notifications(numbers, context.epoch_zk_version)
+            await zk.admin.delete_isr_change_notifications(numbers, context.epoch_zk_version)
 
     async def _announce(self, partitions: Sequence[TopicPartition]) -> None:
         brokers = self._parts.context.live_or_shutting_down_broker_ids
@@ -108,7 +108,7 @@ class IsrChanges:
                 )
             else:
                 answers[asked.topic_partition] = answer
-        update = await parts.zk.update_leader_and_isr(
+        update = await parts.zk.topics.update_leader_and_isr(
             accepted, context.epoch, context.epoch_zk_version
         )
         written: list[TopicPartition] = []

@@ -35,7 +35,7 @@ class LegacyReassignments(ReassignmentFlow):
 
     async def load(self) -> None:
         """Remember what the znode asks for, so that those topics are not deleted meanwhile."""
-        self._targets = dict(await self._parts.zk.get_partition_reassignment())
+        self._targets = dict(await self._parts.zk.admin.get_partition_reassignment())
         self._parts.context.partitions_being_reassigned.add_all(self._targets)
 
     async def initialize(self) -> None:
@@ -52,7 +52,7 @@ class LegacyReassignments(ReassignmentFlow):
         parts = self._parts
         if not parts.tenure.is_active or not await parts.watches.watch_reassignment():
             return
-        asked = await parts.zk.get_partition_reassignment()
+        asked = await parts.zk.admin.get_partition_reassignment()
         fresh = {tp: target for tp, target in asked.items() if tp not in self._targets}
         self._targets.update(fresh)
         parts.context.partitions_being_reassigned.add_all(fresh)
@@ -152,7 +152,7 @@ class LegacyReassignments(ReassignmentFlow):
         self._parts.context.update_partition_full_replica_assignment(topic_partition, assignment)
 
     async def _is_in_isr(self, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> bool:
-        stored = await self._parts.zk.get_topic_partition_state(topic_partition)
+        stored = await self._parts.zk.topics.get_topic_partition_state(topic_partition)
         return stored is not None and set(replicas) <= set(stored.leader_and_isr.isr)
 
     async def _remove(self, partitions: Sequence[TopicPartition]) -> None:
@@ -160,7 +160,7 @@ class LegacyReassignments(ReassignmentFlow):
         parts = self._parts
         for topic_partition in partitions:
             parts.watches.unwatch_partition_state(topic_partition)
-        asked = await parts.zk.get_partition_reassignment()
+        asked = await parts.zk.admin.get_partition_reassignment()
         await self._write_remaining({tp: t for tp, t in asked.items() if tp not in partitions})
         for topic_partition in partitions:
             self._targets.pop(topic_partition, None)

@@ -71,7 +71,7 @@ class Reassignments(ReassignmentFlow):
             return {}
         results: dict[TopicPartition, _Result] = {}
         accepted: dict[TopicPartition, ReplicaAssignment] = {}
-        for tp, target in (await parts.zk.get_partition_reassignment()).items():
+        for tp, target in (await parts.zk.admin.get_partition_reassignment()).items():
             assignment = self._build(tp, target)
             if assignment is None:
                 results[tp] = (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
@@ -223,7 +223,7 @@ class Reassignments(ReassignmentFlow):
         """Whether every target replica is in the ISR stored in ZooKeeper."""
         if not assignment.is_being_reassigned:
             return True
-        stored = await self._parts.zk.get_topic_partition_state(topic_partition)
+        stored = await self._parts.zk.topics.get_topic_partition_state(topic_partition)
         return stored is not None and set(assignment.target) <= set(stored.leader_and_isr.isr)
 
     async def _move_leader_if_required(
@@ -260,11 +260,11 @@ class Reassignments(ReassignmentFlow):
     ) -> None:
         """Drop entries of the request znode, if there is one."""
         zk = self._parts.zk
-        if not await zk.reassign_partitions_in_progress():
+        if not await zk.admin.reassign_partitions_in_progress():
             return
         remaining = {
             tp: target
-            for tp, target in (await zk.get_partition_reassignment()).items()
+            for tp, target in (await zk.admin.get_partition_reassignment()).items()
             if not should_remove(tp, target)
         }
         await self._write_remaining(remaining)

@@ -102,7 +102,7 @@ class ReassignmentFlow(ABC):
         parts = self._parts
         context, zk = parts.context, parts.zk
         while True:
-            stored = await zk.get_topic_partition_state(topic_partition)
+            stored = await zk.topics.get_topic_partition_state(topic_partition)
             if stored is None:
                 raise IllegalState(
                     f"cannot raise the leader epoch of {topic_partition}: it has no state"
@@ -114,7 +114,7 @@ class ReassignmentFlow(ABC):
                 )
             known = stored.leader_and_isr
             raised = changed(known, leader_epoch=known.leader_epoch + 1)
-            update = await zk.update_leader_and_isr(
+            update = await zk.topics.update_leader_and_isr(
                 {topic_partition: raised}, context.epoch, context.epoch_zk_version
             )
             if topic_partition in update.to_retry:
@@ -185,7 +185,7 @@ class ReassignmentFlow(ABC):
         context, topic = parts.context, topic_partition.topic
         of_topic = context.partition_full_replica_assignment_for_topic(topic)
         of_topic[topic_partition] = assignment
-        await parts.zk.set_topic_assignment(
+        await parts.zk.topics.set_topic_assignment(
             topic, context.topic_ids.get(topic), of_topic, context.epoch_zk_version
         )
 
@@ -194,7 +194,7 @@ class ReassignmentFlow(ABC):
         parts = self._parts
         version = parts.context.epoch_zk_version
         if remaining:
-            await parts.zk.set_or_create_partition_reassignment(remaining, version)
+            await parts.zk.admin.set_or_create_partition_reassignment(remaining, version)
         else:
-            await parts.zk.delete_partition_reassignment(version)
+            await parts.zk.admin.delete_partition_reassignment(version)
             parts.event_manager.put(ZkPartitionReassignment())

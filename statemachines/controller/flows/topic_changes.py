@@ -9,8 +9,8 @@ from ....protocol import znode_paths
 from ....protocol.topic_ids import random_topic_id
 from ....protocol.values import ReplicaAssignment, TopicPartition
 from ...machines.transitions import PartitionState, ReplicaState
-from ...zookeeper.client import TopicIdReplicaAssignment
 from ...zookeeper.sorted_names import sorted_changes
+from ...zookeeper.topics import TopicIdReplicaAssignment
 from ..events import PartitionModifications, TopicChange
 from ..parts import ControllerParts
 
@@ -27,11 +27,11 @@ class TopicChanges:
         if not parts.tenure.is_active:
             return
         context, zk = parts.context, parts.zk
-        topics = await zk.get_all_topics_in_cluster(register_watch=True)
+        topics = await zk.topics.get_all_topics_in_cluster(register_watch=True)
         new, gone = sorted_changes(context.all_topics.names, topics)
         context.set_all_topics(topics)
         await parts.watches.watch_topics(new)
-        added = await zk.get_replica_assignment_and_topic_ids_for_topics(new)
+        added = await zk.topics.get_replica_assignment_and_topic_ids_for_topics(new)
         for topic in gone:
             context.remove_topic(topic)
         await self.process_topic_ids(added)
@@ -54,7 +54,7 @@ class TopicChanges:
         if not parts.tenure.is_active:
             return
         context, topic = parts.context, event.topic
-        stored = await parts.zk.get_full_replica_assignment_for_topics([topic])
+        stored = await parts.zk.topics.get_full_replica_assignment_for_topics([topic])
         added = {
             tp: assignment
             for tp, assignment in stored.items()
@@ -76,13 +76,15 @@ class TopicChanges:
         """Write the topic back as it was before someone added partitions to a dying topic."""
         parts = self._parts
         context = parts.context
-        existing = set(await parts.zk.get_children(znode_paths.topic_partitions_path(topic), False))
+        existing = set(
+            await parts.zk.requests.get_children(znode_paths.topic_partitions_path(topic), False)
+        )
         restored = {
             tp: context.partition_full_replica_assignment(tp)
             for tp in stored
             if str(tp.partition) in existing
         }
-        await parts.zk.set_topic_assignment(
+        await parts.zk.topics.set_topic_assignment(
             topic, context.topic_ids.get(topic), restored, context.epoch_zk_version
         )
 
@@ -115,7 +117,7 @@ class TopicChanges:
             if t.topic_id is None
         ]
         if named:
-            await parts.zk.set_topic_ids(named, parts.context.epoch_zk_version)
+            await parts.zk.topics.set_topic_ids(named, parts.context.epoch_zk_version)
         for topic in [t for t in topics if t.topic_id is not None] + named:
             assert topic.topic_id is not None, "it was found or given above"
             parts.context.add_topic_id(topic.topic, topic.topic_id)

@@ -20,15 +20,15 @@ class TopicDeletionFlow:
         if not parts.tenure.is_active:
             return
         context = parts.context
-        asked = await parts.zk.get_topic_deletions()
+        asked = await parts.zk.admin.get_topic_deletions()
         unknown = [topic for topic in asked if topic not in context.all_topics]
         if unknown:
             parts.log("warn", f"ignoring requests to delete unknown topics {unknown}")
-            await parts.zk.delete_topic_deletions(unknown, context.epoch_zk_version)
+            await parts.zk.admin.delete_topic_deletions(unknown, context.epoch_zk_version)
         known = [topic for topic in asked if topic in context.all_topics]
         deletion = parts.topic_deletion
         if not deletion.enabled:
-            await parts.zk.delete_topic_deletions(known, context.epoch_zk_version)
+            await parts.zk.admin.delete_topic_deletions(known, context.epoch_zk_version)
             return
         if not known:
             return

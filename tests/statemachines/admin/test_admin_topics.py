@@ -69,7 +69,7 @@ def test_a_topic_is_not_created_while_its_deletion_is_marked(
     """Since 3.1 the last steps of a deletion keep the name (KAFKA-13175)."""
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
     answers: list[TopicResult] = []
-    original = cluster.active.zk.delete_topic_deletions
+    original = cluster.active.zk.admin.delete_topic_deletions
 
     async def create_in_between(*arguments: Any) -> Any:
         request = CreateTopicsRequest((NewTopic("t", 1, 1),), 0, True)
@@ -77,7 +77,8 @@ def test_a_topic_is_not_created_while_its_deletion_is_marked(
         return await original(*arguments)
 
     cluster.create_topic("t", (1, 2))
-    cluster.active.zk.delete_topic_deletions = create_in_between  # type: ignore[method-assign]
+    admin = cluster.active.zk.admin
+    admin.delete_topic_deletions = create_in_between  # type: ignore[method-assign]
     cluster.delete_topic("t")
     assert "t" not in cluster.topics()
     assert [(answer.error, answer.error_message) for answer in answers] == [(error, text)]
@@ -151,14 +152,14 @@ def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(
     """CP-88, CP-89: one of two concurrent creations wins, the other hears that it exists."""
     admin = cluster.admin()
     zk = cluster.processes[1].zk
-    original = zk.topic_exists
+    original = zk.topics.topic_exists
 
     async def appears(topic: str) -> bool:
         existed = await original(topic)
-        await zk.create_topic_assignment(topic, {0: ReplicaAssignment((1,))})
+        await zk.topics.create_topic_assignment(topic, {0: ReplicaAssignment((1,))})
         return existed
 
-    zk.topic_exists = appears  # type: ignore[method-assign]
+    zk.topics.topic_exists = appears  # type: ignore[method-assign]
     request = CreateTopicsRequest((NewTopic("a.b", 1, 1),))
     (result,) = cluster.ask(admin.create_topics(request)).topics
     assert result.error is ErrorCode.TOPIC_ALREADY_EXISTS
@@ -251,7 +252,7 @@ def test_a_deletion_that_cannot_end_is_answered_late(cluster: ControllerCluster)
     cluster.kill(3)
     # Brokers forget the topic as soon as its deletion starts; the request itself succeeds.
     assert delete(cluster, "t", timeout_ms=0) == [ErrorCode.REQUEST_TIMED_OUT]
-    assert run_now(cluster.zk.is_topic_marked_for_deletion("t"))
+    assert run_now(cluster.zk.admin.is_topic_marked_for_deletion("t"))
     assert delete(cluster, "t") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
@@ -332,7 +333,7 @@ def test_growth_is_validated(
 
 def test_a_topic_without_partition_zero_cannot_grow(cluster: ControllerCluster) -> None:
     """CP-91: the error names what is missing."""
-    run_now(cluster.zk.create_topic_assignment("t", {1: ReplicaAssignment((1,))}))
+    run_now(cluster.zk.topics.create_topic_assignment("t", {1: ReplicaAssignment((1,))}))
     cluster.settle()
     request = CreatePartitionsRequest((NewPartitions("t", 3),))
     (result,) = cluster.ask(cluster.admin().create_partitions(request)).topics

@@ -8,8 +8,8 @@ from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 def change(cluster: ControllerCluster, entity_type: str, entity: str, **values: str) -> None:
     config = {name.replace("_", "."): value for name, value in values.items()}
-    run_now(cluster.zk.set_or_create_entity_configs(entity_type, entity, config))
-    run_now(cluster.zk.create_config_change_notification(f"{entity_type}/{entity}"))
+    run_now(cluster.zk.admin.set_or_create_entity_configs(entity_type, entity, config))
+    run_now(cluster.zk.admin.create_config_change_notification(f"{entity_type}/{entity}"))
     cluster.settle()
 
 
@@ -104,7 +104,7 @@ def test_a_bad_entry_is_skipped() -> None:
     cluster.create_topic("t", (1,))
     heard: list[str] = []
     follower = cluster.dynamic_config(1, heard)
-    run_now(cluster.zk.create_sequential("/config/changes/config_change_", b"nonsense"))
+    run_now(cluster.zk.requests.create_sequential("/config/changes/config_change_", b"nonsense"))
     change(cluster, "topics", "u", retention_ms="not a number")
     change(cluster, "topics", "t", retention_ms="9")
     assert follower.topic_config("t")["retention.ms"] == 9
@@ -173,7 +173,7 @@ def test_turning_it_on_needs_a_failover_before_2_0() -> None:
     cluster.dynamic_config(1, [])
     change(cluster, "topics", "t", unclean_leader_election_enable="true")
     assert cluster.state("t").leader == -1
-    run_now(cluster.zk.delete_path("/controller"))
+    run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
     assert cluster.state("t").leader == 3
 

@@ -32,7 +32,7 @@ def test_zk_triggered_means_the_election_znode(version: str) -> None:
     cluster.kill(3)
     cluster.start(3)
     cluster.catch_up("t")
-    run_now(cluster.zk.delete_path("/controller"))
+    run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
     assert cluster.active.epoch == 2
     assert cluster.state("t").leader == 2, "a new controller elects nobody by itself"
@@ -44,7 +44,7 @@ def test_zk_triggered_means_the_election_znode(version: str) -> None:
             if isinstance(event, ReplicaLeaderElection) and phase == "started"
             else None
         )
-    run_now(cluster.zk.create_preferred_replica_election([TP]))
+    run_now(cluster.zk.admin.create_preferred_replica_election([TP]))
     cluster.settle()
     assert set(triggers) == {ElectionTrigger.ZK_TRIGGERED}
     assert cluster.state("t").leader == 3
@@ -191,7 +191,7 @@ def test_new_topics_are_watched_under_brokers_topics(version: str) -> None:
     cluster = ControllerCluster([1], version)
     events: list[str] = []
     cluster.active.event_manager.on_event = lambda event, phase: events.append(event.name)
-    run_now(cluster.zk.create_recursive("/brokers/kafkas/t", b""))
+    run_now(cluster.zk.requests.create_recursive("/brokers/kafkas/t", b""))
     cluster.settle()
     assert events == []
     cluster.create_topic("t", (1,))

@@ -18,7 +18,9 @@ def change_unseen(cluster: ControllerCluster, isr: tuple[int, ...]) -> None:
     """Change the stored ISR behind the controller's back."""
     state = cluster.state("t")
     new = LeaderAndIsr(state.leader, state.leader_epoch, isr, state.zk_version)
-    assert run_now(cluster.zk.update_partition_isr(TP, new, cluster.active.epoch)) is not None
+    assert (
+        run_now(cluster.zk.topics.update_partition_isr(TP, new, cluster.active.epoch)) is not None
+    )
 
 
 def fail_over_without(cluster: ControllerCluster, dead: int) -> None:
@@ -51,14 +53,14 @@ def test_there_is_a_selector_for_preferred_replicas() -> None:
     cluster.create_topic("led", (1, 2))
     cluster.kill(2)
     asked = [TP, TopicPartition("led", 0)]
-    run_now(cluster.zk.create_preferred_replica_election(asked))
+    run_now(cluster.zk.admin.create_preferred_replica_election(asked))
     cluster.settle()
     assert (cluster.state("t").leader, cluster.state("t").leader_epoch) == (3, 1)
     cluster.start(2)
     cluster.catch_up("t")
     cluster.catch_up("led")
     before = cluster.state("led")
-    run_now(cluster.zk.create_preferred_replica_election(asked))
+    run_now(cluster.zk.admin.create_preferred_replica_election(asked))
     cluster.settle()
     assert (cluster.state("t").leader, cluster.state("t").leader_epoch) == (2, 2)
     assert cluster.state("led") == before

@@ -45,7 +45,7 @@ def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
     cluster.create_topic("t", (2, 1))
     controller = cluster.active
     before = cluster.state("t")
-    run_now(cluster.zk.set_controller_epoch(99, -1))  # another one won
+    run_now(cluster.zk.brokers.set_controller_epoch(99, -1))  # another one won
     cluster.zookeeper.tree.nodes["/controller"].data = znode_payloads.encode_controller(9, 0)
     if what == "AlterIsr":
         change = AlterIsrPartition(TP, before.leader_epoch, (2,), before.zk_version)

@@ -12,11 +12,11 @@ from fakekafka.protocol.control import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.controller.events import RegisterBrokerAndReelect, TopicChange
 from fakekafka.statemachines.zookeeper.errors import IllegalState
-from fakekafka.tests.support.controller_cluster import ControllerCluster, Process
+from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
 
 TP = TopicPartition("t", 0)
@@ -24,7 +24,7 @@ TP = TopicPartition("t", 0)
 
 def moved_on(cluster: ControllerCluster) -> None:
     """Another controller wins without the old one hearing of it."""
-    run_now(cluster.zk.set_controller_epoch(99, -1))
+    run_now(cluster.zk.brokers.set_controller_epoch(99, -1))
 
 
 def test_the_first_controller_has_epoch_one() -> None:
@@ -66,9 +66,11 @@ def test_a_deposed_controller_does_no_harm_creating_topics() -> None:
     cluster = ControllerCluster([1, 2])
     controller = cluster.active
     moved_on(cluster)
-    run_now(cluster.zk.delete_path("/controller"))
-    run_now(cluster.zk._send([CreateRequest("/controller", payloads.encode_controller(7, 0))]))
-    run_now(cluster.zk.create_topic_assignment("t", {0: ReplicaAssignment((1,))}))
+    run_now(cluster.zk.requests.delete_path("/controller"))
+    run_now(
+        cluster.zk.requests.send([CreateRequest("/controller", payloads.encode_controller(7, 0))])
+    )
+    run_now(cluster.zk.topics.create_topic_assignment("t", {0: ReplicaAssignment((1,))}))
     controller.event_manager.clear_and_put(TopicChange())
     cluster.settle()
     assert not controller.is_active
@@ -89,7 +91,7 @@ def test_a_deposed_controller_resigns_whatever_it_writes(what: str) -> None:
     node.data = payloads.encode_controller(9, 0)
     answers: list[Any] = []
     if what == "delete":
-        run_now(cluster.zk.create_delete_topic_path("t"))
+        run_now(cluster.zk.admin.create_delete_topic_path("t"))
     elif what == "elect":
         controller.elect_leaders([TP], 1, answers.append)
         controller.context.put_partition_leadership_info(TP, _leaderless(controller))
@@ -142,7 +144,7 @@ def test_broker_epochs_follow_the_registrations() -> None:
     cluster.kill(3)
     cluster.start(3)
     cluster.bounce(2)
-    stored = run_now(cluster.zk.get_all_broker_and_epochs_in_cluster())
+    stored = run_now(cluster.zk.brokers.get_all_broker_and_epochs_in_cluster())
     expected = {broker.id: epoch for broker, epoch in stored}
     assert cluster.active.context.live_broker_id_and_epochs == expected
     own = {i: p.controller.broker_epoch for i, p in cluster.processes.items()}
@@ -167,7 +169,7 @@ def test_failover_announces_brokers_before_leaders() -> None:
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.sent.clear()
-    run_now(cluster.zk.delete_path("/controller"))
+    run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
     kinds = [(broker_id, type(request)) for broker_id, request in cluster.sent]
     assert kinds == [
@@ -242,10 +244,10 @@ def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
     controller = cluster.active
     controller.event_manager.put(RegisterBrokerAndReelect())
     cluster.settle()
-    assert run_now(cluster.zk.get_controller_id()) == 1
+    assert run_now(cluster.zk.brokers.get_controller_id()) == 1
     assert not any(p.controller.is_active for p in cluster.processes.values())
     assert not controller.context.all_topics
-    run_now(cluster.zk.delete_path("/controller"))
+    run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
     assert cluster.active.epoch == 2
 
@@ -292,36 +294,20 @@ def test_an_inactive_controller_answers_not_controller() -> None:
     assert inactive.metrics.snapshot()["ActiveControllerCount"] == 0
 
 
-def test_another_broker_with_the_same_id_is_refused() -> None:
-    """CP-81, CP-195: the first registration stays; the second start fails."""
-    cluster = ControllerCluster([1])
-    before = cluster.zookeeper.get("/brokers/ids/1")
-    with pytest.raises(KafkaError, match="NodeExists"):
-        cluster.start(1)
-    assert cluster.zookeeper.get("/brokers/ids/1") == before
-
-
-def test_a_shared_address_is_refused() -> None:
-    """CP-195: two brokers cannot advertise the same host and port."""
-    cluster = ControllerCluster([1])
-
-    process = Process(cluster, 2, None)
-    process.info = BrokerInfo(2, cluster.processes[1].info.endpoints)
-    with pytest.raises(KafkaError, match="already registered by broker 1"):
-        run_now(process.controller.registration.register())
-    assert "/brokers/ids/2" not in cluster.zookeeper.tree.nodes
-
-
 def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
     """A new endpoint is told to all brokers, a new rack is not
     (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2])
     cluster.sent.clear()
     old = cluster.processes[2].info
-    run_now(cluster.processes[2].zk.update_broker_info(BrokerInfo(2, old.endpoints, "rack")))
+    run_now(
+        cluster.processes[2].zk.brokers.update_broker_info(BrokerInfo(2, old.endpoints, "rack"))
+    )
     cluster.settle()
     assert cluster.sent == []
-    run_now(cluster.processes[2].zk.update_broker_info(BrokerInfo(2, (EndPoint("new", 1),))))
+    run_now(
+        cluster.processes[2].zk.brokers.update_broker_info(BrokerInfo(2, (EndPoint("new", 1),)))
+    )
     cluster.settle()
     assert [broker_id for broker_id, _ in cluster.sent] == [1, 2]
     announced = cluster.sent[0][1].live_brokers

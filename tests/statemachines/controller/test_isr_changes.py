@@ -91,7 +91,7 @@ def test_an_isr_change_of_a_deposed_controller_is_answered_and_ends_its_tenure()
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     controller = cluster.active
-    run_now(cluster.zk.set_controller_epoch(50, -1))
+    run_now(cluster.zk.brokers.set_controller_epoch(50, -1))
     answers: list[Any] = []
     from fakekafka.protocol.control import AlterIsrRequest
 
@@ -125,7 +125,7 @@ def test_isr_notifications_refresh_the_cache_and_are_removed() -> None:
     assert known is not None
     assert known.leader_and_isr.isr == (1, 2)
     for _ in range(2):
-        run_now(cluster.zk.propagate_isr_changes([TP, TP]))
+        run_now(cluster.zk.admin.propagate_isr_changes([TP, TP]))
     cluster.settle()
     known = cluster.active.context.partition_leadership_info(TP)
     assert known is not None
@@ -138,7 +138,7 @@ def test_notifications_of_failed_directories_are_consumed() -> None:
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3), (2, 3))
     cluster.brokers[2].failed.add(TP)
-    run_now(cluster.zk.propagate_log_dir_event(2))
+    run_now(cluster.zk.admin.propagate_log_dir_event(2))
     cluster.settle()
     context = cluster.active.context
     assert cluster.zookeeper.children("/log_dir_event_notification") == []
@@ -157,7 +157,7 @@ def test_a_replica_found_online_again_leaves_the_offline_set() -> None:
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.brokers[2].failed.add(TP)
-    run_now(cluster.zk.propagate_log_dir_event(2))
+    run_now(cluster.zk.admin.propagate_log_dir_event(2))
     cluster.settle()
     assert list(cluster.active.context.replicas_on_offline_dirs) == [2]
     cluster.brokers[2].failed.clear()

@@ -24,7 +24,7 @@ def test_a_known_partition_without_leadership_silences_the_whole_request() -> No
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     cluster.kill(2)
-    run_now(cluster.zk.create_topic_assignment("u", {0: ReplicaAssignment((2,))}))
+    run_now(cluster.zk.topics.create_topic_assignment("u", {0: ReplicaAssignment((2,))}))
     cluster.settle()
     answers: list[Any] = []
     cluster.active.elect_leaders([TP, TopicPartition("u", 0)], PREFERRED, answers.append)
@@ -70,7 +70,7 @@ def test_a_topic_turned_unclean_is_elected_alone() -> None:
     cluster.kill(2)
     for topic in ("t", "u"):
         config = {"unclean.leader.election.enable": "true"}
-        run_now(cluster.zk.set_or_create_entity_configs("topics", topic, config))
+        run_now(cluster.zk.admin.set_or_create_entity_configs("topics", topic, config))
     cluster.active.enable_topic_unclean_leader_election("t")
     cluster.settle()
     assert (cluster.state("t").leader, cluster.state("u").leader) == (3, -1)
@@ -135,7 +135,7 @@ def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
     cluster.catch_up("t")
     cluster.freeze(1)
     asked = [TP, TopicPartition("gone", 0)]
-    run_now(cluster.processes[2].zk.create_preferred_replica_election(asked))
+    run_now(cluster.processes[2].zk.admin.create_preferred_replica_election(asked))
     process = cluster.processes.pop(1)
     cluster.zookeeper.close_session(process.client.session_id)
     cluster.settle()
@@ -153,7 +153,7 @@ def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
         known = context.partition_leadership_info(TP)
         assert known is not None
         moved = LeaderAndIsr(1, 1, (2, 1), 0)
-        run_now(cluster.zk.update_partition_isr(TP, moved, 1))
+        run_now(cluster.zk.topics.update_partition_isr(TP, moved, 1))
         context.put_partition_leadership_info(TP, type(known)(cluster.state("t"), 1))
         cluster.host.advance(5000)
         assert (cluster.state("t").leader == 2) == is_moved

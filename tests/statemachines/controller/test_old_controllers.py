@@ -95,10 +95,10 @@ def test_with_deletion_disabled_0_10_leaves_the_request() -> None:
     cluster.create_topic("t", (2,))
     cluster.sent.clear()
     cluster.delete_topic("t")
-    assert run_now(cluster.zk.get_topic_deletions()) == ["t"]
+    assert run_now(cluster.zk.admin.get_topic_deletions()) == ["t"]
     assert cluster.sent == []
     cluster.kill(1)
-    assert run_now(cluster.zk.get_topic_deletions()) == ["t"]
+    assert run_now(cluster.zk.admin.get_topic_deletions()) == ["t"]
     assert cluster.topics() == ["t"]
     last = requests(cluster, UpdateMetadataRequest)[-1]
     assert [(s.topic, s.leader) for s in last.partition_states] == [("t", LEADER_DURING_DELETE)]
@@ -111,7 +111,7 @@ def test_with_deletion_disabled_1_1_drops_the_request() -> None:
     cluster = ControllerCluster([1, 2], "1.1", delete_topic_enable=False)
     cluster.create_topic("t", (2,))
     cluster.delete_topic("t")
-    assert run_now(cluster.zk.get_topic_deletions()) == []
+    assert run_now(cluster.zk.admin.get_topic_deletions()) == []
     assert cluster.topics() == ["t"]
 
 
@@ -123,9 +123,9 @@ def test_a_partition_added_to_a_pending_reassignment_is_moved_in_0_10(
     other = TopicPartition("t", 1)
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1,), (1,))
-    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,)}))
     cluster.settle()
-    run_now(cluster.zk.set_or_create_partition_reassignment({TP: (2,), other: (3,)}))
+    run_now(cluster.zk.admin.set_or_create_partition_reassignment({TP: (2,), other: (3,)}))
     cluster.settle()
     assert set(cluster.assignment("t", 0).replicas) == {1, 2}
     assert set(cluster.assignment("t", 1).replicas) == ({1, 3} if is_moved else {1})
@@ -142,11 +142,11 @@ def test_a_request_node_deleted_by_hand_in_0_10_does_not_blind_the_controller() 
     cluster = ControllerCluster([1, 2, 3], "0.10")
     cluster.create_topic("t", (1,))
     cluster.create_topic("u", (1,))
-    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,)}))
     cluster.settle()
-    run_now(cluster.zk.delete_partition_reassignment())
+    run_now(cluster.zk.admin.delete_partition_reassignment())
     cluster.settle()
-    run_now(cluster.zk.create_partition_reassignment({TopicPartition("u", 0): (3,)}))
+    run_now(cluster.zk.admin.create_partition_reassignment({TopicPartition("u", 0): (3,)}))
     cluster.settle()
     assert set(cluster.assignment("u").replicas) == {1, 3}
 
@@ -158,15 +158,15 @@ def test_announced_isrs_outlive_a_controller_of_0_10(version: str, is_kept: bool
     cluster.create_topic("t", (2,))
     cluster.freeze(1)
     survivor = cluster.processes[2].zk
-    run_now(survivor.propagate_isr_changes([TP]))
+    run_now(survivor.admin.propagate_isr_changes([TP]))
     process = cluster.processes.pop(1)
     cluster.zookeeper.close_session(process.client.session_id)
     cluster.settle()
-    assert bool(run_now(survivor.get_all_isr_change_notifications())) == is_kept
+    assert bool(run_now(survivor.admin.get_all_isr_change_notifications())) == is_kept
     cluster.sent.clear()
-    run_now(survivor.propagate_isr_changes([TP]))
+    run_now(survivor.admin.propagate_isr_changes([TP]))
     cluster.settle()
-    assert run_now(survivor.get_all_isr_change_notifications()) == []
+    assert run_now(survivor.admin.get_all_isr_change_notifications()) == []
     assert requests(cluster, UpdateMetadataRequest)
 
 

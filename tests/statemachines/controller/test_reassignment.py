@@ -35,10 +35,10 @@ def test_the_latest_request_wins_over_the_znode() -> None:
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1,), (1,))
     other = TopicPartition("t", 1)
-    run_now(cluster.zk.create_partition_reassignment({TP: (2,), other: (2,)}))
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,), other: (2,)}))
     cluster.settle()
     cluster.reassign({TP: (3,)})
-    assert run_now(cluster.zk.get_partition_reassignment()) == {other: (2,)}
+    assert run_now(cluster.zk.admin.get_partition_reassignment()) == {other: (2,)}
     assert cluster.assignment("t") == ReplicaAssignment((3, 1), (3,), (1,))
 
 
@@ -47,9 +47,9 @@ def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     unknown = TopicPartition("nothing", 0)
-    run_now(cluster.zk.create_partition_reassignment({TP: (9,), unknown: (1,)}))
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (9,), unknown: (1,)}))
     cluster.settle()
-    assert run_now(cluster.zk.get_partition_reassignment()) == {TP: (9,)}
+    assert run_now(cluster.zk.admin.get_partition_reassignment()) == {TP: (9,)}
     assert cluster.assignment("t").adding == (9,)
 
 
@@ -78,7 +78,7 @@ def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr() -> 
     (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2], "1.1")
     cluster.create_topic("t", (1,))
-    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,)}))
     cluster.settle()
     cluster.set_isr("t", 0, (1, 2))
     assert cluster.assignment("t") == ReplicaAssignment((2,))
@@ -89,10 +89,10 @@ def test_a_second_request_for_a_running_reassignment_is_ignored_before_2_4() -> 
     """Up to 2.3 (docs/kafka/reassignment.md#up-to-23)."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (1,))
-    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,)}))
     cluster.settle()
-    run_now(cluster.zk.delete_partition_reassignment())
-    run_now(cluster.zk.create_partition_reassignment({TP: (3,)}))
+    run_now(cluster.zk.admin.delete_partition_reassignment())
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (3,)}))
     cluster.settle()
     assert cluster.assignment("t").replicas == (2, 1)
 
@@ -103,11 +103,11 @@ def test_legacy_reassignments_survive_a_failover() -> None:
     cluster.create_topic("t", (3,), (3,))
     done = TopicPartition("t", 1)
     cluster.freeze(1)
-    run_now(cluster.processes[2].zk.create_partition_reassignment({TP: (2,), done: (3,)}))
+    run_now(cluster.processes[2].zk.admin.create_partition_reassignment({TP: (2,), done: (3,)}))
     process = cluster.processes.pop(1)
     cluster.zookeeper.close_session(process.client.session_id)
     cluster.settle()
-    assert run_now(cluster.zk.get_partition_reassignment()) == {TP: (2,)}
+    assert run_now(cluster.zk.admin.get_partition_reassignment()) == {TP: (2,)}
     assert set(cluster.assignment("t").replicas) == {2, 3}
     cluster.set_isr("t", 0, (3, 2))
     assert cluster.assignment("t").replicas == (2,)
@@ -130,8 +130,8 @@ def test_a_target_with_another_failed_directory_still_takes_the_replica() -> Non
     cluster.create_topic("other", (2, 1))
     cluster.create_topic("t", (1,))
     cluster.brokers[2].failed.add(TopicPartition("other", 0))
-    run_now(cluster.zk.propagate_log_dir_event(2))
-    run_now(cluster.zk.create_partition_reassignment({TP: (2,)}))
+    run_now(cluster.zk.admin.propagate_log_dir_event(2))
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,)}))
     cluster.settle()
     cluster.catch_up("t")
     assert (cluster.state("t").leader, cluster.state("t").leader_epoch) == (2, 3)

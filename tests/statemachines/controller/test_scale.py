@@ -33,7 +33,7 @@ def cost(partitions: int) -> dict[str, tuple[int, int, int]]:
 
     results: dict[str, tuple[int, int, int]] = {}
     replicas = {p: ReplicaAssignment(((p % 3) + 1, (p + 1) % 3 + 1)) for p in range(partitions)}
-    run_now(cluster.zk.create_topic_assignment("t", replicas, "id"))
+    run_now(cluster.zk.topics.create_topic_assignment("t", replicas, "id"))
     cluster.sent.clear()
     counts[:] = [0, 0]
     cluster.settle()
@@ -42,7 +42,7 @@ def cost(partitions: int) -> dict[str, tuple[int, int, int]]:
     measured("broker failure")
     cluster.kill(1)
     measured("controller failover")
-    run_now(cluster.zk.create_delete_topic_path("t"))
+    run_now(cluster.zk.admin.create_delete_topic_path("t"))
     cluster.settle()
     measured("deletion")
     return results

@@ -26,12 +26,12 @@ def test_topic_ids_are_kept_for_the_life_of_a_topic() -> None:
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     topic_id = cluster.active.context.topic_ids["t"]
-    assert run_now(cluster.zk.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
+    assert run_now(cluster.zk.topics.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
     cluster.add_partitions("t", (3, 2))
     cluster.reassign({TP: (3, 2)})
     cluster.kill(1)
     assert cluster.active.context.topic_ids == {"t": topic_id}
-    assert run_now(cluster.zk.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
+    assert run_now(cluster.zk.topics.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
     cluster.delete_topic("t")
     assert cluster.active.context.topic_ids == {}
 
@@ -48,7 +48,7 @@ def test_a_changed_replica_list_of_an_existing_partition_is_not_noticed() -> Non
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     topic_id = cluster.active.context.topic_ids["t"]
-    run_now(cluster.zk.set_topic_assignment("t", topic_id, {TP: ReplicaAssignment((2, 1))}))
+    run_now(cluster.zk.topics.set_topic_assignment("t", topic_id, {TP: ReplicaAssignment((2, 1))}))
     cluster.settle()
     assert cluster.active.context.partition_replica_assignment(TP) == (1, 2)
 
@@ -99,7 +99,7 @@ def test_feature_versioning_is_enabled_by_the_first_controller() -> None:
     """A new controller sets up the ``/feature`` node
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1])
-    node, _ = run_now(cluster.zk.get_feature_znode())
+    node, _ = run_now(cluster.zk.brokers.get_feature_znode())
     assert node == FeatureZnode(True)
     old = ControllerCluster([1], "1.1")
     assert "/feature" not in old.zookeeper.tree.nodes
@@ -108,14 +108,14 @@ def test_feature_versioning_is_enabled_by_the_first_controller() -> None:
 def test_disabled_features_are_enabled_empty_and_enabled_ones_kept() -> None:
     """A broker that lacks a finalised feature is not taken in."""
     cluster = ControllerCluster([1])
-    run_now(cluster.zk.update_feature_znode(FeatureZnode(False, (("f", 1, 2),))))
-    run_now(cluster.zk.delete_path("/controller"))
+    run_now(cluster.zk.brokers.update_feature_znode(FeatureZnode(False, (("f", 1, 2),))))
+    run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
-    assert run_now(cluster.zk.get_feature_znode())[0] == FeatureZnode(True)
-    run_now(cluster.zk.update_feature_znode(FeatureZnode(True, (("f", 1, 2),))))
-    run_now(cluster.zk.delete_path("/controller"))
+    assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(True)
+    run_now(cluster.zk.brokers.update_feature_znode(FeatureZnode(True, (("f", 1, 2),))))
+    run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
-    assert run_now(cluster.zk.get_feature_znode())[0] == FeatureZnode(True, (("f", 1, 2),))
+    assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(True, (("f", 1, 2),))
     assert list(cluster.active.context.live_broker_ids) == []
 
 
@@ -139,7 +139,7 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
     process = Process(cluster, 1, None)
     process.info = BrokerInfo(1, process.info.endpoints, None, (("f", 1, 3),))
     cluster.processes[1] = process
-    run_now(process.zk.create_top_level_paths())
+    run_now(process.zk.brokers.create_top_level_paths())
     run_now(process.controller.registration.register())
     run_now(process.controller.startup())
     cluster.settle()
@@ -149,7 +149,9 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
     cluster.settle()
     assert answers[0][name][0] is expected
     if expected is ErrorCode.NONE:
-        assert run_now(cluster.zk.get_feature_znode())[0] == FeatureZnode(True, (("f", 1, 2),))
+        assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(
+            True, (("f", 1, 2),)
+        )
         for level, allow, error in (
             (2, False, ErrorCode.INVALID_REQUEST),
             (1, False, ErrorCode.INVALID_REQUEST),
@@ -160,7 +162,7 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
             process.controller.update_features({"f": (level, allow)}, answers.append)
             cluster.settle()
             assert answers[-1]["f"][0] is error
-        assert run_now(cluster.zk.get_feature_znode())[0] == FeatureZnode(True)
+        assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(True)
 
 
 def test_the_event_of_a_moved_controller_is_an_exception_for_those_who_asked() -> None:

@@ -28,7 +28,7 @@ def test_a_missing_state_does_not_keep_a_topic_from_deletion() -> None:
     cluster.kill(3)
     cluster.delete_topic("t")
     assert cluster.topics() == ["t"]
-    run_now(cluster.zk.delete_path("/brokers/topics/t/partitions/0/state"))
+    run_now(cluster.zk.requests.delete_path("/brokers/topics/t/partitions/0/state"))
     cluster.kill(1)
     assert cluster.active.broker_id == 2
     cluster.start(3)

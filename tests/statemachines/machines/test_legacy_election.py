@@ -65,7 +65,7 @@ def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: MakeCore) -> Non
     """Each strategy has its selector."""
     core = make_core(5, 6, version="0.10")
     core.context.update_partition_full_replica_assignment(TP, ReplicaAssignment((6, 5), (), (5,)))
-    core.run(core.zk.create_recursive("/brokers/topics/t"))
+    core.run(core.zk.requests.create_recursive("/brokers/topics/t"))
     core.lead(TP, 5, (5, 6))
     core.put(TP, ONLINE)
     assert core.move([TP], ONLINE, Reassign())[TP] == LeaderAndIsr(6, 1, (5, 6), 1)

@@ -106,7 +106,7 @@ def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
     core = make_core(5, config={"unclean.leader.election.enable": broker_default})
     if override is not None:
         config = {"unclean.leader.election.enable": override}
-        core.run(core.zk.set_or_create_entity_configs("topics", "t", config))
+        core.run(core.zk.admin.set_or_create_entity_configs("topics", "t", config))
     core.assign(TP, 6, 5)
     core.lead(TP, 6, (6,))
     core.put(TP, OFFLINE)
@@ -123,7 +123,7 @@ def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Core) -> No
         core.assign(tp, 6, 5)
         core.lead(tp, 6, (6,) if tp is TP else (6, 5))
         core.put(tp, OFFLINE)
-    core.run(core.zk.create_recursive("/config/topics/t", b"not json"))
+    core.run(core.zk.requests.create_recursive("/config/topics/t", b"not json"))
     outcomes = core.move([TP, other], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], ValueError)
     assert outcomes[other] == LeaderAndIsr(5, 1, (5,), 1)
@@ -147,7 +147,7 @@ def test_a_missing_state_leaves_the_partition_offline(core: Core, node: str) -> 
     core.assign(TP, 5)
     core.put(TP, OFFLINE)
     if node == "empty":
-        core.run(core.zk.create_recursive("/brokers/topics/t/partitions/0/state"))
+        core.run(core.zk.requests.create_recursive("/brokers/topics/t/partitions/0/state"))
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], StateChangeFailed)
     assert core.context.partition_state(TP) is OFFLINE
@@ -187,7 +187,7 @@ def test_version_conflicts_are_read_and_decided_again(make_core: MakeCore) -> No
     def race(request: Any) -> bool:
         if sets_state(request) and not raced:
             raced.append(request)
-            core.run(core.zk.update_partition_isr(TP, LeaderAndIsr(-1, 0, (6,), 0), 1))
+            core.run(core.zk.topics.update_partition_isr(TP, LeaderAndIsr(-1, 0, (6,), 0), 1))
         return False
 
     core.client.fail_next(race, ZkCode.OK)
@@ -215,7 +215,7 @@ def test_a_moved_controller_changes_nothing(core: Core, state: PartitionState) -
         core.lead(TP, -1, (5,))
     core.put(TP, state)
     before = core.stored(TP)
-    core.run(core.zk.set_controller_epoch(9, core.context.epoch_zk_version))
+    core.run(core.zk.brokers.set_controller_epoch(9, core.context.epoch_zk_version))
     with pytest.raises(ControllerMoved):
         core.move([TP], ONLINE, OfflinePartition())
     assert core.stored(TP) == before
@@ -247,7 +247,7 @@ def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
             batches.append(len(requests))
             return await send(requests)
 
-    core.zk.client = Counting()
+    core.zk.requests.client = Counting()
     core.move(tps, ONLINE, OfflinePartition())
     assert batches == [20, 20]
     assert core.context.partitions_in_state(ONLINE) == tps

@@ -176,7 +176,7 @@ def test_before_1_1_the_isr_emptied_where_unclean_election_was_on(
     """CP-112, for 0.10: the topic's flag decided."""
     core = make_core(5, version="0.10", config={"unclean.leader.election.enable": not unclean})
     config = {"unclean.leader.election.enable": str(unclean).lower()}
-    core.run(core.zk.set_or_create_entity_configs("topics", "t", config))
+    core.run(core.zk.admin.set_or_create_entity_configs("topics", "t", config))
     leads(core, 5)
     core.move_replicas(TP, OFFLINE, 5)
     assert core.stored(TP) == (-1, 1, isr, 1, 1)
@@ -206,7 +206,7 @@ def test_one_broker_with_many_partitions_costs_two_batches(make_core: MakeCore) 
             batches.append(len(requests))
             return await send(requests)
 
-    core.zk.client = Counting()
+    core.zk.requests.client = Counting()
     replicas = [PartitionReplica(*tp, 6) for tp in tps]
     core.run(core.replicas.handle_state_changes(replicas, OFFLINE))
     assert batches == [20, 20]
@@ -222,7 +222,7 @@ def test_a_race_for_the_isr_is_decided_again(make_core: MakeCore) -> None:
     def race(request: Any) -> bool:
         if isinstance(request, MultiRequest) and not raced:
             raced.append(request)
-            core.run(core.zk.update_partition_isr(TP, LeaderAndIsr(5, 0, (5, 6), 0), 1))
+            core.run(core.zk.topics.update_partition_isr(TP, LeaderAndIsr(5, 0, (5, 6), 0), 1))
         return False
 
     core.client.fail_next(race, ZkCode.OK)
@@ -245,7 +245,7 @@ def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: 
 def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Core, is_queued: bool) -> None:
     """CP-165: silently dropped for queued topics; the state stays either way."""
     leads(core, 5)
-    core.run(core.zk.delete_path("/brokers/topics/t/partitions/0/state"))
+    core.run(core.zk.requests.delete_path("/brokers/topics/t/partitions/0/state"))
     if is_queued:
         core.context.queue_topic_deletion(["t"])
     core.move_replicas(TP, OFFLINE, 5)
@@ -275,7 +275,7 @@ def test_a_failing_read_leaves_the_replica(core: Core) -> None:
 def test_a_moved_controller_is_rethrown(core: Core) -> None:
     """CP-73: nothing is sent, and the next batch starts clean."""
     leads(core, 5)
-    core.run(core.zk.set_controller_epoch(9, core.context.epoch_zk_version))
+    core.run(core.zk.brokers.set_controller_epoch(9, core.context.epoch_zk_version))
     with pytest.raises(ControllerMoved):
         core.move_replicas(TP, OFFLINE, 5)
     assert core.channels.sent == []

@@ -6,8 +6,7 @@ import pytest
 from fakekafka.protocol import znode_paths
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.versions import behaviour
-from fakekafka.statemachines.zookeeper.client import UNKNOWN_VERSION
-from fakekafka.statemachines.zookeeper.requests import parents_of
+from fakekafka.statemachines.zookeeper.requests import UNKNOWN_VERSION, parents_of
 from fakekafka.tests.support.zookeeper_fixture import (
     ZkFixture,
     with_top_level_paths,
@@ -30,7 +29,7 @@ def fixture() -> ZkFixture:
 
 def test_top_level_paths_are_created_once(fixture: ZkFixture) -> None:
     """With parents, without data; creating them again is fine (docs/kafka/zookeeper.md#znodes)."""
-    run_now(fixture.zk.create_top_level_paths())
+    run_now(fixture.zk.brokers.create_top_level_paths())
     existing = list(fixture.zookeeper.tree.walk())
     assert all(path in existing for path in znode_paths.persistent_paths(behaviour("2.8")))
     assert fixture.zookeeper.get("/config/users") is None
@@ -43,24 +42,24 @@ def test_top_level_paths_are_created_once(fixture: ZkFixture) -> None:
 def test_recursive_creation_and_deletion(fixture: ZkFixture) -> None:
     """Parents are created without data, everything below goes at once."""
     zk = fixture.zk
-    run_now(zk.create_recursive("/a/b/c", b"data"))
-    run_now(zk.make_sure_persistent_path_exists("/a/b/d"))
-    run_now(zk.make_sure_persistent_path_exists("/a/b/d"))
+    run_now(zk.requests.create_recursive("/a/b/c", b"data"))
+    run_now(zk.requests.make_sure_persistent_path_exists("/a/b/d"))
+    run_now(zk.requests.make_sure_persistent_path_exists("/a/b/d"))
     assert (fixture.zookeeper.get("/a"), fixture.zookeeper.get("/a/b/c")) == (None, b"data")
     with pytest.raises(ZooKeeperError, match="NODEEXISTS"):
-        run_now(zk.create_recursive("/a/b/c"))
-    assert run_now(zk.delete_path("/a/b/c", recursive_delete=False))
-    assert run_now(zk.delete_recursive("/a"))
-    assert not run_now(zk.delete_recursive("/a"))
-    assert not run_now(zk.delete_path("/a", recursive_delete=False))
-    assert not run_now(zk.path_exists("/a"))
+        run_now(zk.requests.create_recursive("/a/b/c"))
+    assert run_now(zk.requests.delete_path("/a/b/c", recursive_delete=False))
+    assert run_now(zk.requests.delete_recursive("/a"))
+    assert not run_now(zk.requests.delete_recursive("/a"))
+    assert not run_now(zk.requests.delete_path("/a", recursive_delete=False))
+    assert not run_now(zk.requests.path_exists("/a"))
     assert parents_of("/a/b/c") == ["/a", "/a/b"]
 
 
 def test_sequential_nodes_are_numbered_by_their_parent(fixture: ZkFixture) -> None:
     """CP-200: ten digits from zero."""
-    run_now(fixture.zk.create_recursive("/seq"))
-    paths = [run_now(fixture.zk.create_sequential("/seq/n_", b"")) for _ in range(2)]
+    run_now(fixture.zk.requests.create_recursive("/seq"))
+    paths = [run_now(fixture.zk.requests.create_sequential("/seq/n_", b"")) for _ in range(2)]
     assert paths == ["/seq/n_0000000000", "/seq/n_0000000001"]
 
 
@@ -68,24 +67,29 @@ def test_conditional_updates(fixture: ZkFixture) -> None:
     """CP-200: missing node and wrong version answer (False, unknown version)."""
     zk = fixture.zk
     failed = (False, UNKNOWN_VERSION)
-    assert run_now(zk.conditional_update_path("/n", b"x", 0)) == failed
-    run_now(zk.create_recursive("/n", b"0"))
-    assert run_now(zk.conditional_update_path("/n", b"1", 0)) == (True, 1)
-    assert run_now(zk.conditional_update_path("/n", b"2", 0)) == failed
-    assert run_now(zk.conditional_update_path("/n", b"1", 0, lambda d: d == b"1")) == (True, 1)
-    assert run_now(zk.conditional_update_path("/n", b"2", 0, lambda d: d == b"2")) == failed
+    assert run_now(zk.requests.conditional_update_path("/n", b"x", 0)) == failed
+    run_now(zk.requests.create_recursive("/n", b"0"))
+    assert run_now(zk.requests.conditional_update_path("/n", b"1", 0)) == (True, 1)
+    assert run_now(zk.requests.conditional_update_path("/n", b"2", 0)) == failed
+    assert run_now(zk.requests.conditional_update_path("/n", b"1", 0, lambda d: d == b"1")) == (
+        True,
+        1,
+    )
+    assert (
+        run_now(zk.requests.conditional_update_path("/n", b"2", 0, lambda d: d == b"2")) == failed
+    )
     fixture.client.fail_next(lambda r: True, ZkCode.NOAUTH)
     with pytest.raises(ZooKeeperError, match="NOAUTH"):
-        run_now(zk.conditional_update_path("/n", b"1", 0))
+        run_now(zk.requests.conditional_update_path("/n", b"1", 0))
 
 
 def test_data_and_version(fixture: ZkFixture) -> None:
     """A missing node has no data and an unknown version."""
-    run_now(fixture.zk.create_recursive("/n", b"0"))
-    assert run_now(fixture.zk.get_data_and_version("/n")) == (b"0", 0)
-    assert run_now(fixture.zk.get_data_and_version("/m")) == (None, UNKNOWN_VERSION)
-    assert run_now(fixture.zk.exist(["/n", "/m"])) == [True, False]
-    assert run_now(fixture.zk.get_all_children(["/brokers", "/m"])) == [
+    run_now(fixture.zk.requests.create_recursive("/n", b"0"))
+    assert run_now(fixture.zk.requests.get_data_and_version("/n")) == (b"0", 0)
+    assert run_now(fixture.zk.requests.get_data_and_version("/m")) == (None, UNKNOWN_VERSION)
+    assert run_now(fixture.zk.requests.exist(["/n", "/m"])) == [True, False]
+    assert run_now(fixture.zk.requests.get_all_children(["/brokers", "/m"])) == [
         ["ids", "seqid", "topics"],
         [],
     ]
@@ -105,24 +109,24 @@ class Watching(ZnodeChangeHandler, ZnodeChildChangeHandler):
 def test_exists_arms_the_watch_of_a_missing_node(fixture: ZkFixture) -> None:
     """CP-196: creation fires it; an unregistered handler is not called."""
     zk, handler = fixture.zk, Watching()
-    assert not run_now(zk.register_znode_change_handler_and_check_existence("/n", handler))
-    run_now(zk.create_recursive("/n"))
+    assert not run_now(zk.requests.register_znode_change_handler_and_check_existence("/n", handler))
+    run_now(zk.requests.create_recursive("/n"))
     assert handler.seen == ["created"]
-    assert not run_now(zk.register_znode_change_handler_and_check_existence("/m", handler))
-    zk.unregister_znode_change_handler("/m")
-    run_now(zk.create_recursive("/m"))
+    assert not run_now(zk.requests.register_znode_change_handler_and_check_existence("/m", handler))
+    zk.requests.unregister_znode_change_handler("/m")
+    run_now(zk.requests.create_recursive("/m"))
     assert handler.seen == ["created"]
 
 
 def test_child_watches_are_armed_only_when_asked_for(fixture: ZkFixture) -> None:
     """CP-196."""
     zk, handler = fixture.zk, Watching()
-    zk.register_znode_child_change_handler(znode_paths.BROKER_TOPICS, handler)
-    run_now(zk.get_all_topics_in_cluster())
-    run_now(zk.create_topic_assignment("a", {}))
+    zk.requests.register_znode_child_change_handler(znode_paths.BROKER_TOPICS, handler)
+    run_now(zk.topics.get_all_topics_in_cluster())
+    run_now(zk.topics.create_topic_assignment("a", {}))
     assert handler.seen == []
-    assert run_now(zk.get_all_topics_in_cluster(register_watch=True)) == ["a"]
-    run_now(zk.get_all_topics_in_cluster())
-    run_now(zk.create_topic_assignment("b", {}))
+    assert run_now(zk.topics.get_all_topics_in_cluster(register_watch=True)) == ["a"]
+    run_now(zk.topics.get_all_topics_in_cluster())
+    run_now(zk.topics.create_topic_assignment("b", {}))
     assert handler.seen == ["children"]
-    zk.unregister_znode_child_change_handler(znode_paths.BROKER_TOPICS)
+    zk.requests.unregister_znode_child_change_handler(znode_paths.BROKER_TOPICS)

@@ -10,8 +10,9 @@ from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import (
     ReplicaAssignment,
 )
-from fakekafka.statemachines.zookeeper.client import KafkaZkClient, TopicIdReplicaAssignment
+from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
+from fakekafka.statemachines.zookeeper.topics import TopicIdReplicaAssignment
 from fakekafka.tests.support.zookeeper_fixture import (
     T2,
     TP,
@@ -43,34 +44,34 @@ def fixture() -> ZkFixture:
 def test_the_first_controller_has_epoch_one(fixture: ZkFixture) -> None:
     """CP-67, CP-68, CP-69: it survives the controller, the next one has two."""
     zk = fixture.zk
-    assert run_now(zk.register_controller_and_increment_controller_epoch(1, 99)) == (1, 1)
+    assert run_now(zk.brokers.register_controller_and_increment_controller_epoch(1, 99)) == (1, 1)
     assert fixture.zookeeper.get("/controller") == (b'{"version":1,"brokerid":1,"timestamp":"99"}')
-    assert run_now(zk.get_controller_id()) == 1
+    assert run_now(zk.brokers.get_controller_id()) == 1
     fixture.client.close()
     after = fixture.beside()
-    assert run_now(after.zk.get_controller_id()) is None
-    assert run_now(after.zk.get_controller_epoch()) == (1, 1)
-    assert run_now(after.zk.register_controller_and_increment_controller_epoch(1)) == (2, 2)
+    assert run_now(after.zk.brokers.get_controller_id()) is None
+    assert run_now(after.zk.brokers.get_controller_epoch()) == (1, 1)
+    assert run_now(after.zk.brokers.register_controller_and_increment_controller_epoch(1)) == (2, 2)
 
 
 def test_the_epoch_node(fixture: ZkFixture) -> None:
     """CP-71: set, create, create again, set twice with version 0."""
     zk = fixture.zk
-    assert run_now(zk.get_controller_epoch()) is None
-    assert run_now(zk.set_controller_epoch(1, 0))[0] == ZkCode.NONODE
-    assert run_now(zk.create_controller_epoch(0)) == ZkCode.OK
-    assert run_now(zk.create_controller_epoch(0)) == ZkCode.NODEEXISTS
-    assert run_now(zk.set_controller_epoch(1, 0)) == (ZkCode.OK, 1)
-    assert run_now(zk.set_controller_epoch(1, 0))[0] == ZkCode.BADVERSION
+    assert run_now(zk.brokers.get_controller_epoch()) is None
+    assert run_now(zk.brokers.set_controller_epoch(1, 0))[0] == ZkCode.NONODE
+    assert run_now(zk.brokers.create_controller_epoch(0)) == ZkCode.OK
+    assert run_now(zk.brokers.create_controller_epoch(0)) == ZkCode.NODEEXISTS
+    assert run_now(zk.brokers.set_controller_epoch(1, 0)) == (ZkCode.OK, 1)
+    assert run_now(zk.brokers.set_controller_epoch(1, 0))[0] == ZkCode.BADVERSION
 
 
 def test_a_controller_can_give_up(fixture: ZkFixture) -> None:
     """CP-72: with the version it registered with; twice is fine."""
     zk = fixture.zk
-    _, version = run_now(zk.register_controller_and_increment_controller_epoch(1))
-    run_now(zk.delete_controller(version))
-    assert run_now(zk.get_controller_id()) is None
-    run_now(zk.delete_controller(version))
+    _, version = run_now(zk.brokers.register_controller_and_increment_controller_epoch(1))
+    run_now(zk.brokers.delete_controller(version))
+    assert run_now(zk.brokers.get_controller_id()) is None
+    run_now(zk.brokers.delete_controller(version))
 
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
@@ -78,11 +79,14 @@ def test_the_election_has_one_winner(version: str) -> None:
     """The loser is told, and the epoch stays (docs/kafka/controller-failover.md#election)."""
     winner = ZkFixture(version)
     loser = winner.beside()
-    assert run_now(winner.zk.register_controller_and_increment_controller_epoch(1)) == (1, 1)
+    assert run_now(winner.zk.brokers.register_controller_and_increment_controller_epoch(1)) == (
+        1,
+        1,
+    )
     with pytest.raises(ControllerMoved):
-        run_now(loser.zk.register_controller_and_increment_controller_epoch(2))
-    assert run_now(loser.zk.get_controller_id()) == 1
-    known = run_now(loser.zk.get_controller_epoch())
+        run_now(loser.zk.brokers.register_controller_and_increment_controller_epoch(2))
+    assert run_now(loser.zk.brokers.get_controller_id()) == 1
+    known = run_now(loser.zk.brokers.get_controller_epoch())
     assert known is not None
     assert known[0] == 1
 
@@ -90,34 +94,37 @@ def test_the_election_has_one_winner(version: str) -> None:
 def test_before_2_1_the_epoch_was_created_as_one() -> None:
     """With an assumed version; the second controller reads the true one."""
     first = ZkFixture("1.1")
-    assert run_now(first.zk.register_controller_and_increment_controller_epoch(1)) == (1, 1)
-    assert run_now(first.zk.get_controller_epoch()) == (1, 0)
+    assert run_now(first.zk.brokers.register_controller_and_increment_controller_epoch(1)) == (1, 1)
+    assert run_now(first.zk.brokers.get_controller_epoch()) == (1, 0)
     first.client.close()
     second = first.beside()
-    assert run_now(second.zk.register_controller_and_increment_controller_epoch(2)) == (2, 1)
+    assert run_now(second.zk.brokers.register_controller_and_increment_controller_epoch(2)) == (
+        2,
+        1,
+    )
 
 
 def test_before_2_1_a_raced_epoch_means_the_controller_moved() -> None:
     """The ephemeral node was won, the conditional set was not."""
     made = ZkFixture("1.1")
-    run_now(made.zk.create_controller_epoch(4))
+    run_now(made.zk.brokers.create_controller_epoch(4))
     made.client.fail_next(lambda r: isinstance(r, SetDataRequest), ZkCode.BADVERSION)
     with pytest.raises(ControllerMoved):
-        run_now(made.zk.register_controller_and_increment_controller_epoch(1))
+        run_now(made.zk.brokers.register_controller_and_increment_controller_epoch(1))
 
 
 def test_a_repeated_election_recognises_its_own_success(fixture: ZkFixture) -> None:
     """The answer of the first attempt was lost (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.CONNECTIONLOSS, applied=True)
     zk = fixture.zk
-    assert run_now(zk.register_controller_and_increment_controller_epoch(1)) == (1, 1)
+    assert run_now(zk.brokers.register_controller_and_increment_controller_epoch(1)) == (1, 1)
 
 
 def test_a_vanished_controller_is_no_success(fixture: ZkFixture) -> None:
     """Nobody is controller, but somebody was (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)
     with pytest.raises(ControllerMoved, match="vanished"):
-        run_now(fixture.zk.register_controller_and_increment_controller_epoch(1))
+        run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
 
 
 def test_a_raced_epoch_creation_is_read_again(fixture: ZkFixture) -> None:
@@ -127,39 +134,41 @@ def test_a_raced_epoch_creation_is_read_again(fixture: ZkFixture) -> None:
     def race(request: Any) -> bool:
         if isinstance(request, CreateRequest) and not raced:
             raced.append(request)
-            run_now(fixture.zk.create_controller_epoch(0))
+            run_now(fixture.zk.brokers.create_controller_epoch(0))
         return False
 
     fixture.client.fail_next(race, ZkCode.OK)
     zk = fixture.zk
-    assert run_now(zk.register_controller_and_increment_controller_epoch(1)) == (1, 1)
+    assert run_now(zk.brokers.register_controller_and_increment_controller_epoch(1)) == (1, 1)
 
 
 Write = Callable[[KafkaZkClient, int], Coroutine[Any, Any, Any]]
 GUARDED: dict[str, Write] = {
-    "delete ISR changes": lambda zk, v: zk.delete_isr_change_notifications([0], v),
-    "delete all ISR changes": lambda zk, v: zk.delete_isr_change_notifications(None, v),
-    "delete log dir events": lambda zk, v: zk.delete_log_dir_event_notifications([0], v),
-    "delete all log dir events": lambda zk, v: zk.delete_log_dir_event_notifications(None, v),
-    "delete topic deletions": lambda zk, v: zk.delete_topic_deletions(["t"], v),
-    "set reassignment": lambda zk, v: zk.set_or_create_partition_reassignment({TP: [9]}, v),
-    "delete reassignment": lambda zk, v: zk.delete_partition_reassignment(v),
-    "delete preferred election": lambda zk, v: zk.delete_preferred_replica_election(v),
-    "delete recursively": lambda zk, v: zk.delete_recursive("/brokers/topics/t", v),
-    "delete path": lambda zk, v: zk.delete_path("/admin/delete_topics/t", v, False),
-    "delete topic": lambda zk, v: zk.delete_topic_znode("t", v),
-    "delete topic configs": lambda zk, v: zk.delete_topic_configs(["t"], v),
-    "set configs": lambda zk, v: zk.set_or_create_entity_configs("topics", "t", {"a": "b"}, v),
-    "create states": lambda zk, v: zk.create_topic_partition_states_raw({T2: decision()}, v),
-    "set states": lambda zk, v: zk.set_topic_partition_states_raw({TP: decision(9)}, v),
-    "update leadership": lambda zk, v: zk.update_leader_and_isr(
+    "delete ISR changes": lambda zk, v: zk.admin.delete_isr_change_notifications([0], v),
+    "delete all ISR changes": lambda zk, v: zk.admin.delete_isr_change_notifications(None, v),
+    "delete log dir events": lambda zk, v: zk.admin.delete_log_dir_event_notifications([0], v),
+    "delete all log dir events": lambda zk, v: zk.admin.delete_log_dir_event_notifications(None, v),
+    "delete topic deletions": lambda zk, v: zk.admin.delete_topic_deletions(["t"], v),
+    "set reassignment": lambda zk, v: zk.admin.set_or_create_partition_reassignment({TP: [9]}, v),
+    "delete reassignment": lambda zk, v: zk.admin.delete_partition_reassignment(v),
+    "delete preferred election": lambda zk, v: zk.admin.delete_preferred_replica_election(v),
+    "delete recursively": lambda zk, v: zk.requests.delete_recursive("/brokers/topics/t", v),
+    "delete path": lambda zk, v: zk.requests.delete_path("/admin/delete_topics/t", v, False),
+    "delete topic": lambda zk, v: zk.topics.delete_topic_znode("t", v),
+    "delete topic configs": lambda zk, v: zk.admin.delete_topic_configs(["t"], v),
+    "set configs": lambda zk, v: zk.admin.set_or_create_entity_configs(
+        "topics", "t", {"a": "b"}, v
+    ),
+    "create states": lambda zk, v: zk.topics.create_topic_partition_states_raw({T2: decision()}, v),
+    "set states": lambda zk, v: zk.topics.set_topic_partition_states_raw({TP: decision(9)}, v),
+    "update leadership": lambda zk, v: zk.topics.update_leader_and_isr(
         {TP: decision(9).leader_and_isr}, 1, v
     ),
-    "set assignment": lambda zk, v: zk.set_topic_assignment(
+    "set assignment": lambda zk, v: zk.topics.set_topic_assignment(
         "t", None, {TP: ReplicaAssignment((9,))}, v
     ),
-    "set ids": lambda zk, v: zk.set_topic_ids([TopicIdReplicaAssignment("t", "i", ())], v),
-    "delete controller": lambda zk, v: zk.delete_controller(v),
+    "set ids": lambda zk, v: zk.topics.set_topic_ids([TopicIdReplicaAssignment("t", "i", ())], v),
+    "delete controller": lambda zk, v: zk.brokers.delete_controller(v),
 }
 
 
@@ -167,16 +176,16 @@ def populated(version: str = "2.8") -> tuple[ZkFixture, int]:
     """A controller and one of everything; also the right epoch version."""
     made = ZkFixture(version)
     zk = made.zk
-    run_now(zk.create_top_level_paths())
-    _, epoch_version = run_now(zk.register_controller_and_increment_controller_epoch(1))
-    run_now(zk.create_topic_assignment("t", {0: ReplicaAssignment((1, 2))}))
-    run_now(zk.create_topic_partition_states_raw({TP: decision()}))
-    run_now(zk.set_or_create_entity_configs("topics", "t", {}))
-    run_now(zk.create_delete_topic_path("t"))
-    run_now(zk.propagate_isr_changes([TP]))
-    run_now(zk.propagate_log_dir_event(1))
-    run_now(zk.create_partition_reassignment({TP: (2, 1)}))
-    run_now(zk.create_preferred_replica_election([TP]))
+    run_now(zk.brokers.create_top_level_paths())
+    _, epoch_version = run_now(zk.brokers.register_controller_and_increment_controller_epoch(1))
+    run_now(zk.topics.create_topic_assignment("t", {0: ReplicaAssignment((1, 2))}))
+    run_now(zk.topics.create_topic_partition_states_raw({TP: decision()}))
+    run_now(zk.admin.set_or_create_entity_configs("topics", "t", {}))
+    run_now(zk.admin.create_delete_topic_path("t"))
+    run_now(zk.admin.propagate_isr_changes([TP]))
+    run_now(zk.admin.propagate_log_dir_event(1))
+    run_now(zk.admin.create_partition_reassignment({TP: (2, 1)}))
+    run_now(zk.admin.create_preferred_replica_election([TP]))
     return made, epoch_version
 
 
@@ -203,15 +212,15 @@ def test_before_2_1_nothing_was_guarded() -> None:
     """Whatever version is given."""
     made, version = populated("1.1")
     made.client.requests.clear()
-    run_now(made.zk.set_topic_partition_states_raw({TP: decision(9)}, version + 7))
+    run_now(made.zk.topics.set_topic_partition_states_raw({TP: decision(9)}, version + 7))
     assert [type(request) for request in made.client.requests] == [SetDataRequest]
 
 
 def test_a_guarded_write_is_a_transaction(fixture: ZkFixture) -> None:
     """Check the epoch's version, then the write (docs/kafka/zookeeper.md#znodes)."""
-    run_now(fixture.zk.register_controller_and_increment_controller_epoch(1))
+    run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
     fixture.client.requests.clear()
-    run_now(fixture.zk.delete_topic_configs(["t"], 1))
+    run_now(fixture.zk.admin.delete_topic_configs(["t"], 1))
     assert fixture.client.requests == [
         MultiRequest((CheckRequest("/controller_epoch", 1), DeleteRequest("/config/topics/t")))
     ]
@@ -220,12 +229,12 @@ def test_a_guarded_write_is_a_transaction(fixture: ZkFixture) -> None:
 def test_a_missing_epoch_node_fails_guarded_writes(fixture: ZkFixture) -> None:
     """Somebody deleted it by hand: an error, but nobody took over."""
     with pytest.raises(ZooKeeperError, match="NONODE"):
-        run_now(fixture.zk.delete_topic_configs(["t"], 1))
+        run_now(fixture.zk.admin.delete_topic_configs(["t"], 1))
 
 
 def test_failures_of_whole_transactions_are_the_writes(fixture: ZkFixture) -> None:
     """An expired session has no results per operation."""
-    run_now(fixture.zk.register_controller_and_increment_controller_epoch(1))
+    run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
     fixture.client.fail_next(lambda r: isinstance(r, MultiRequest), ZkCode.SESSIONEXPIRED)
     with pytest.raises(ZooKeeperError, match="SESSIONEXPIRED"):
-        run_now(fixture.zk.delete_topic_configs(["t"], 1))
+        run_now(fixture.zk.admin.delete_topic_configs(["t"], 1))
