@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...protocol.errors import UsageError
 from ...protocol.names import zookeeper_name
-from ...zkfake.server.server import ZooKeeperServer, ZooKeeperStorage
+from ...zkfake.server.server import ZooKeeperServer
+from ...zkfake.server.storage import ZooKeeperStorage
 from ..runtime.runtime import Runtime
 from .server import ZooKeeperActor
 

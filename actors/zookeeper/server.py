@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...zkfake.server.server import ZooKeeperServer, ZooKeeperStorage
+from ...zkfake.server.server import ZooKeeperServer
+from ...zkfake.server.storage import ZooKeeperStorage
 from ..delivery import Delivery
 from ..node import Node
 from ..surroundings import Process, Surroundings

@@ -11,7 +11,9 @@ from fakekafka.protocol.awaiting import Task
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import CreateRequest, ZkCode
-from fakekafka.zkfake.server.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
+from fakekafka.zkfake.server.roles import ZooKeeperConfig
+from fakekafka.zkfake.server.server import ZooKeeperServer
+from fakekafka.zkfake.server.storage import ZooKeeperStorage
 
 EPOCH_MS = 1_767_225_600_000
 

@@ -16,7 +16,7 @@ from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,
 )
-from fakekafka.zkfake.server.server import ZooKeeperConfig
+from fakekafka.zkfake.server.roles import ZooKeeperConfig
 
 
 def codes(responses: list[Any]) -> list[ZkCode]:

@@ -19,8 +19,10 @@ from fakekafka.zkfake.messages import (
     ZooKeeperError,
 )
 from fakekafka.zkfake.server.quorum_messages import Notification
-from fakekafka.zkfake.server.server import ZooKeeperConfig, ZooKeeperServer, ZooKeeperStorage
+from fakekafka.zkfake.server.roles import ZooKeeperConfig
+from fakekafka.zkfake.server.server import ZooKeeperServer
 from fakekafka.zkfake.server.sessions import SessionTracker
+from fakekafka.zkfake.server.storage import ZooKeeperStorage
 
 
 def test_a_crashed_clients_session_expires_between_timeout_and_a_tick_later(

@@ -8,7 +8,7 @@ link sends the server back to looking.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..messages import SessionRequest, SyncRequest
 from ..timers import OneTimer
@@ -34,9 +34,7 @@ from .quorum_messages import (
     SyncMode,
     UpToDate,
 )
-
-if TYPE_CHECKING:
-    from .server import ZooKeeperServer
+from .roles import RoleOwner
 
 CONNECT_ATTEMPTS_MAX = 8
 CONNECT_RETRY_MS_MIN = 50
@@ -46,7 +44,7 @@ CONNECT_RETRY_MS_MAX = 1000
 class Following:
     """Follows the server ``leader_id``."""
 
-    def __init__(self, server: ZooKeeperServer, leader_id: int) -> None:
+    def __init__(self, server: RoleOwner, leader_id: int) -> None:
         self._server = server
         self._leader = server.peers[leader_id]
         self.is_serving = False

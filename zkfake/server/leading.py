@@ -10,7 +10,7 @@ the leader goes back to looking.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..messages import CloseSession, CreateSession, SessionRequest, SyncRequest, ZkCode
 from ..timers import OneTimer
@@ -36,11 +36,9 @@ from .quorum_messages import (
     Txn,
     UpToDate,
 )
+from .roles import RoleOwner
 from .sessions import SessionTracker
 from .synchronisation import difference
-
-if TYPE_CHECKING:
-    from .server import ZooKeeperServer
 
 _COUNTER_MAX = 0xFFFFFFFF
 
@@ -48,7 +46,7 @@ _COUNTER_MAX = 0xFFFFFFFF
 class Leading:
     """Leads the servers that follow."""
 
-    def __init__(self, server: ZooKeeperServer) -> None:
+    def __init__(self, server: RoleOwner) -> None:
         self._server = server
         self.is_serving = False
         self.epoch = 0

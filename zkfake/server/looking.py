@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..messages import SessionRequest
 from .connections import ClientConnection
 from .quorum_messages import FollowerInfo, LinkClosed, Vote
-
-if TYPE_CHECKING:
-    from .server import ZooKeeperServer
+from .roles import RoleOwner
 
 
 class Looking:
@@ -17,7 +15,7 @@ class Looking:
 
     is_serving = False
 
-    def __init__(self, server: ZooKeeperServer) -> None:
+    def __init__(self, server: RoleOwner) -> None:
         self._server = server
 
     def start(self) -> None:

@@ -1,11 +1,15 @@
-"""Settings of a server, and what it asks of the role it plays."""
+"""Settings of a server, what it asks of the role it plays, and what the role asks of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .connections import ClientConnection
+from ...protocol.host import Host
+from ..messages import SessionRequest, ZkResponse
+from .connections import ClientConnection, ConnectionTable
+from .fast_leader_election import FastLeaderElection
+from .storage import ZooKeeperStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +57,48 @@ class Role(Protocol):
 
     def on_message(self, source: str, message: Any) -> bool: ...
     def on_disconnect(self, name: str) -> None: ...
+
+
+class RoleOwner(Protocol):
+    """What a role asks of its server."""
+
+    host: Host
+    server_id: int
+    peers: dict[int, str]
+    """The other servers of the ensemble: id to node name."""
+    storage: ZooKeeperStorage
+    config: ZooKeeperConfig
+    connections: ConnectionTable
+    election: FastLeaderElection
+
+    def look(self) -> None:
+        """Leader or quorum is lost: serve nobody and elect anew."""
+        ...
+
+    def close_connection(self, connection: ClientConnection) -> None:
+        """Give a connection up and tell the client; its session lives on."""
+        ...
+
+    def session_found(self, connection: ClientConnection, session_id: int, timeout_ms: int) -> None:
+        """A session is this connection's; timeout 0: it has expired."""
+        ...
+
+    def applied(
+        self,
+        zxid: int,
+        session_id: int,
+        request: SessionRequest,
+        response: ZkResponse,
+        connection: ClientConnection | None,
+        xid: int,
+    ) -> None:
+        """A transaction is in the tree: fire watches, then answer if it was asked for here."""
+        ...
+
+    def apply_committed(self, zxid: int) -> None:
+        """Apply what is logged up to ``zxid``."""
+        ...
+
+    def answer_sync(self, connection: ClientConnection, xid: int) -> None:
+        """Answer the sync at the head of the queue."""
+        ...

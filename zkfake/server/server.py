@@ -50,8 +50,6 @@ from .roles import Role, ZooKeeperConfig
 from .standalone import Standalone
 from .storage import ZooKeeperStorage
 
-__all__ = ["ZooKeeperConfig", "ZooKeeperServer", "ZooKeeperStorage"]
-
 ApplyObserver = Callable[[str, str, int], object]
 """Called with path, operation (``create``, ``delete``, ``set``) and zxid."""
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..messages import CloseSession, CreateSession, SessionRequest, SyncRequest
 from .connections import ClientConnection
 from .quorum_messages import Txn
+from .roles import RoleOwner
 from .sessions import SessionTracker
-
-if TYPE_CHECKING:
-    from .server import ZooKeeperServer
 
 
 class Standalone:
@@ -21,7 +19,7 @@ class Standalone:
 
     is_serving = True
 
-    def __init__(self, server: ZooKeeperServer) -> None:
+    def __init__(self, server: RoleOwner) -> None:
         self._server = server
         self._tracker = SessionTracker(server.host, server.config.tick_time_ms, self._expire)
 
