@@ -1,6 +1,6 @@
 """The story of a run, told from its recorded messages only: who died, who noticed, who was elected.
 
-``timeline`` gives lines for people, ``failovers`` the same findings as numbers: how long until the
+``timeline`` gives lines for people, ``crashes`` the same findings as numbers: how long until the
 death was noticed, until leaders were chosen, until they took over, until the first record was
 acknowledged again. Nothing is asked of the cluster; what no message said is not told.
 """
@@ -8,11 +8,12 @@ acknowledged again. Nothing is asked of the cluster; what no message said is not
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..protocol.names import broker_id_of, broker_name
 from .events import Event
+from .outages import BrokerCrash, Outage, OutageAccount
 
 _PARTITION_LINES_MAX = 6
 """Partitions told one by one when many change at the same moment."""
@@ -29,41 +30,6 @@ _TYPES = frozenset(
 
 
 @dataclass(slots=True)
-class Outage:
-    """One partition around a crash of its leader; times in microseconds since the run began."""
-
-    partition: str
-    last_ack_us: int | None
-    """Last acknowledgement before, None when none was recorded."""
-    first_ack_us: int | None = None
-    new_leader: int | None = None
-
-    @property
-    def unavailable_us(self) -> int | None:
-        """From the last acknowledgement before to the first after."""
-        if self.last_ack_us is None or self.first_ack_us is None:
-            return None
-        return self.first_ack_us - self.last_ack_us
-
-
-@dataclass(slots=True)
-class Failover:
-    """A broker's death and what followed; times in microseconds since the run began."""
-
-    broker: int
-    crashed_us: int
-    noticed_us: int | None = None
-    """First watch event that told a controller."""
-    noticed_by: str | None = None
-    elected_us: int | None = None
-    """First LeaderAndIsr request that names another leader for one of its partitions."""
-    took_over_us: int | None = None
-    """First arrival of such a request at the new leader."""
-    returned_us: int | None = None
-    outages: dict[str, Outage] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class _Known:
     """What is known of a partition from messages so far."""
 
@@ -73,13 +39,12 @@ class _Known:
 
 
 class Story:
-    """Reads events in order; ``lines`` and ``failovers`` hold what was found."""
+    """Reads events in order; ``lines`` and ``crashes`` hold what was found."""
 
     def __init__(self) -> None:
-        self.failovers: list[Failover] = []
+        self._account = OutageAccount()
         self._lines: list[tuple[int, str, str]] = []  # (time, group, text)
         self._partitions: dict[str, _Known] = {}
-        self._acks: dict[str, tuple[int, int]] = {}  # partition -> (time, broker)
         self._asked: dict[str, int] = {}  # partition -> broker last asked to write
         self._controller_epoch: int | None = None
         self._taken_over: dict[tuple[str, int], None] = {}
@@ -130,6 +95,11 @@ class Story:
             lines.append((time_us / 1000, text))
         return lines
 
+    @property
+    def crashes(self) -> list[BrokerCrash]:
+        """Every broker crash with what followed, in order."""
+        return self._account.crashes
+
     def _tell(self, event: Event, text: str, group: str = "") -> None:
         self._lines.append((event.time_us, group, text))
 
@@ -140,27 +110,19 @@ class Story:
         broker = broker_id_of(event.actor)
         if broker is None:
             return
-        failover = Failover(broker, event.time_us)
         led = [name for name, known in self._partitions.items() if known.leader == broker]
         led += [
             name
             for name, asked in self._asked.items()
             if asked == broker and name not in self._partitions
         ]
-        for name in led:
-            ack = self._acks.get(name)
-            failover.outages[name] = Outage(name, None if ack is None else ack[0])
-        self.failovers.append(failover)
+        self._account.crash(event.time_us, broker, led)
 
     def _on_restart(self, event: Event) -> None:
         text = event.why or f"{event.actor} starts again"
-        broker = broker_id_of(event.actor)
-        for failover in reversed(self.failovers):
-            if failover.broker == broker and failover.returned_us is None:
-                failover.returned_us = event.time_us
-                away_ms = (event.time_us - failover.crashed_us) / 1000
-                text += f" after {away_ms:.1f} ms"
-                break
+        crash = self._account.restart(event.time_us, broker_id_of(event.actor))
+        if crash is not None:
+            text += f" after {(event.time_us - crash.crashed_us) / 1000:.1f} ms"
         self._tell(event, text)
 
     def _on_watch(self, event: Event) -> None:
@@ -172,8 +134,7 @@ class Story:
         ):
             return
         key = (event.time_us // 1000, path, what)
-        waiting = [f for f in self.failovers if f.noticed_us is None]
-        if key in self._seen_watches and not waiting:
+        if key in self._seen_watches and not self._account.awaits_notice:
             return
         self._seen_watches[key] = None
         said = {
@@ -183,14 +144,9 @@ class Story:
             "NodeChildrenChanged": f"the children of {path} have changed",
         }.get(what, f"{path}: {what}")
         text = f"{event.actor} hears from ZooKeeper that {said}"
-        for failover in waiting:
-            if path.startswith("/brokers/ids/") and path != f"/brokers/ids/{failover.broker}":
-                continue
-            if what in ("NodeCreated", "NodeDataChanged"):
-                continue
-            failover.noticed_us, failover.noticed_by = event.time_us, event.actor
-            after_ms = (event.time_us - failover.crashed_us) / 1000
-            text += f" ({after_ms:.1f} ms after broker-{failover.broker} died)"
+        for crash in self._account.watch(event.time_us, event.actor, what, path):
+            after_ms = (event.time_us - crash.crashed_us) / 1000
+            text += f" ({after_ms:.1f} ms after {broker_name(crash.broker)} died)"
         self._tell(event, text)
 
     # -- decisions -----------------------------------------------------------------------------
@@ -244,42 +200,26 @@ class Story:
                 f"isr {isr}, decided{decided} in epoch {entry.get('controller_epoch')}",
                 f"leaders chosen{decided}",
             )
-            self._elected(event, name, known.leader, leader)
+            self._account.choose_leader(event.time_us, name, known.leader, leader)
         elif sorted(isr) != sorted(known.isr):
             self._tell(event, f"{name}: isr {known.isr} -> {isr}", "isr changed")
-
-    def _elected(self, event: Event, name: str, old: int, new: int) -> None:
-        for failover in self.failovers:
-            outage = failover.outages.get(name)
-            if outage is None and failover.broker == old and failover.elected_us is None:
-                ack = self._acks.get(name)
-                outage = failover.outages[name] = Outage(name, None if ack is None else ack[0])
-            if outage is None or outage.first_ack_us is not None or new < 0:
-                continue
-            outage.new_leader = new
-            if failover.elected_us is None:
-                failover.elected_us = event.time_us
 
     def _on_leader_and_isr_arrival(self, event: Event, fields: dict[str, Any]) -> None:
         broker = broker_id_of(event.actor)
         for entry in fields.get("partition_states") or ():
             name = f"{entry['topic']}-{entry['partition']}"
             key = (name, entry["leader_epoch"])
-            if entry["leader"] != broker or key in self._taken_over:
+            if broker is None or entry["leader"] != broker or key in self._taken_over:
                 continue
             self._taken_over[key] = None
-            for failover in self.failovers:
-                outage = failover.outages.get(name)
-                if outage is None or outage.new_leader != broker:
-                    continue
-                if failover.took_over_us is None:
-                    failover.took_over_us = event.time_us
+            self._account.take_over(event.time_us, broker, name)
+            outages = (crash.outages.get(name) for crash in self.crashes)
+            if any(outage is not None and outage.new_leader == broker for outage in outages):
                 self._tell(
                     event,
                     f"{event.actor} learns that it leads {name} (epoch {entry['leader_epoch']})",
                     f"{event.actor} learns that it leads",
                 )
-                break
 
     def _on_alter_isr(self, event: Event) -> None:
         if event.kind != "deliver" or event.fields.get("error") != "NONE":
@@ -312,23 +252,15 @@ class Story:
             if entry.get("error") != "NONE":
                 continue
             name = entry["topic_partition"]
-            self._acks[name] = (event.time_us, broker)
-            for failover in self.failovers:
-                outage = failover.outages.get(name)
-                if outage is not None and outage.first_ack_us is None:
-                    self._on_ack(event, failover, outage, broker)
+            for crash, outage in self._account.acknowledge(event.time_us, broker, name):
+                self._tell_end(event, crash, outage, broker)
 
-    def _on_ack(self, event: Event, failover: Failover, outage: Outage, broker: int) -> None:
-        if broker == failover.broker and failover.returned_us is None:
-            outage.last_ack_us = event.time_us  # it was on its way when the broker died
-            return
-        outage.first_ack_us = event.time_us
-        since_ms = (event.time_us - failover.crashed_us) / 1000
-        text = f"{outage.partition} takes records again at broker-{broker}"
-        if outage.unavailable_us is not None:
+    def _tell_end(self, event: Event, crash: BrokerCrash, outage: Outage, broker: int) -> None:
+        text = f"{outage.partition} takes records again at {broker_name(broker)}"
+        if outage.last_ack_us is not None and outage.unavailable_us is not None:
             text += f": unavailable for {outage.unavailable_us / 1000:.1f} ms"
         else:
-            text += f", {since_ms:.1f} ms after the crash"
+            text += f", {(event.time_us - crash.crashed_us) / 1000:.1f} ms after the crash"
         self._tell(event, text, "take records again")
 
 
@@ -349,6 +281,6 @@ def timeline(events: Iterable[Event]) -> list[tuple[float, str]]:
     return read_story(events).lines
 
 
-def failovers(events: Iterable[Event]) -> list[Failover]:
+def crashes(events: Iterable[Event]) -> list[BrokerCrash]:
     """Every broker crash with what followed, as numbers."""
-    return read_story(events).failovers
+    return read_story(events).crashes

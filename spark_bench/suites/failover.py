@@ -2,8 +2,9 @@
 
 An open-loop workload keeps arriving at its rate whatever the cluster does, so the records that
 arrive during the outage wait and are counted with their waiting (no coordinated omission).
-Unavailability of a partition is the time from its last acknowledgement before the crash to the
-first one after; it is split where the recorded messages show it:
+Unavailability of a partition is the time from the last acknowledgement of its dead leader to the
+first one of another (``tracing.outages``, as ``fakekafka trace story`` tells it). That of the worst
+partition is split where the messages show it:
 
 - *detect*: crash until a controller hears of the expired session,
 - *elect*: until the new leader has its LeaderAndIsr,
@@ -14,11 +15,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...protocol.control import LeaderAndIsrRequest
 from ...protocol.errors import ErrorCode, UsageError
-from ...protocol.names import broker_name, is_controller_name
 from ...protocol.values import TopicPartition
 from ...protocol.versions import behaviour
 from ...testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
@@ -26,11 +25,9 @@ from ...testing.scenarios.open_loop import OpenLoop
 from ...testing.scenarios.spec import MOST_PER_S
 from ...testing.simulation import Simulation
 from ...tracing.fingerprint import Fingerprint
-from ...zkfake.messages import WatchEvent
+from ...tracing.outages import BrokerCrash, Outage, OutageAccount
+from ...tracing.recorder import Recorder
 from ..histogram import BucketHistogram
-
-if TYPE_CHECKING:
-    from ...actors.delivery import Delivery
 
 TOPIC = "bench"
 _WARM_UP_MS = 2_000
@@ -95,13 +92,11 @@ class FailoverParameters:
 
 
 class _Load(OpenLoop):
-    """What the load felt: the last answers before the fault, the first after it, and how long."""
+    """What the load felt: the last answers before the fault, and how long each took."""
 
     def __init__(self, simulation: Simulation, parameters: FailoverParameters) -> None:
         padding = b"." * max(0, parameters.record_bytes - 12)
         self.last_ack_us: dict[TopicPartition, int] = {}
-        self.first_ack_after_us: dict[TopicPartition, int] = {}
-        self.fault_us: int | None = None
         self.response_ms = BucketHistogram()
         self.service_ms = BucketHistogram()
         super().__init__(
@@ -124,48 +119,24 @@ class _Load(OpenLoop):
             return
         now_us = self.runtime.now_us()
         self.response_ms.add((now_us - arrived_us) / 1000)
-        if self.fault_us is None:
-            self.last_ack_us[where] = now_us
-        # An answer that was on its way when the leader died does not end the outage.
-        elif arrived_us >= self.fault_us:
-            self.first_ack_after_us.setdefault(where, now_us)
+        self.last_ack_us[where] = now_us
 
 
-class _Phases:
-    """Watches the messages of one failover for the moments that split the outage."""
-
-    def __init__(self, simulation: Simulation, victim: int) -> None:
-        self._simulation = simulation
-        self._victim = broker_name(victim)
-        self.detected_us: int | None = None
-        self.applied_us: dict[TopicPartition, int] = {}
-        self.end = simulation.observe(self._see)
-
-    def _see(self, delivery: Delivery) -> None:
-        message = delivery.message
-        if type(message) is WatchEvent:
-            if self.detected_us is None and is_controller_name(delivery.target.name):
-                self.detected_us = self._simulation.runtime.now_us()
-        elif type(message) is LeaderAndIsrRequest and delivery.target.name != self._victim:
-            now_us = self._simulation.runtime.now_us()
-            for state in message.partition_states:
-                if delivery.target.name == broker_name(state.leader):
-                    self.applied_us.setdefault(state.topic_partition, now_us)
-
-
-def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
+def run_failover(
+    seed: int, parameters: FailoverParameters, recorder: Recorder | None = None
+) -> dict[str, Any]:
     """Run one failover; gives the run row and the histograms.
 
     ``row`` is a pure function of seed and parameters; ``histograms`` maps a metric to its
-    (bucket, count) rows.
+    (bucket, count) rows. Without a ``recorder`` only the order of events is kept, as a fingerprint.
     """
-    fingerprint = Fingerprint()
+    sink = Fingerprint() if recorder is None else recorder
     with Simulation(
         parameters.brokers,
         seed=seed,
         kafka_version=parameters.kafka_version,
         config={"zookeeper.session.timeout.ms": parameters.session_timeout_ms},
-        recorder=fingerprint,
+        recorder=sink,
         trace=False,
     ) as simulation:
         simulation.network.latency(
@@ -184,13 +155,9 @@ def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
             if simulation.partition(TOPIC, n).leader == victim
         ]
         was_controller = simulation.controller.id == victim
-        phases = _Phases(simulation, victim)
-        load.fault_us = fault_us = simulation.runtime.now_us()
-        simulation.broker(victim).kill()
         limit_ms = parameters.session_timeout_ms * 3 + 60_000
-        simulation.run_until(lambda: all(p in load.first_ack_after_us for p in led), limit_ms)
-        phases.end()
-        full_isr_ms, problems = _recover(simulation, parameters, load, victim, limit_ms)
+        crash = _crash(simulation, load, victim, led, limit_ms)
+        full_isr_ms, problems = _recover(simulation, parameters, load, crash, limit_ms)
         ends = {p: simulation.partition(TOPIC, p.partition).high_watermark for p in led}
         simulation.run_until(
             lambda: all(consumer.positions.get(p, -1) >= end for p, end in ends.items()), limit_ms
@@ -205,9 +172,9 @@ def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
             "problems": "; ".join(problems),
             "messages": simulation.runtime.network.messages_sent,
             "virtual_ms": simulation.now_ms,
-            "fingerprint": fingerprint.fingerprint(),
+            "fingerprint": sink.outline(),
         }
-        histograms = _outage(row, led, load, phases, fault_us)
+        histograms = _outages(row, crash)
         histograms["response_ms"] = load.response_ms
         histograms["service_ms"] = load.service_ms
     row["status"] = "ok" if not row["problems"] else "violation"
@@ -217,49 +184,72 @@ def run_failover(seed: int, parameters: FailoverParameters) -> dict[str, Any]:
     }
 
 
+def _crash(
+    simulation: Simulation,
+    load: _Load,
+    victim: int,
+    led: list[TopicPartition],
+    limit_ms: float,
+) -> BrokerCrash:
+    """Kill the broker and let the cluster run until its partitions take records again."""
+    runtime = simulation.runtime
+    account = OutageAccount()
+    for partition in led:
+        if partition in load.last_ack_us:
+            account.acknowledge(load.last_ack_us[partition], victim, str(partition))
+    crash = account.crash(runtime.now_us(), victim, [str(partition) for partition in led])
+    end = simulation.observe(
+        lambda delivery: account.see(
+            runtime.now_us(), delivery.sender.name, delivery.target.name, delivery.message
+        )
+    )
+    simulation.broker(victim).kill()
+    simulation.run_until(lambda: crash.has_ended, limit_ms)
+    end()
+    return crash
+
+
 def _recover(
     simulation: Simulation,
     parameters: FailoverParameters,
     load: _Load,
-    victim: int,
+    crash: BrokerCrash,
     limit_ms: float,
 ) -> tuple[float, tuple[str, ...]]:
     """Bring the broker back; (crash to full ISR in ms, promises that were broken)."""
-    assert load.fault_us is not None
     simulation.run_for(_AFTER_MS)
-    simulation.broker(victim).start()
+    simulation.broker(crash.broker).start()
     load.running = False
     simulation.run_until(lambda: load.producer.unfinished == 0, limit_ms)
     simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), limit_ms, every_ms=20)
-    full_isr_ms = simulation.now_ms - load.fault_us / 1000
+    full_isr_ms = simulation.now_ms - crash.crashed_us / 1000
     read = [r.value for n in range(parameters.partitions) for r in simulation.consume(TOPIC, n)]
     once = acknowledged_exactly_once(load.acknowledged, read)
     same = replicas_identical(simulation, [TOPIC])
     return full_isr_ms, (*once.problems, *same.problems)
 
 
-def _outage(
-    row: dict[str, Any],
-    led: list[TopicPartition],
-    load: _Load,
-    phases: _Phases,
-    fault_us: int,
-) -> dict[str, BucketHistogram]:
+def _outages(row: dict[str, Any], crash: BrokerCrash) -> dict[str, BucketHistogram]:
     """Fill the unavailability columns: the worst partition of the run, and its phases."""
     unavailable = BucketHistogram()
-    worst: tuple[float, TopicPartition] | None = None
-    for partition in led:
-        start_us = load.last_ack_us.get(partition, fault_us)
-        outage_ms = (load.first_ack_after_us[partition] - start_us) / 1000
-        unavailable.add(outage_ms)
-        if worst is None or outage_ms > worst[0]:
-            worst = (outage_ms, partition)
-    assert worst is not None
-    outage_ms, partition = worst
-    detected_us = phases.detected_us if phases.detected_us is not None else fault_us
-    applied_us = phases.applied_us.get(partition, detected_us)
-    row["unavailable_ms"] = outage_ms
-    row["detect_ms"] = (detected_us - fault_us) / 1000
-    row["elect_ms"] = (applied_us - detected_us) / 1000
-    row["client_ms"] = (load.first_ack_after_us[partition] - applied_us) / 1000
+    for outage in crash.outages.values():
+        if outage.unavailable_us is not None:
+            unavailable.add(outage.unavailable_us / 1000)
+    worst = crash.worst
+    if worst is not None:
+        row |= outage_columns(crash, worst)
     return {"unavailable_ms": unavailable}
+
+
+def outage_columns(crash: BrokerCrash, outage: Outage) -> dict[str, float]:
+    """How long a partition was unavailable, and the phases of it."""
+    assert outage.unavailable_us is not None
+    assert outage.first_ack_us is not None
+    noticed_us = crash.noticed_us if crash.noticed_us is not None else crash.crashed_us
+    took_over_us = outage.took_over_us if outage.took_over_us is not None else noticed_us
+    return {
+        "unavailable_ms": outage.unavailable_us / 1000,
+        "detect_ms": (noticed_us - crash.crashed_us) / 1000,
+        "elect_ms": (took_over_us - noticed_us) / 1000,
+        "client_ms": (outage.first_ack_us - took_over_us) / 1000,
+    }

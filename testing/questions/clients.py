@@ -10,7 +10,7 @@ from typing import Any
 from ...actors.clients.client import RETRY_BACKOFF_MS
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
-from ...tracing.timeline import failovers
+from ...tracing.timeline import crashes
 from ..simulation import Simulation
 from .probe import (
     Finding,
@@ -295,11 +295,11 @@ def _measure(
 
 def _phases(simulation: Simulation) -> dict[str, float]:
     """Until the crash was noticed, and from then until the new leader took over."""
-    failover = failovers(simulation.events)[-1]
-    noticed_us, took_over_us = failover.noticed_us, failover.took_over_us
+    found = crashes(simulation.events)[-1]
+    noticed_us, took_over_us = found.noticed_us, found.took_over_us
     if noticed_us is None or took_over_us is None:
         return {"noticed_ms": float("inf"), "took_over_ms": float("inf")}
     return {
-        "noticed_ms": (noticed_us - failover.crashed_us) / 1000,
+        "noticed_ms": (noticed_us - found.crashed_us) / 1000,
         "took_over_ms": (took_over_us - noticed_us) / 1000,
     }

@@ -17,7 +17,7 @@ from fakekafka.tests.support.traces import (
     record_failover,
 )
 from fakekafka.tracing.text import format_event, format_events, format_time
-from fakekafka.tracing.timeline import failovers, timeline
+from fakekafka.tracing.timeline import crashes, timeline
 
 GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
 
@@ -109,14 +109,14 @@ def test_story_of_a_failover() -> None:
 
 def test_failover_as_numbers() -> None:
     """The same findings for tables."""
-    (failover,) = failovers(record_failover(Recorder()).events)
-    assert failover.broker == 1
-    assert failover.noticed_us == 7_000_250
-    assert failover.noticed_by == "controller-3"
-    assert failover.elected_us == 7_001_000
-    assert failover.took_over_us == 7_001_250
-    assert failover.returned_us == 9_000_000
-    assert failover.outages["orders-0"].unavailable_us == 6_200_000
+    (crash,) = crashes(record_failover(Recorder()).events)
+    assert crash.broker == 1
+    assert crash.noticed_us == 7_000_250
+    assert crash.noticed_by == "controller-3"
+    assert crash.elected_us == 7_001_000
+    assert crash.took_over_us == 7_001_250
+    assert crash.returned_us == 9_000_000
+    assert crash.outages["orders-0"].unavailable_us == 6_200_000
 
 
 def test_acknowledgement_on_its_way_counts_as_before() -> None:
@@ -128,9 +128,9 @@ def test_acknowledgement_on_its_way_counts_as_before() -> None:
     scribe.message(900, "broker-1", "p", acknowledge(0), delay_us=300)
     scribe.message(5000, "controller-3", "broker-2", leader_and_isr(2, 1, (2,)))
     scribe.message(6000, "broker-2", "p", acknowledge(1), delay_us=200)
-    (failover,) = failovers(recorder.events)
-    assert failover.outages["orders-0"].last_ack_us == 1200
-    assert failover.outages["orders-0"].unavailable_us == 5000
+    (crash,) = crashes(recorder.events)
+    assert crash.outages["orders-0"].last_ack_us == 1200
+    assert crash.outages["orders-0"].unavailable_us == 5000
 
 
 def test_story_of_a_recording_that_began_in_mid_run() -> None:
@@ -159,7 +159,7 @@ def test_lost_leader_is_told() -> None:
     assert any(
         text.startswith("orders-0 loses its leader (was 1), leader epoch 1") for text in texts
     )
-    assert failovers(recorder.events)[0].outages["orders-0"].first_ack_us is None
+    assert crashes(recorder.events)[0].outages["orders-0"].first_ack_us is None
 
 
 def test_new_controller_and_faults_are_told() -> None:
