@@ -48,6 +48,10 @@ ZOOKEEPER_SHELL = "zookeeper-shell"
 """A node beside it: the session of one write to ZooKeeper from outside."""
 
 
+TCP_CLIENTS = "clients"
+"""The machine of everything that came over TCP."""
+
+
 def broker_id_of(name: str) -> int | None:
     """The broker a node belongs to: ``broker-2`` and ``controller-2`` are both 2."""
     role, _, number = name.partition("-")

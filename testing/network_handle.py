@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..actors.network.latency import Constant, LatencyModel, Lognormal, Uniform
 from ..protocol.errors import UsageError
-from ..wire.accepting import CLIENTS_MACHINE
+from ..protocol.names import TCP_CLIENTS
 from . import arguments
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class NetworkHandle:
         return self._cluster._in_process(None, function)
 
     def _machines(self) -> list[str]:
-        return [*self._cluster.runtime.processes, CLIENTS_MACHINE]
+        return [*self._cluster.runtime.processes, TCP_CLIENTS]
 
     def _fault(self, text: str) -> None:
         self._cluster.runtime.note("fault", "network", text)

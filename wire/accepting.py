@@ -20,9 +20,6 @@ from .bounded_log import BoundedLog
 
 logger = logging.getLogger("fakekafka.wire")
 
-CLIENTS_MACHINE = "clients"
-"""Machine name of everything that came over TCP, for network rules."""
-
 _BACKLOG = 128
 _ACCEPTS_PER_EVENT = 64
 _ACCEPT_RETRY_S = 0.2

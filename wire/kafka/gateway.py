@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.data import RequestContext
-from ...protocol.names import broker_name
+from ...protocol.names import TCP_CLIENTS, broker_name
 from ...protocol.values import EndPoint
-from ..accepting import CLIENTS_MACHINE
 from .listener import KafkaListener
 from .service import BrokerService
 from .topic_names import uuid_bytes, uuid_text
@@ -24,7 +23,7 @@ class _TcpRequest:
     """The asker of one request that came over a connection: takes the reply to the socket."""
 
     __slots__ = ("_respond", "blocked", "name", "stopped")
-    machine = CLIENTS_MACHINE
+    machine = TCP_CLIENTS
 
     def __init__(self, name: str, respond: Callable[[object], None]) -> None:
         self.name = name

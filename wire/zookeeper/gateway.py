@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import UsageError
-from ...protocol.names import zookeeper_client_name, zookeeper_name
+from ...protocol.names import TCP_CLIENTS, zookeeper_client_name, zookeeper_name
 from ...zkfake.messages import ConnectionClosed
-from ..accepting import CLIENTS_MACHINE
 from .listener import ZooKeeperListener
 from .service import ZooKeeperService
 
@@ -41,7 +40,7 @@ class ZooKeeperPort:
         "name",
         "stopped",
     )
-    machine = CLIENTS_MACHINE
+    machine = TCP_CLIENTS
 
     def __init__(
         self,
