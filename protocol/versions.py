@@ -77,6 +77,10 @@ class Behaviour:
     feature_versioning: bool  # >= 2.7: the /feature znode
     unset_messages_are_empty: bool  # >= 2.4: generated answers; before: null
     config_changes_preprocessed: bool  # >= 3.2: ``ConfigAdminManager``
+    deletion_is_tried_when_disabled: bool  # < 2.1: DeleteTopics times out
+    assignments_may_have_gaps: bool  # < 2.3, KAFKA-7864: a topic of the partitions 0 and 2
+    bad_topic_configs_unexpected: bool  # < 2.1: creation answers UNKNOWN_SERVER_ERROR
+    configs_of_unknown_topics: bool  # < 2.0, KAFKA-6778: described; altering is an unexpected error
     topic_names_called_invalid: bool  # >= 3.4; before: "illegal"
     unclean_leaders_recover: bool  # >= 3.2, KIP-704: the state znode says so until an ISR change
     topic_znode_version: int
@@ -179,6 +183,10 @@ _V28 = Behaviour(
     feature_versioning=True,
     unset_messages_are_empty=True,
     config_changes_preprocessed=False,
+    deletion_is_tried_when_disabled=False,
+    assignments_may_have_gaps=False,
+    bad_topic_configs_unexpected=False,
+    configs_of_unknown_topics=False,
     topic_names_called_invalid=False,
     unclean_leaders_recover=False,
     topic_znode_version=3,
@@ -283,6 +291,10 @@ _V11 = _derive(
     invalid_names_told=False,
     foreign_partition_is_known=False,
     invalid_record_error=False,
+    deletion_is_tried_when_disabled=True,
+    assignments_may_have_gaps=True,
+    bad_topic_configs_unexpected=True,
+    configs_of_unknown_topics=True,
     recounts_gauges=True,
     stop_replica_one_by_one=True,
     stop_replica_empty_request=True,

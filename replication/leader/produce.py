@@ -210,7 +210,7 @@ class ProduceHandling(PartitionHost):
         response = self.failed_produce(topic_partition, code)
         return ProducePartitionResponse(
             topic_partition,
-            code,
+            response.error,
             -1,
             -1,
             response.log_start_offset,

@@ -13,7 +13,9 @@ Assignment: TypeAlias = dict[int, tuple[int, ...]]
 """Replicas by partition number."""
 
 
-def validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
+def validate_assignment(
+    assignment: Mapping[int, Sequence[int]], may_have_gaps: bool = False
+) -> None:
     """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
 
     Brokers that are not there are fine: ZooKeeper-mode Kafka does not look.
@@ -23,7 +25,7 @@ def validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
     for replicas in assignment.values():
         if len(set(replicas)) != len(replicas):
             raise bad_assignment(f"Duplicate replica assignment found: {_as_scala(assignment)}")
-    if sorted(assignment) != list(range(len(assignment))):
+    if not may_have_gaps and sorted(assignment) != list(range(len(assignment))):
         raise bad_assignment("partitions should be a consecutive 0-based integer sequence")
 
 

@@ -150,6 +150,8 @@ class ConfigChanges:
 
     def _check_topic(self, name: str, config: Mapping[str, str]) -> None:
         if not self._parts.metadata.contains_topic(name):
+            if self._parts.behaviour.configs_of_unknown_topics:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f'Topic "{name}" does not exist.')
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )

@@ -92,7 +92,10 @@ class ConfigDescriptions:
         options = (request.include_synonyms, request.include_documentation)
         if resource.type == TOPIC_RESOURCE:
             validate_topic_name(resource.name, self._parts.behaviour)
-            if not self._parts.metadata.contains_topic(resource.name):
+            if (
+                not self._parts.behaviour.configs_of_unknown_topics
+                and not self._parts.metadata.contains_topic(resource.name)
+            ):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             overrides = await self._parts.zk.admin.get_entity_configs(
                 znode_paths.TOPICS, resource.name

@@ -26,7 +26,7 @@ from ...protocol.admin import (
     TopicResult,
 )
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.release_configs import release_configs
+from ...protocol.release_configs import UnknownConfig, release_configs
 from ...protocol.topic_ids import random_topic_id
 from ...protocol.topic_names import TakenNames, has_collision_characters, validate_topic_name
 from ...protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, changed
@@ -74,7 +74,12 @@ class TopicAdmin:
             results = [_with_entries(result, values) for result in results]
         if not request.validate_only:
             created = [result for result in results if result.error == ErrorCode.NONE]
-            counts = {result.name: range(result.partitions) for result in created}
+            counts: dict[str, Sequence[int]] = {
+                result.name: range(result.partitions) for result in created
+            }
+            for topic in request.topics:
+                if topic.assignment and topic.name in counts:
+                    counts[topic.name] = [number for number, _ in topic.assignment]
             late = await self._without_leaders(counts, request.timeout_ms)
             results = [timed_out_if(result, result.name in late) for result in results]
         return CreateTopicsResponse(tuple(results))
@@ -182,11 +187,15 @@ class TopicAdmin:
                     ErrorCode.INVALID_TOPIC_EXCEPTION,
                     f"Topic '{name}' collides with existing topics: {other}",
                 )
-        validate_assignment(assignment)
+        behaviour = self._parts.behaviour
+        validate_assignment(assignment, behaviour.assignments_may_have_gaps)
         try:
             release_configs(self._parts.config.kafka_version).validate_topic(config)
         except ValueError as error:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+            code = ErrorCode.INVALID_CONFIG
+            if behaviour.bad_topic_configs_unexpected and not isinstance(error, UnknownConfig):
+                code = ErrorCode.UNKNOWN_SERVER_ERROR
+            raise KafkaError(code, str(error)) from None
 
     async def _write(
         self, name: str, assignment: Assignment, config: Mapping[str, str], topic_id: str
@@ -245,7 +254,8 @@ class TopicAdmin:
         asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics] + ids
         if not parts.controller.is_active:
             return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
-        if not parts.config["delete.topic.enable"]:
+        checks_switch = not parts.behaviour.deletion_is_tried_when_disabled
+        if checks_switch and not parts.config["delete.topic.enable"]:
             return DeleteTopicsResponse(refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
         results: list[TopicResult] = []
         for name, topic_id in asked:

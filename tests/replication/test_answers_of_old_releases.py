@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.control import UpdateMetadataPartitionState, UpdateMetadataRequest
-from fakekafka.protocol.data import MetadataRequest
+from fakekafka.protocol.data import (
+    MetadataRequest,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+    RequestContext,
+)
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
 from fakekafka.protocol.versions import behaviour
 from fakekafka.replication.partition.metadata_cache import MetadataCache
-from fakekafka.tests.support.replica_cluster import TP, led
+from fakekafka.tests.support.replica_cluster import TP, encode, led
 
 
 @pytest.mark.parametrize(("version", "isr"), [("0.10", ()), ("1.1", ()), ("2.8", (2,))])
@@ -60,3 +66,16 @@ def test_invalid_records_were_corrupt_ones(version: str, error: ErrorCode) -> No
     """KIP-467 (2.4) brought INVALID_RECORD, as for a missing key in a compacted topic."""
     manager = led(version, brokers=2)[0].manager
     assert manager.failed_produce(TP, ErrorCode.INVALID_RECORD).error is error
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [("1.1", ErrorCode.CORRUPT_MESSAGE), ("2.8", ErrorCode.INVALID_RECORD)],
+)
+def test_a_record_without_a_key_was_corrupt(version: str, error: ErrorCode) -> None:
+    """The log of a compacted topic refuses it, and the answer says so as the release did."""
+    cluster = led(version, brokers=1, topic={"cleanup.policy": "compact"})
+    answers: list[ProduceResponse] = []
+    request = ProduceRequest(1, 1000, (ProducePartition(TP, encode("a")),))
+    cluster[0].manager.append_records(request, RequestContext(), answers.append)
+    assert answers[0].partitions[0].error is error

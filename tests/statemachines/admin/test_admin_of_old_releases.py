@@ -1,0 +1,80 @@
+"""What the admin APIs of 0.10 and 1.1 take and refuse otherwise than later releases."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.admin import (
+    SET,
+    TOPIC_RESOURCE,
+    AlterConfigsRequest,
+    ConfigResource,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeConfigsRequest,
+    NewTopic,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+
+OLD_AND_NEW = [("0.10", True), ("1.1", True), ("2.8", False), ("3.9", False)]
+NOBODY = ConfigResource(TOPIC_RESOURCE, "nope")
+
+
+def created(cluster: ControllerCluster, topic: NewTopic) -> tuple[ErrorCode, str | None]:
+    request = CreateTopicsRequest((topic,), timeout_ms=1000)
+    (result,) = cluster.ask(cluster.admin().create_topics(request), 1000).topics
+    return result.error, result.error_message
+
+
+@pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
+def test_an_assignment_may_have_gaps(version: str, is_old: bool) -> None:
+    """Before 2.3 a topic of the partitions 0 and 2 was created (KAFKA-7864)."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    error, _ = created(cluster, NewTopic("t", -1, -1, ((0, (1,)), (2, (2,)))))
+    assert error is (ErrorCode.NONE if is_old else ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    if is_old:
+        assert cluster.zookeeper.get("/brokers/topics/t") is not None
+
+
+@pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
+def test_a_bad_value_at_creation_is_unexpected(version: str, is_old: bool) -> None:
+    """Before 2.1 ``AdminManager.createTopics`` expected no ``ConfigException``; an unknown name was
+    another one."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    error, message = created(cluster, NewTopic("t", 1, 1, (), (("retention.ms", "x"),)))
+    assert error is (ErrorCode.UNKNOWN_SERVER_ERROR if is_old else ErrorCode.INVALID_CONFIG)
+    assert message is not None
+    assert message.startswith("Invalid value x for configuration retention.ms")
+    error, _ = created(cluster, NewTopic("t", 1, 1, (), (("nope", "1"),)))
+    assert error is ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW[1:])
+def test_configs_of_an_unknown_topic(version: str, is_old: bool) -> None:
+    """Before 2.0 they were described as the broker's, and changing them failed unexpectedly
+    (KAFKA-6778)."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    admin = cluster.admin()
+    asked = DescribeConfigsRequest(((NOBODY, None),))
+    (result,) = cluster.ask(admin.describe_configs(asked)).results
+    change = AlterConfigsRequest(((NOBODY, (("retention.ms", SET, "1"),)),), incremental=False)
+    ((_, error, message),) = cluster.ask(admin.alter_configs(change)).results
+    if is_old:
+        assert (result.error, bool(result.entries)) == (ErrorCode.NONE, True)
+        assert error is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert message == 'Topic "nope" does not exist.'
+    else:
+        assert (result.error, result.entries) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
+        assert error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
+def test_deletion_that_is_disabled(version: str, is_old: bool) -> None:
+    """Before 2.1 DeleteTopics was tried all the same, and timed out."""
+    cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=False)
+    created(cluster, NewTopic("t", 1, 1))
+    request = DeleteTopicsRequest(("t",), timeout_ms=1000)
+    (result,) = cluster.ask(cluster.admin().delete_topics(request), 1000).topics
+    late, refused = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.TOPIC_DELETION_DISABLED
+    assert result.error is (late if is_old else refused)
+    assert cluster.zookeeper.get("/brokers/topics/t") is not None
