@@ -23,9 +23,6 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 ARGS ?=
 NAMES ?=
 
-export FAKEKAFKA_FROZEN_MESSAGES := 1
-bench demo: export FAKEKAFKA_FROZEN_MESSAGES := 0
-
 help:
 	@sed -n 's/^#  *make \([a-z]*\)  */\1\t/p' Makefile | expand -t 12
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
@@ -18,19 +17,14 @@ EPOCH_DURING_DELETE = -2
 NO_EPOCH = -1
 NO_OFFSET = -1
 
-_FREEZE_MESSAGES = os.environ.get("FAKEKAFKA_FROZEN_MESSAGES", "") == "1"
-
 
 @dataclass_transform(frozen_default=True)
 def message(cls: type[T]) -> type[T]:
     """Declare a message: an immutable dataclass with slots.
 
-    Type checkers see a frozen dataclass. At run time the freezing itself is applied only when
-    ``FAKEKAFKA_FROZEN_MESSAGES=1`` (the test suite sets it), because a frozen ``__init__`` costs
-    four times a plain one and messages are the hottest objects of a simulation.
+    Type checkers see a frozen dataclass. At run time it is a plain one, because a frozen
+    ``__init__`` costs four times as much and messages are the hottest objects of a simulation.
     """
-    if _FREEZE_MESSAGES:
-        return dataclass(frozen=True, slots=True)(cls)
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 

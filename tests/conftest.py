@@ -7,19 +7,37 @@ would then collect different orders.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import os
 import sys
 from collections.abc import Generator
-
-# Read once, when protocol/values.py is imported: must be set before anything of the package is.
-os.environ["FAKEKAFKA_FROZEN_MESSAGES"] = "1"
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 _VALUES_MODULE = "fakekafka.protocol.values"
 _PLUGIN_MODULE = "fakekafka.testing.pytest_plugin"
+
+
+def _freeze_messages() -> None:
+    """Let dataclasses that are declared like messages be frozen from here on.
+
+    Alone ``fakekafka.protocol.values.message`` asks for ``unsafe_hash``.
+    """
+    plain = dataclasses.dataclass
+
+    def dataclass(cls: Any = None, /, **options: Any) -> Any:
+        if options.get("unsafe_hash"):
+            options["frozen"] = True
+        return plain(cls, **options)
+
+    dataclasses.dataclass = dataclass  # type: ignore[assignment]
+
+
+_ARE_MESSAGES_FROZEN = _VALUES_MODULE not in sys.modules
+_freeze_messages()
 
 pytest_plugins = ["pytester"]
 if importlib.util.find_spec(_PLUGIN_MODULE) is not None:
@@ -47,14 +65,12 @@ _PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI")
 settings.load_profile(_PROFILE)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    values = sys.modules.get(_VALUES_MODULE)
-    if values is not None and not values._FREEZE_MESSAGES:
+def pytest_configure() -> None:
+    if not _ARE_MESSAGES_FROZEN:
         raise pytest.UsageError(
-            f"{_VALUES_MODULE} was imported before tests/conftest.py could set "
-            "FAKEKAFKA_FROZEN_MESSAGES=1, so messages would not be immutable in this run. "
-            "Find the plugin or -p option that imports fakekafka early, or set the variable in "
-            "the environment as `make test` does."
+            f"{_VALUES_MODULE} was imported before tests/conftest.py could freeze messages, so "
+            "a test that changes one would not be found. Find the plugin or -p option that imports "
+            "fakekafka early."
         )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,19 +27,29 @@ def test_messages_are_immutable_in_tests() -> None:
     value = LeaderAndIsr(1, 0, (1,), 0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         value.leader = 2  # type: ignore[misc]
+    assert hash(value) == hash(LeaderAndIsr(1, 0, (1,), 0))
+
+
+def test_messages_are_plain_outside_of_tests() -> None:
+    """Nobody pays for freezing in a program: the field is assigned, and nothing is asked for it."""
+    script = (
+        "from fakekafka.protocol.values import LeaderAndIsr\n"
+        "value = LeaderAndIsr(1, 0, (1,), 0)\n"
+        "assert type(value).__setattr__ is object.__setattr__\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
 
 
 def test_an_early_import_of_the_package_is_refused(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    suite: pytest.Pytester,
 ) -> None:
     """Loading the package before the conftest, unfrozen, ends the run with the reason."""
-    monkeypatch.delenv("FAKEKAFKA_FROZEN_MESSAGES")
     suite.makepyfile(early="import fakekafka.protocol.values")
     suite.makepyfile("def test_nothing(): pass")
     suite.syspathinsert()
     result = suite.runpytest_subprocess(*RUN, "-p", "early")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*was imported before tests/conftest.py could set*"])
+    result.stderr.fnmatch_lines(["*was imported before tests/conftest.py could freeze*"])
 
 
 SKIPPING = """
