@@ -331,14 +331,12 @@ class Cluster(ClusterBase):
     def _start_recording(self) -> None:
         if self._trace is None:
             return
+        from ..tracing.header import build_header
         from ..tracing.recorder import LockedRecorder
         from ..tracing.writer import TraceWriter
 
-        header = {
-            "mode": self._runtime_name,
-            "kafka_version": self.kafka_version,
-            "config": {key: str(value) for key, value in sorted(self._config.items())},
-            "scenario": "",
-        }
+        header = build_header(
+            mode=self._runtime_name, kafka_version=self.kafka_version, config=self._config
+        )
         self._recorder = LockedRecorder(TraceWriter(self._trace, header))
         self.runtime.recorder = self._recorder

@@ -13,12 +13,14 @@ from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
 from ..actors.clients.producer import ProducerSettings, SimulatedProducer
 from ..actors.network.costs import ControlPlaneCosts, CostedNetwork
 from ..actors.network.latency import Constant
+from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ..actors.runtime.virtual import VirtualRuntime
 from ..protocol.awaiting import Task
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import UsageError
 from ..protocol.values import TopicPartition
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
+from ..tracing.header import build_header
 from . import arguments
 from .assembly import ClusterBase
 from .cluster import WaitTimeout
@@ -289,14 +291,14 @@ class Simulation(ClusterBase):
     def _header(self) -> dict[str, Any]:
         ids = self.broker_ids
         brokers = len(ids) if ids == tuple(range(1, len(ids) + 1)) else list(ids)
-        return {
-            "mode": "sim",
-            "seed": self.seed,
-            "kafka_version": self.kafka_version,
-            "config": {key: str(value) for key, value in sorted(self._config.items())},
-            "scenario": "",
-            "reproduce": f"Simulation(brokers={brokers}, seed={self.seed})",
-        }
+        return build_header(
+            mode="sim",
+            kafka_version=self.kafka_version,
+            seed=self.seed,
+            config=self._config,
+            virtual_epoch_ms=VIRTUAL_EPOCH_MS,
+            reproduce=f"Simulation(brokers={brokers}, seed={self.seed})",
+        )
 
     # -- on this runtime -----------------------------------------------------------------------
 

@@ -10,10 +10,7 @@ file whose writer died is readable up to its last whole frame.
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import struct
-import sys
 import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -22,7 +19,7 @@ import cramjam
 import msgpack
 
 from ..protocol.errors import UsageError
-from .events import EVENT_FIELDS, TraceError
+from .events import TraceError
 from .packing import unpack
 
 MAGIC = b"FKTRACE1"
@@ -34,8 +31,6 @@ FRAME_HEAD = struct.Struct("<BBII")
 TRAILER = struct.Struct(f"<Q32s{len(MAGIC)}s")
 CHUNK_EVENTS = 1000
 CHUNK_BYTES = 256 * 1024
-VIRTUAL_EPOCH_MS = 1577836800000
-"""What a virtual run calls the present when it begins, unless told otherwise: 2020-01-01 UTC."""
 
 
 def encode_frame(kind: int, body: bytes, codec: int) -> bytes:
@@ -79,47 +74,6 @@ def decode_frame(data: Any, offset: int, place: str) -> Frame:
     except (zlib.error, cramjam.DecompressionError) as error:  # the checksum leaves the head out
         raise TraceError(f"{place}: damaged frame at byte {offset}: {error}") from None
     return Frame(kind, offset, FRAME_HEAD.size + length, body)
-
-
-def build_header(
-    *,
-    mode: str = "sim",
-    seed: int | None = None,
-    scenario: str | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    config: Mapping[str, Any] | None = None,
-    kafka_version: str = "",
-    fault_plan: list[Any] | None = None,
-    virtual_epoch: int = VIRTUAL_EPOCH_MS,
-    reproduce: str = "",
-    fakekafka_version: str = "",
-    meta: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The header of a trace: all that running it again needs, and nothing of this machine's clock.
-
-    ``mode`` is ``sim``, ``live`` or ``threaded``; ``scenario`` the text of the scenario file;
-    ``parameters`` what was set over it; ``virtual_epoch`` milliseconds since the Unix epoch;
-    ``reproduce`` a command line. Wall time, host and user belong into ``meta``.
-    """
-    settings = {str(name): config[name] for name in sorted(config)} if config else {}
-    return {
-        "format": FORMAT,
-        "fakekafka": fakekafka_version,
-        "python": platform.python_version(),
-        "implementation": sys.implementation.name,
-        "kafka_version": kafka_version,
-        "mode": mode,
-        "seed": seed,
-        "scenario": scenario,
-        "parameters": dict(parameters or {}),
-        "config": settings,
-        "config_hash": hashlib.blake2b(msgpack.packb(settings), digest_size=8).hexdigest(),
-        "fault_plan": fault_plan or [],
-        "virtual_epoch": virtual_epoch,
-        "schema": {"event": list(EVENT_FIELDS), "types": "with the chunk that first uses them"},
-        "reproduce": reproduce,
-        "meta": dict(meta or {}),
-    }
 
 
 def pack_header(header: Mapping[str, Any]) -> bytes:

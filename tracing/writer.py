@@ -26,7 +26,7 @@ from .format import (
 
 
 class TraceWriter:
-    """Appends frames to a file. ``header`` is what ``format.build_header`` gives.
+    """Appends frames to a file. ``header`` is what ``header.build_header`` gives.
 
     Raises ``UsageError`` for an unknown codec and ``OSError`` when the file cannot be written.
     """

@@ -13,7 +13,9 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+from ...actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ...protocol.errors import FakeKafkaError, UsageError
+from ...tracing.header import build_header
 from ..checks import fully_replicated
 from ..cluster import WaitTimeout
 from ..simulation import Simulation
@@ -319,16 +321,17 @@ def _whole_us(time_ms: float) -> int:
 def header_of(run: ScenarioRun) -> dict[str, Any]:
     """Header of a recorded run: all that is needed to run it again."""
     spec = run.spec
-    return {
-        "mode": "sim",
-        "seed": run.seed,
-        "kafka_version": spec.cluster.kafka_version,
-        "config": {key: str(value) for key, value in sorted(spec.cluster.config.items())},
-        "scenario": spec.text,
-        "scenario_name": spec.name,
-        "parameters": spec.parameters,
-        "reproduce": reproduce(run),
-    }
+    return build_header(
+        mode="sim",
+        kafka_version=spec.cluster.kafka_version,
+        seed=run.seed,
+        config=spec.cluster.config,
+        scenario=spec.text,
+        scenario_name=spec.name,
+        parameters=spec.parameters,
+        virtual_epoch_ms=VIRTUAL_EPOCH_MS,
+        reproduce=reproduce(run),
+    )
 
 
 def reproduce(run: ScenarioRun) -> str:

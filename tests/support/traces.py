@@ -21,7 +21,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
-from fakekafka.tracing.format import build_header
+from fakekafka.tracing.header import build_header
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.writer import TraceWriter
 from fakekafka.zkfake.messages import EventType, WatchEvent
@@ -30,7 +30,8 @@ ORDERS_0 = TopicPartition("orders", 0)
 
 
 def header(**more: Any) -> dict[str, Any]:
-    return build_header(**{"seed": 42, "scenario": "name = 'x'", **more})
+    known = {"mode": "sim", "kafka_version": "3.9", "seed": 42, "scenario": "name = 'x'"}
+    return build_header(**{**known, **more})
 
 
 def fetch(offset: int) -> FetchRequest:

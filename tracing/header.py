@@ -1,0 +1,46 @@
+"""The header of a trace: all that running it again needs, and nothing of this machine's clock."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from .. import __version__
+from .format import FORMAT
+
+
+def build_header(
+    *,
+    mode: str,
+    kafka_version: str,
+    seed: int | None = None,
+    config: Mapping[str, Any] | None = None,
+    scenario: str = "",
+    scenario_name: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    virtual_epoch_ms: int | None = None,
+    reproduce: str = "",
+) -> dict[str, Any]:
+    """What every trace begins with, whoever records it.
+
+    ``mode`` is ``sim``, ``live`` or ``threaded``; ``scenario`` the text of the scenario file and
+    ``parameters`` what was set over it; ``virtual_epoch_ms`` what the run called the present when
+    it began, since the Unix epoch; ``reproduce`` a command or expression that gives the run again.
+    """
+    return {
+        "format": FORMAT,
+        "fakekafka": __version__,
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
+        "kafka_version": kafka_version,
+        "mode": mode,
+        "seed": seed,
+        "config": {name: str(value) for name, value in sorted((config or {}).items())},
+        "scenario": scenario,
+        "scenario_name": scenario_name,
+        "parameters": dict(parameters or {}),
+        "virtual_epoch_ms": virtual_epoch_ms,
+        "reproduce": reproduce,
+    }
