@@ -28,6 +28,7 @@ from fakekafka.protocol.admin import (
 from fakekafka.tests.support.history_world import World
 
 _TIMEOUT_MS = 30_000
+_HEARD_AFTER_MS = 200
 _POWER_FAILURE_MS = 120_000
 
 
@@ -79,6 +80,7 @@ def _kill_controller(world: World, rng: random.Random) -> str | None:
 def _power_off(world: World, rng: random.Random) -> str | None:
     simulation = world.simulation
     broker = rng.choice(simulation.broker_ids)
+    simulation.run_for(_HEARD_AFTER_MS)  # a session that was just expired changes the ISR
     if not world.is_calm():
         return None
     if any(broker in view.isr and len(view.isr) == 1 for view in world.partitions()):

@@ -129,6 +129,7 @@ class World:
             and simulation.controller.id is not None
             and all(p.is_alive and p.server.is_serving for p in simulation.zookeepers.values())
             and all(simulation.broker(b).state == "running" for b in simulation.broker_ids)
+            and len(simulation.zookeeper.children("/brokers/ids")) == len(simulation.broker_ids)
             and not any(p.spec.disk.offline_dirs for p in simulation.processes.values())
         )
 
