@@ -72,10 +72,11 @@ class Broker(Node):
         controller_node.broker_info = self.info
         self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
         self.waiters = MetadataWaiters(self)
+        allocate = self.zk.brokers.allocate_producer_id_block
         self.producer_ids: ProducerIdSource = (
-            PrefetchedProducerIds(self.broker_id, self.zk, self.start_task, self.now_ms)
+            PrefetchedProducerIds(self.broker_id, allocate, self.start_task, self.now_ms)
             if self.behaviour.producer_ids_prefetched
-            else ProducerIds(self.broker_id, self.zk)
+            else ProducerIds(self.broker_id, allocate)
         )
         self._exited = exited
         self._halted = halted

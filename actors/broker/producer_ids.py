@@ -10,11 +10,14 @@ from typing import Any, Protocol
 
 from ...protocol.awaiting import Cancelled, Pending
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError
-from ...statemachines.zookeeper.client import KafkaZkClient
 
 _PREFETCH_AT = 900
 """Of a block's 1000 ids, the one whose use asks for the next block."""
 _RETRY_BACKOFF_MS = 50
+
+
+AllocateBlock = Callable[[int], Coroutine[Any, Any, tuple[int, int]]]
+"""Takes a block of ids for a broker; gives its first and its last."""
 
 
 class ProducerIdSource(Protocol):
@@ -28,9 +31,9 @@ class ProducerIdSource(Protocol):
 class ProducerIds:
     """Hands out ids of the current block; parks callers while a new block is fetched."""
 
-    def __init__(self, broker_id: int, zk: KafkaZkClient) -> None:
+    def __init__(self, broker_id: int, allocate: AllocateBlock) -> None:
         self._broker_id = broker_id
-        self._zk = zk
+        self._allocate = allocate
         self._next = 0
         self._end = -1  # last id of the block, inclusive; below _next: exhausted
         self._fetching: Pending[None] | None = None
@@ -42,9 +45,7 @@ class ProducerIds:
                 continue
             self._fetching = Pending()
             try:
-                self._next, self._end = await self._zk.brokers.allocate_producer_id_block(
-                    self._broker_id
-                )
+                self._next, self._end = await self._allocate(self._broker_id)
             finally:
                 fetched, self._fetching = self._fetching, None
                 fetched.set_result(None)
@@ -59,12 +60,12 @@ class PrefetchedProducerIds:
     def __init__(
         self,
         broker_id: int,
-        zk: KafkaZkClient,
+        allocate: AllocateBlock,
         start_task: Callable[[Coroutine[Any, Any, None]], object],
         now_ms: Callable[[], int],
     ) -> None:
         self._broker_id = broker_id
-        self._zk = zk
+        self._allocate = allocate
         self._start_task = start_task
         self._now_ms = now_ms
         self._next = 0
@@ -99,7 +100,7 @@ class PrefetchedProducerIds:
 
     async def _fetch_block(self) -> None:
         try:
-            self._next_block = await self._zk.brokers.allocate_producer_id_block(self._broker_id)
+            self._next_block = await self._allocate(self._broker_id)
         except Cancelled:
             raise
         except FakeKafkaError:

@@ -16,13 +16,13 @@ class Blocks:
     def __init__(self) -> None:
         self.asked: list[Pending[tuple[int, int]]] = []
 
-    async def allocate_producer_id_block(self, _broker_id: int) -> tuple[int, int]:
+    async def allocate(self, _broker_id: int) -> tuple[int, int]:
         self.asked.append(Pending())
         return await self.asked[-1]
 
 
 def source(blocks: Blocks, clock: list[int]) -> PrefetchedProducerIds:
-    return PrefetchedProducerIds(1, blocks, Task, lambda: clock[0])  # type: ignore[arg-type]
+    return PrefetchedProducerIds(1, blocks.allocate, Task, lambda: clock[0])
 
 
 def refused(ids: PrefetchedProducerIds) -> bool:
