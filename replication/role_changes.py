@@ -6,7 +6,7 @@ they share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..protocol.control import (
     LeaderAndIsrPartitionState,
@@ -20,21 +20,66 @@ from ..protocol.control import (
 )
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import EPOCH_DURING_DELETE, EPOCH_UNKNOWN, TopicPartition
-from .follower.manager import InitialFetchState
-from .partition.hosted import PartitionHost
+from .follower.manager import FetcherManager, InitialFetchState
+from .leader.delayed_requests import DelayedRequests
+from .partition.hosted_partitions import HostedPartitions
 from .partition.partition import Partition
+from .storage_failures import StorageFailures
 
 _NONE = ErrorCode.NONE
 
 
-class ControlRequestHandling(PartitionHost):
-    """What the controller may ask of a ``ReplicaManager``."""
+LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
+"""Told the partitions of one LeaderAndIsr that are now led, and followed, here."""
 
-    __slots__ = ()
+
+class RoleChanges:
+    """What the controller may ask of a broker: take roles, stop replicas, know the metadata."""
+
+    __slots__ = (
+        "_broker_epoch",
+        "_delayed",
+        "_failures",
+        "_fetcher_manager",
+        "_hosted",
+        "_start_checkpoints",
+        "behaviour",
+        "broker_id",
+        "controller_epoch",
+        "is_shutting_down",
+        "metadata_cache",
+        "on_leadership_change",
+    )
+
+    def __init__(
+        self,
+        hosted: HostedPartitions,
+        delayed: DelayedRequests,
+        fetcher_manager: FetcherManager,
+        failures: StorageFailures,
+        broker_epoch: Callable[[], int],
+        start_checkpoints: Callable[[], object],
+    ) -> None:
+        """``start_checkpoints`` is called after each LeaderAndIsr; the first one begins the
+        checkpoints of high watermarks."""
+        self._hosted = hosted
+        self._delayed = delayed
+        self._fetcher_manager = fetcher_manager
+        self._failures = failures
+        self._broker_epoch = broker_epoch
+        self._start_checkpoints = start_checkpoints
+        self.broker_id = hosted.broker_id
+        self.behaviour = hosted.behaviour
+        self.metadata_cache = hosted.metadata_cache
+        self.controller_epoch = 0
+        """Highest controller epoch seen in any control request; never goes down."""
+        self.is_shutting_down = False
+        """Fetchers are not started any more."""
+        self.on_leadership_change: LeadershipCallback | None = None
 
     def _fencing_error(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
         """Stale epochs refuse a whole request; a newer controller epoch is remembered."""
-        if broker_epoch != -1 and broker_epoch < self.broker_epoch():
+        if broker_epoch != -1 and broker_epoch < self._broker_epoch():
             return ErrorCode.STALE_BROKER_EPOCH
         if controller_epoch < self.controller_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
@@ -71,11 +116,11 @@ class ControlRequestHandling(PartitionHost):
             self._persist_topic_ids(topic_ids, to_follow)
         if self.behaviour.replica_without_log_is_offline:
             for topic_partition in errors:
-                hosted = self._partitions.get(topic_partition)
+                hosted = self._hosted.by_name.get(topic_partition)
                 if hosted is not None and hosted.log is None:
-                    self.mark_partition_offline(topic_partition)
-        self.start_high_watermark_checkpoints()
-        self.fetcher_manager.shutdown_idle()
+                    self._failures.mark_partition_offline(topic_partition)
+        self._start_checkpoints()
+        self._fetcher_manager.shutdown_idle()
         if self.on_leadership_change is not None and (leaders or followers):
             self.on_leadership_change(leaders, followers)
         return LeaderAndIsrResponse(_NONE, tuple(errors.items()))
@@ -87,11 +132,11 @@ class ControlRequestHandling(PartitionHost):
         topic_ids: dict[str, str],
     ) -> tuple[ErrorCode, Partition | None]:
         """Rows 1 to 5 of 11.2; registers a partition seen for the first time."""
-        if topic_partition in self._offline:
+        if topic_partition in self._hosted.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR, None
-        partition = self._partitions.get(topic_partition)
+        partition = self._hosted.by_name.get(topic_partition)
         if partition is None:
-            partition = self._register(topic_partition)
+            partition = self._hosted.register(topic_partition)
         topic_id = topic_ids.get(topic_partition.topic, "")
         if topic_id and self._is_of_another_topic(partition, topic_id):
             return ErrorCode.INCONSISTENT_TOPIC_ID, None
@@ -116,7 +161,7 @@ class ControlRequestHandling(PartitionHost):
         if log is None:
             if not self.behaviour.topic_id_of_stored_log:
                 return False
-            known = self.disk.stored_topic_id(partition.topic_partition)
+            known = self._hosted.disk.stored_topic_id(partition.topic_partition)
         else:
             known = log.topic_id
             if not known and not self.behaviour.topic_id_of_stored_log:
@@ -140,18 +185,18 @@ class ControlRequestHandling(PartitionHost):
     ) -> list[Partition]:
         if not states:
             return []
-        self.fetcher_manager.remove_fetchers([p.topic_partition for p, _ in states])
+        self._fetcher_manager.remove_fetchers([p.topic_partition for p, _ in states])
         leaders = []
         for partition, state in states:
             try:
                 partition.make_leader(state)
             except (KafkaError, OSError):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
-                self.mark_partition_offline(partition.topic_partition)
+                self._failures.mark_partition_offline(partition.topic_partition)
                 continue
             leaders.append(partition)
         for partition in leaders:
-            self.complete_delayed(partition)  # fetches that wait with an older epoch
+            self._delayed.complete(partition)  # fetches that wait with an older epoch
         return leaders
 
     def _make_followers(
@@ -167,13 +212,14 @@ class ControlRequestHandling(PartitionHost):
                     # Not told who that is: only create the log, so that its high watermark
                     # keeps being checkpointed. Role and epoch stay.
                     if partition.log is None:
-                        partition.log = self._open_log(partition.topic_partition, state.is_new)
+                        name = partition.topic_partition
+                        partition.log = self._hosted.open_log(name, state.is_new)
                     continue
                 if partition.make_follower(state):
                     restarting.append(partition)
             except (KafkaError, OSError):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
-                self.mark_partition_offline(partition.topic_partition)
+                self._failures.mark_partition_offline(partition.topic_partition)
                 continue
             followers.append(partition)
         if restarting:
@@ -184,11 +230,11 @@ class ControlRequestHandling(PartitionHost):
         self, partitions: list[Partition], errors: dict[TopicPartition, ErrorCode]
     ) -> None:
         names = [partition.topic_partition for partition in partitions]
-        self.fetcher_manager.remove_fetchers(names)
+        self._fetcher_manager.remove_fetchers(names)
         if self.behaviour.truncation == "high_watermark":
             self._truncate_to_high_watermarks(partitions, errors)
         for name in names:
-            self.complete_delayed_of(name)
+            self._delayed.complete_of(name)
         if self.is_shutting_down:
             return
         initial: dict[TopicPartition, InitialFetchState] = {}
@@ -198,7 +244,7 @@ class ControlRequestHandling(PartitionHost):
                 initial[partition.topic_partition] = InitialFetchState(
                     partition.leader_id, partition.leader_epoch, self._initial_offset(partition)
                 )
-        self.fetcher_manager.add_fetchers(initial)
+        self._fetcher_manager.add_fetchers(initial)
 
     def _initial_offset(self, partition: Partition) -> int:
         log = partition.log
@@ -221,7 +267,7 @@ class ControlRequestHandling(PartitionHost):
                 log.truncate_to(log.high_watermark)
             except (KafkaError, OSError):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
-                self.mark_partition_offline(partition.topic_partition)
+                self._failures.mark_partition_offline(partition.topic_partition)
 
     def _persist_topic_ids(
         self,
@@ -251,19 +297,19 @@ class ControlRequestHandling(PartitionHost):
             errors[state.topic_partition] = error
             if error is _NONE:
                 to_stop.append(state)
-        self.fetcher_manager.remove_fetchers([state.topic_partition for state in to_stop])
+        self._fetcher_manager.remove_fetchers([state.topic_partition for state in to_stop])
         for state in to_stop:
             if state.delete_partition:
                 errors[state.topic_partition] = self._delete_partition(state.topic_partition)
-            self.complete_delayed_of(state.topic_partition)
-        self.fetcher_manager.shutdown_idle()
+            self._delayed.complete_of(state.topic_partition)
+        self._fetcher_manager.shutdown_idle()
         return StopReplicaResponse(_NONE, tuple(errors.items()))
 
     def _stop_refusal(self, state: StopReplicaPartitionState) -> ErrorCode:
         topic_partition = state.topic_partition
-        if topic_partition in self._offline:
+        if topic_partition in self._hosted.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        partition = self._partitions.get(topic_partition)
+        partition = self._hosted.by_name.get(topic_partition)
         if partition is None:
             return _NONE
         epoch = state.leader_epoch
@@ -274,12 +320,12 @@ class ControlRequestHandling(PartitionHost):
         return ErrorCode.FENCED_LEADER_EPOCH
 
     def _delete_partition(self, topic_partition: TopicPartition) -> ErrorCode:
-        self._unregister(topic_partition)
-        self._high_watermarks.pop(topic_partition, None)
+        self._hosted.unregister(topic_partition)
+        self._hosted.high_watermarks.pop(topic_partition, None)
         try:
-            self.disk.delete_log(topic_partition)
+            self._hosted.disk.delete_log(topic_partition)
         except (KafkaError, OSError):
-            self._offline[topic_partition] = None
+            self._hosted.offline[topic_partition] = None
             return ErrorCode.KAFKA_STORAGE_ERROR
         return _NONE
 
@@ -293,9 +339,3 @@ class ControlRequestHandling(PartitionHost):
         if error is not _NONE:
             return UpdateMetadataResponse(error), []
         return UpdateMetadataResponse(_NONE), self.metadata_cache.update(request)
-
-    # -- hook of the manager ----------------------------------------------------------------
-
-    def start_high_watermark_checkpoints(self) -> None:
-        """Called at the end of each LeaderAndIsr; the first one starts the checkpoints."""
-        raise NotImplementedError

@@ -19,7 +19,7 @@ from ...protocol.names import broker_name, fetcher_name
 from ...protocol.values import BrokerInfo, EndPoint, TopicPartition
 from ...replication.follower.fetcher import ReplicaFetcher
 from ...replication.follower.manager import FetcherManager
-from ...replication.partition.isr_updaters import IsrUpdater
+from ...replication.partition.isr_proposals import IsrUpdater
 from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
@@ -118,10 +118,10 @@ class Broker(Node):
             broker_epoch=lambda: self.controller.broker_epoch,
         )
         self.offsets = OffsetManager(self, self.config, self.replica_manager)
-        self.replica_manager.on_leadership_change = self.offsets.leadership_changed
-        self.replica_manager.on_log_dir_failure = self._log_dir_failed
-        self.replica_manager.on_uncleanable = self._log_uncleanable
-        self.replica_manager.on_halt = self._halt_process
+        self.replica_manager.roles.on_leadership_change = self.offsets.leadership_changed
+        self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
+        self.replica_manager.upkeep.on_uncleanable = self._log_uncleanable
+        self.replica_manager.failures.on_halt = self._halt_process
         self.admin = AdminManager(
             AdminParts(
                 host=self,
@@ -308,7 +308,7 @@ class Broker(Node):
     async def _shut_down(self) -> bool:
         moved = True
         # From here on no fetcher is started: a broker that leaves must not rejoin an ISR.
-        self.replica_manager.is_shutting_down = True
+        self.replica_manager.roles.is_shutting_down = True
         if self.config["controlled.shutdown.enable"] and self.state == "running":
             self.set_state("pending_controlled_shutdown")
             moved = await move_leaderships_away(

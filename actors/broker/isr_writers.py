@@ -8,7 +8,8 @@ from ...protocol.awaiting import Pending
 from ...protocol.control import AlterIsrRequest, AlterIsrResponse
 from ...protocol.host import sleep
 from ...protocol.values import LeaderAndIsr, TopicPartition
-from ...replication.partition.isr_updaters import AlterIsrManager, IsrUpdater, ZooKeeperIsrManager
+from ...replication.partition.isr_proposals import IsrUpdater
+from ...replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ...zkfake.messages import ZooKeeperError
 from ..node import Node

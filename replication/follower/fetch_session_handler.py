@@ -26,10 +26,10 @@ from ...protocol.data import (
     OffsetForLeaderEpochResponse,
 )
 from ...protocol.errors import InvariantError
+from ...protocol.fetch_session_epochs import FINAL_EPOCH, INITIAL_EPOCH
 from ...protocol.host import Host
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
-from ..leader.sessions import FINAL_EPOCH, INITIAL_EPOCH
 from .fetch_state import FetcherCallbacks, FetchStage, PartitionFetchState
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from ...protocol.data import (
     OffsetForLeaderEpochResponse,
 )
 from ...protocol.errors import ErrorCode, FakeKafkaError, InvariantError, KafkaError, invariant
+from ...protocol.fetch_session_epochs import EPOCH_MAX, INITIAL_EPOCH, next_epoch
 from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
-from ..leader.sessions import EPOCH_MAX, INITIAL_EPOCH, next_epoch
 from .fetch_session_handler import FetcherRequest, FetcherResponse, FetchTracking, log_of
 from .fetch_state import FetcherCallbacks, FetchStage, PartitionFetchState
 

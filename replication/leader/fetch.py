@@ -20,19 +20,65 @@ from ...protocol.data import (
     RequestContext,
 )
 from ...protocol.errors import ErrorCode
+from ...protocol.fetch_session_epochs import INITIAL_EPOCH
+from ...protocol.host import Host
 from ..partition.partition import Partition
 from ..partition.replica import Replica
-from .delayed_operations import DelayedFetch
-from .follower_fetch import FollowerFetching
-from .sessions import INITIAL_EPOCH, CachedPartition
+from .delayed_fetch import DelayedFetch
+from .delayed_requests import DelayedRequests
+from .follower_fetch import FollowerFetchHandler
+from .reading import PartitionReader
+from .session_cache import FetchSessionCache
+from .sessions import CachedPartition
 
 _NONE = ErrorCode.NONE
 
 
-class FetchHandling(FollowerFetching):
-    """The fetch side of a ``ReplicaManager``."""
+class FetchHandler:
+    """Serves consumers, and followers that begin."""
 
-    __slots__ = ()
+    __slots__ = (
+        "_account",
+        "_by_name",
+        "_complete",
+        "_fetch_bytes_max",
+        "_fetch_of_follower",
+        "_fetches",
+        "_fetches_to_end",
+        "_is_plain_consumer",
+        "_now_ms",
+        "_read_partition",
+        "_read_plainly",
+        "behaviour",
+        "counts",
+        "is_fetch_satisfied",
+        "sessions",
+    )
+
+    def __init__(
+        self,
+        reader: PartitionReader,
+        followers: FollowerFetchHandler,
+        delayed: DelayedRequests,
+        sessions: FetchSessionCache,
+        host: Host,
+    ) -> None:
+        self.sessions = sessions
+        self.behaviour = reader.behaviour
+        self.counts = followers.counts
+        self.is_fetch_satisfied = reader.is_fetch_satisfied
+        self._now_ms = host.now_ms
+        """Bound once, like all that every request asks."""
+        self._by_name = reader.by_name
+        self._fetch_bytes_max = reader.fetch_bytes_max
+        self._is_plain_consumer = reader.is_plain_consumer
+        self._read_plainly = reader.read_plainly
+        self._read_partition = reader.read_partition
+        self._fetch_of_follower = followers.fetch_of_follower
+        self._account = followers.account
+        self._fetches = delayed.fetches
+        self._fetches_to_end = delayed.fetches_to_end
+        self._complete = delayed.complete
 
     def fetch_messages(
         self,
@@ -45,13 +91,13 @@ class FetchHandling(FollowerFetching):
         now_ms = now()
         session = None
         if request.session_epoch > INITIAL_EPOCH or request.session_id:
-            resolved = self.fetch_sessions.resolve(request, now_ms)
+            resolved = self.sessions.resolve(request, now_ms)
             if isinstance(resolved, ErrorCode):
                 respond(FetchResponse(resolved, 0, ()))
                 return
             session = resolved
             if session is not None and session.is_privileged:
-                self.fetch_of_follower(request, session, context.api_version, respond, now_ms)
+                self._fetch_of_follower(request, session, context.api_version, respond, now_ms)
                 return
         specs: Sequence[FetchPartition | CachedPartition] = request.partitions
         if session is not None:
@@ -63,10 +109,10 @@ class FetchHandling(FollowerFetching):
             if len(specs) == 1:
                 version = context.api_version
                 operation.is_plain = request.min_bytes <= 1 and (version > 2 or version < 0)
-                self.fetch_purgatory.watch(operation, (specs[0].topic_partition,), now_ms)
+                self._fetches.watch(operation, (specs[0].topic_partition,), now_ms)
             else:
                 names = [spec.topic_partition for spec in specs]
-                self.fetch_purgatory.watch(operation, names, now_ms)
+                self._fetches.watch(operation, names, now_ms)
             return
         responses, size, is_final = self._read(operation, now_ms, account=True)
         if (
@@ -80,7 +126,7 @@ class FetchHandling(FollowerFetching):
         ):
             self._respond(operation, responses)
         else:
-            purgatory = self.fetch_purgatory if request.replica_id < 0 else self.growth_purgatory
+            purgatory = self._fetches if request.replica_id < 0 else self._fetches_to_end
             purgatory.watch(operation, [spec.topic_partition for spec in specs], now_ms)
 
     def _is_plainly_at_end(
@@ -98,7 +144,7 @@ class FetchHandling(FollowerFetching):
             or request.max_bytes <= 0
         ):
             return False
-        hosted = self._partitions
+        hosted = self._by_name
         for spec in specs:
             partition = hosted.get(spec.topic_partition)
             if partition is None or not partition.is_leader:
@@ -116,12 +162,12 @@ class FetchHandling(FollowerFetching):
         return bool(specs)
 
     @property
-    def delayed_fetch_count(self) -> int:
+    def delayed_count(self) -> int:
         """Fetches that wait, of followers and consumers."""
         return (
-            self.fetch_purgatory.delayed_count
-            + self.growth_purgatory.delayed_count
-            + self.fetch_sessions.parked_count
+            self._fetches.delayed_count
+            + self._fetches_to_end.delayed_count
+            + self.sessions.parked_count
         )
 
     def answer_plainly(self, operation: DelayedFetch) -> bool:
@@ -130,7 +176,7 @@ class FetchHandling(FollowerFetching):
         What ``is_fetch_satisfied`` and ``finish_fetch`` do for the most frequent of them.
         """
         spec = operation.specs[0]
-        partition = self._partitions.get(spec.topic_partition)
+        partition = self._by_name.get(spec.topic_partition)
         if (
             partition is None
             or not partition.is_leader
@@ -145,7 +191,7 @@ class FetchHandling(FollowerFetching):
         if plain is None:
             return False
         operation.is_completed = True
-        operation._leave()
+        operation.leave()
         respond = operation.respond
         respond(FetchResponse(_NONE, 0, (plain,)))
         return True
@@ -158,7 +204,7 @@ class FetchHandling(FollowerFetching):
             operation.specs = session.to_read()
         elif len(operation.specs) == 1 and request.session_epoch != INITIAL_EPOCH:
             spec = operation.specs[0]
-            partition = self._partitions.get(spec.topic_partition)
+            partition = self._by_name.get(spec.topic_partition)
             if (
                 partition is not None
                 and partition.is_leader
@@ -182,8 +228,8 @@ class FetchHandling(FollowerFetching):
             if responses:
                 responses = session.filter_response(responses)
         elif request.session_epoch == INITIAL_EPOCH:
-            session_id = self.fetch_sessions.create(
-                request.replica_id >= 0, request.partitions, responses, self.host.now_ms()
+            session_id = self.sessions.create(
+                request.replica_id >= 0, request.partitions, responses, self._now_ms()
             )
         operation.respond(FetchResponse(_NONE, session_id, tuple(responses)))
 
@@ -196,7 +242,7 @@ class FetchHandling(FollowerFetching):
         """
         request = operation.request
         replica_id = request.replica_id
-        hosted = self._partitions
+        hosted = self._by_name
         responses: list[FetchPartitionResponse] = []
         moved: list[Partition] = []
         limit = request.max_bytes
@@ -240,5 +286,5 @@ class FetchHandling(FollowerFetching):
             ):
                 moved.append(partition)
         for partition in moved:
-            self.complete_delayed(partition)
+            self._complete(partition)
         return responses, size, is_final

@@ -1,7 +1,7 @@
 """Fetches of followers that go on with an incremental session: the hottest loop of all.
 
 Every record passes here once per follower, and every idle follower twice a second. It does what
-``FetchHandling`` does for everybody, for one case and in fewer steps: the session names what may
+``FetchHandler`` does for everybody, for one case and in fewer steps: the session names what may
 have news, each of its partitions knows its leader's partition and the follower's replica.
 """
 
@@ -11,75 +11,47 @@ from collections.abc import Callable
 
 from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
 from ...protocol.errors import ErrorCode
+from ...protocol.host import Host
 from ...protocol.records.batch import RecordBatch
-from ...protocol.values import TopicPartition
 from ..log.log import Log
 from ..partition.partition import Partition
 from ..partition.replica import Replica
-from ..waiting.timing_wheel import TimerEntry
-from .reading import FetchReading
-from .sessions import CachedPartition, FetchSession
+from .delayed_requests import DelayedRequests
+from .reading import PartitionReader
+from .sessions import CachedPartition, FetchCounts, FetchSession, FollowerFetch
 
 _NONE = ErrorCode.NONE
 
 
-class FollowerFetch(TimerEntry):
-    """A follower's fetch within a session; one object for all of them, as one at most waits.
-
-    To ``FetchReading`` it is what ``DelayedFetch`` is for the others. Its timer is left running
-    from one fetch to the next and set anew when it fires too early for the current one.
-    """
-
-    __slots__ = ("api_version", "request", "respond", "serving", "session", "unread", "until_ms")
-
-    has_client_metadata = False
-    require_leader = True
-    specs = ()
-
-    def __init__(
-        self,
-        serving: FollowerFetching,
-        session: FetchSession,
-        api_version: int,
-        request: FetchRequest,
-        respond: Callable[[FetchResponse], object],
-    ) -> None:
-        super().__init__()
-        self.serving = serving
-        self.session = session
-        session.fetch = self
-        self.api_version = api_version
-        self.request = request
-        self.respond = respond
-        self.unread: dict[TopicPartition, None] | None = None
-        """Partitions the follower is not assigned to: their growth does not count."""
-        self.until_ms = 0
-        """When a waiting fetch is answered whatever there is."""
-
-    def try_complete(self) -> bool:
-        """Answer if enough is there now."""
-        if not self.serving.is_fetch_satisfied(self):
-            return False
-        self.serving.finish_parked(self)
-        return True
-
-    def run(self) -> None:
-        """The timer fired: for this fetch, or for one answered before."""
-        if self.session.parked is not self:
-            return
-        serving = self.serving
-        now_ms = serving.host.now_ms()
-        if now_ms < self.until_ms:
-            serving.timer.add_at(self, self.until_ms - now_ms, now_ms)
-            return
-        serving.finish_parked(self)
-        serving.fetch_expirations += 1
-
-
-class FollowerFetching(FetchReading):
+class FollowerFetchHandler:
     """Serves followers within their sessions."""
 
-    __slots__ = ()
+    __slots__ = (
+        "_by_name",
+        "_complete",
+        "_deletions",
+        "_fetch_bytes_max",
+        "_fetches_to_end",
+        "_read_partition",
+        "counts",
+        "host",
+        "is_fetch_satisfied",
+        "timer",
+    )
+
+    def __init__(
+        self, reader: PartitionReader, delayed: DelayedRequests, counts: FetchCounts, host: Host
+    ) -> None:
+        self.host = host
+        self.counts = counts
+        self.timer = delayed.timer
+        self.is_fetch_satisfied = reader.is_fetch_satisfied
+        self._by_name = reader.by_name
+        self._fetch_bytes_max = reader.fetch_bytes_max
+        self._read_partition = reader.read_partition
+        self._complete = delayed.complete
+        self._deletions = delayed.deletions
+        self._fetches_to_end = delayed.fetches_to_end
 
     def fetch_of_follower(
         self,
@@ -107,7 +79,7 @@ class FollowerFetching(FetchReading):
         active = session.active
         if len(active) == 1 and wait_ms > 0 and request.min_bytes > 0:
             (spec,) = active.values()
-            partition: Partition | None = spec.partition  # type: ignore[assignment]
+            partition = spec.partition
             replica = spec.replica
             if (
                 partition is not None
@@ -124,16 +96,16 @@ class FollowerFetching(FetchReading):
                     partition.update_follower(
                         replica, fetch_offset, spec.log_start_offset, now_ms, fetch_offset
                     )
-                    or self.delete_purgatory.delayed_count
+                    or self._deletions.delayed_count
                 ):
-                    self.complete_delayed(partition)
+                    self._complete(partition)
                 elif (
                     log.high_watermark == sent_high_watermark and replica.broker_id in partition.isr
                 ):
                     spec.fall_idle()
                 session.parked = fetch
                 until_ms = fetch.until_ms = now_ms + wait_ms
-                if fetch._bucket is None or fetch.expiration_ms > until_ms:
+                if fetch.bucket is None or fetch.expiration_ms > until_ms:
                     self._set_timer(fetch, wait_ms, now_ms)
                 return
         self._serve(fetch, session, now_ms)
@@ -154,7 +126,7 @@ class FollowerFetching(FetchReading):
         named: list[CachedPartition] = []  # the session's entries of ``responses``
         moved: list[Partition] = []
         for spec in session.active_in_order():
-            partition: Partition | None = spec.partition  # type: ignore[assignment]
+            partition = spec.partition
             replica = spec.replica
             if partition is None:
                 partition, replica = self._parties(spec, request.replica_id)
@@ -192,14 +164,14 @@ class FollowerFetching(FetchReading):
                     continue
                 may_idle = True
             if replica is not None and partition is not None and log is not None:
-                if self._account(partition, replica, spec, log, now_ms):
+                if self.account(partition, replica, spec, log, now_ms):
                     moved.append(partition)
                 if spec.replica is not replica:
                     spec.link(partition, replica)
                 if may_idle and log.high_watermark == spec.sent_high_watermark:
                     spec.fall_idle_if_known()
         for partition in moved:
-            self.complete_delayed(partition)
+            self._complete(partition)
         if is_final or size >= request.min_bytes or size >= limit:
             if responses:
                 responses = session.new_responses(named, responses)
@@ -258,12 +230,12 @@ class FollowerFetching(FetchReading):
         """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""
         fetch.session.parked = fetch
         fetch.until_ms = now_ms + wait_ms
-        if fetch._bucket is None or fetch.expiration_ms > fetch.until_ms:
+        if fetch.bucket is None or fetch.expiration_ms > fetch.until_ms:
             self._set_timer(fetch, wait_ms, now_ms)
 
     def _set_timer(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
         """Have it answered in time; the timer set for an earlier fetch may fire sooner."""
-        if fetch._bucket is not None:
+        if fetch.bucket is not None:
             fetch.cancel()
         self.timer.add_at(fetch, wait_ms, now_ms)
 
@@ -272,13 +244,13 @@ class FollowerFetching(FetchReading):
     ) -> tuple[Partition | None, Replica | None]:
         """The leader's partition and the follower's replica in it."""
         if spec.partition is not None:
-            return spec.partition, spec.replica  # type: ignore[return-value]
-        partition = self._partitions.get(spec.topic_partition)
+            return spec.partition, spec.replica
+        partition = self._by_name.get(spec.topic_partition)
         if partition is None or not partition.is_leader:
             return partition, None
         return partition, partition.find_replica(replica_id)
 
-    def _account(
+    def account(
         self,
         partition: Partition,
         replica: Replica,
@@ -293,13 +265,15 @@ class FollowerFetching(FetchReading):
             replica, spec.fetch_offset, log_start_offset, now_ms, log.log_end_offset
         ):
             return True
-        return log_start_offset != previous_log_start and self.delete_purgatory.delayed_count > 0
+        return log_start_offset != previous_log_start and self._deletions.delayed_count > 0
 
     def complete_fetches(self, partition: Partition) -> None:
         """Wake and try the fetches that wait on a partition whose log grew."""
-        if self.growth_purgatory.delayed_count:
-            self.growth_purgatory.check_and_complete(partition.topic_partition)
-        entries, log = partition.fetch_entries, partition.log
+        if self._fetches_to_end.delayed_count:
+            self._fetches_to_end.check_and_complete(partition.topic_partition)
+        # Only sessions of followers enter what they fetch.
+        entries: list[CachedPartition] | None = partition.fetch_entries  # type: ignore[assignment]
+        log = partition.log
         if not entries or log is None:
             return
         end_offset = log.log_end_offset

@@ -29,10 +29,11 @@ from ...protocol.data import (
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.values import TopicPartition
 from ..log.log import Log
-from ..partition.hosted import PartitionHost
+from ..partition.hosted_partitions import HostedPartitions
 from ..partition.metadata_cache import INTERNAL_TOPICS
 from ..partition.partition import Partition
-from .delayed_operations import DelayedDeleteRecords
+from .delayed_delete_records import DelayedDeleteRecords
+from .delayed_requests import DelayedRequests
 
 HIGH_WATERMARK_OFFSET = -1
 """DeleteRecords: delete everything up to the high watermark."""
@@ -46,10 +47,16 @@ _SPECIAL_TIMES_SINCE = {
 _NONE = ErrorCode.NONE
 
 
-class OffsetsHandling(PartitionHost):
-    """Offset and epoch look-ups of a ``ReplicaManager``."""
+class OffsetsHandler:
+    """Looks up offsets and epochs, and raises log starts."""
 
-    __slots__ = ()
+    __slots__ = ("_by_name", "_deletions", "_lookup_error", "behaviour")
+
+    def __init__(self, hosted: HostedPartitions, delayed: DelayedRequests) -> None:
+        self.behaviour = hosted.behaviour
+        self._by_name = hosted.by_name
+        self._lookup_error = hosted.lookup_error
+        self._deletions = delayed.deletions
 
     # -- ListOffsets ------------------------------------------------------------------------
 
@@ -84,9 +91,10 @@ class OffsetsHandling(PartitionHost):
                 return ListOffsetsPartitionResponse(topic_partition, ErrorCode.UNSUPPORTED_VERSION)
             if timestamp == EARLIEST_LOCAL_TIMESTAMP:  # without remote storage all is local
                 timestamp = EARLIEST_TIMESTAMP
-        partition = self._partitions.get(topic_partition)
+        partition = self._by_name.get(topic_partition)
         if partition is None:
-            return ListOffsetsPartitionResponse(topic_partition, self.lookup_error(topic_partition))
+            error = self._lookup_error(topic_partition)
+            return ListOffsetsPartitionResponse(topic_partition, error)
         error = partition.access_error(
             entry.current_leader_epoch, request.replica_id != DEBUGGING_REPLICA_ID
         )
@@ -158,9 +166,9 @@ class OffsetsHandling(PartitionHost):
         self, topic_partition: TopicPartition, timestamp: int, offsets_max: int, replica_id: int
     ) -> tuple[ErrorCode, tuple[int, ...]]:
         """ListOffsets v0: up to ``offsets_max`` segment starts before a time, newest first."""
-        partition = self._partitions.get(topic_partition)
+        partition = self._by_name.get(topic_partition)
         if partition is None:
-            return self.lookup_error(topic_partition), ()
+            return self._lookup_error(topic_partition), ()
         error = partition.access_error(-1, replica_id != DEBUGGING_REPLICA_ID)
         log = partition.log
         if error is not _NONE or log is None:
@@ -185,10 +193,10 @@ class OffsetsHandling(PartitionHost):
         self, entry: OffsetForLeaderEpochPartition
     ) -> OffsetForLeaderEpochPartitionResponse:
         topic_partition = entry.topic_partition
-        partition = self._partitions.get(topic_partition)
+        partition = self._by_name.get(topic_partition)
         if partition is None:
             return OffsetForLeaderEpochPartitionResponse(
-                topic_partition, self.lookup_error(topic_partition)
+                topic_partition, self._lookup_error(topic_partition)
             )
         error = partition.access_error(entry.current_leader_epoch, True)
         log = partition.log
@@ -227,15 +235,15 @@ class OffsetsHandling(PartitionHost):
             return
         keys = [results[index][0] for index in pending]
         operation = DelayedDeleteRecords(self, request.timeout_ms, results, pending, respond)
-        self.delete_purgatory.try_complete_else_watch(operation, keys)
+        self._deletions.try_complete_else_watch(operation, keys)
 
     def _delete_before(self, topic_partition: TopicPartition, offset: int) -> tuple[ErrorCode, int]:
         """Raise the leader's own log start; the offset to wait for."""
         if topic_partition.topic in INTERNAL_TOPICS:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, -1
-        partition = self._partitions.get(topic_partition)
+        partition = self._by_name.get(topic_partition)
         if partition is None:
-            return self.lookup_error(topic_partition), -1
+            return self._lookup_error(topic_partition), -1
         log = partition.log
         if not partition.is_leader or log is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
@@ -251,9 +259,9 @@ class OffsetsHandling(PartitionHost):
 
     def low_watermark_of(self, topic_partition: TopicPartition) -> tuple[ErrorCode, int]:
         """The low watermark of a partition led here, or why there is none."""
-        partition: Partition | None = self._partitions.get(topic_partition)
+        partition: Partition | None = self._by_name.get(topic_partition)
         if partition is None:
-            return self.lookup_error(topic_partition), -1
+            return self._lookup_error(topic_partition), -1
         if not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
         return _NONE, partition.low_watermark

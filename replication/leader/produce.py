@@ -17,10 +17,11 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.batch import LENGTH_OVERHEAD, Readable
 from ...protocol.values import TopicPartition
 from ..log.validator import ORIGIN_CLIENT
-from ..partition.hosted import PartitionHost
+from ..partition.hosted_partitions import HostedPartitions
 from ..partition.metadata_cache import INTERNAL_TOPICS
 from ..partition.partition import Partition
-from .delayed_operations import DelayedProduce, DelayedProduceToOne
+from .delayed_produce import DelayedProduce, DelayedProduceToOne
+from .delayed_requests import DelayedRequests
 
 ADMIN_CLIENT_ID = "__admin_client"
 
@@ -49,10 +50,42 @@ _Appended = tuple[Partition, bool, int, int]
 that acknowledges the append."""
 
 
-class ProduceHandling(PartitionHost):
-    """The produce side of a ``ReplicaManager``."""
+class ProduceHandler:
+    """Appends what clients and coordinators send, and answers when it is acknowledged."""
 
-    __slots__ = ()
+    __slots__ = (
+        "_by_name",
+        "_complete_after_append",
+        "_complete_fetches",
+        "_lookup_error",
+        "_metadata_cache",
+        "_now_ms",
+        "_on_storage_failure",
+        "_produces",
+        "behaviour",
+        "expirations",
+    )
+
+    def __init__(
+        self,
+        hosted: HostedPartitions,
+        delayed: DelayedRequests,
+        complete_fetches: Callable[[Partition], object],
+        on_storage_failure: Callable[[TopicPartition, Exception], object],
+        now_ms: Callable[[], int],
+    ) -> None:
+        """``complete_fetches`` is told partitions whose log grew."""
+        self.behaviour = hosted.behaviour
+        self.expirations = 0
+        """Requests that failed because their time was up."""
+        self._by_name = hosted.by_name
+        self._lookup_error = hosted.lookup_error
+        self._metadata_cache = hosted.metadata_cache
+        self._produces = delayed.produces
+        self._complete_after_append = delayed.complete_after_append
+        self._complete_fetches = complete_fetches
+        self._on_storage_failure = on_storage_failure
+        self._now_ms = now_ms
 
     def append_records(
         self,
@@ -87,8 +120,8 @@ class ProduceHandling(PartitionHost):
                 partition.wake_fetchers()
         for partition, high_watermark_moved, _, _ in appended:
             if high_watermark_moved:
-                self.complete_after_append(partition)
-            self.complete_fetches(partition)
+                self._complete_after_append(partition)
+            self._complete_fetches(partition)
         if acks != ACKS_ALL or not appended:
             respond(ProduceResponse(tuple(responses)))
             return
@@ -103,10 +136,10 @@ class ProduceHandling(PartitionHost):
             )
             if not is_undecided and operation.try_complete():
                 return
-            self.produce_purgatory.watch(operation, (partition.topic_partition,), now_ms)
+            self._produces.watch(operation, (partition.topic_partition,), now_ms)
             return
         pending = [(index, required_offset) for _, _, index, required_offset in appended]
-        self.produce_purgatory.try_complete_else_watch(
+        self._produces.try_complete_else_watch(
             DelayedProduce(self, request.timeout_ms, responses, pending, respond),
             [entry.topic_partition for entry in partitions],
             now_ms,
@@ -129,7 +162,7 @@ class ProduceHandling(PartitionHost):
     ) -> ErrorCode:
         """Checks before the partition is looked at (docs/kafka/produce.md#checks)."""
         api_version = context.api_version
-        if api_version >= 0 and not self.metadata_cache.contains(topic_partition):
+        if api_version >= 0 and not self._metadata_cache.contains(topic_partition):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if records is None:
             return ErrorCode.INVALID_RECORD
@@ -167,9 +200,9 @@ class ProduceHandling(PartitionHost):
             error = self._refusal(topic_partition, records, context)
             if error is not _NONE:
                 return self.failed_produce(topic_partition, error)
-        partition = self._partitions.get(topic_partition)
+        partition = self._by_name.get(topic_partition)
         if partition is None:
-            return self.failed_produce(topic_partition, self.lookup_error(topic_partition))
+            return self.failed_produce(topic_partition, self._lookup_error(topic_partition))
         log = partition.log
         if not partition.is_leader or log is None:
             return self.failed_produce(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -187,7 +220,7 @@ class ProduceHandling(PartitionHost):
         except KafkaError as error:
             return self._append_failed(topic_partition, error)
         except OSError as error:
-            self.on_storage_failure(topic_partition, error)
+            self._on_storage_failure(topic_partition, error)
             return self.failed_produce(topic_partition, ErrorCode.KAFKA_STORAGE_ERROR)
         moved = partition.maybe_increment_high_watermark(now_ms)
         appended.append((partition, moved, index, info.last_offset + 1))
@@ -204,7 +237,7 @@ class ProduceHandling(PartitionHost):
     ) -> ProducePartitionResponse:
         code = error.code
         if code is ErrorCode.KAFKA_STORAGE_ERROR:
-            self.on_storage_failure(topic_partition, error)
+            self._on_storage_failure(topic_partition, error)
         elif code is ErrorCode.PRODUCER_FENCED:
             code = ErrorCode.INVALID_PRODUCER_EPOCH  # Produce never learnt the newer code
         response = self.failed_produce(topic_partition, code)
@@ -226,7 +259,7 @@ class ProduceHandling(PartitionHost):
             error = ErrorCode.CORRUPT_MESSAGE
         log_start_offset = -1
         if error not in _ERRORS_WITHOUT_LOG_START:
-            partition = self._partitions.get(topic_partition)
+            partition = self._by_name.get(topic_partition)
             if partition is not None and partition.log is not None:
                 log_start_offset = partition.log.log_start_offset
         return ProducePartitionResponse(topic_partition, error, -1, -1, log_start_offset)
@@ -236,9 +269,9 @@ class ProduceHandling(PartitionHost):
     ) -> ErrorCode | None:
         """The outcome of an append with acks=all
         (docs/kafka/produce.md#acknowledgement); None while undecided."""
-        partition = self._partitions.get(topic_partition)
+        partition = self._by_name.get(topic_partition)
         if partition is None:
-            return self.lookup_error(topic_partition)
+            return self._lookup_error(topic_partition)
         log = partition.log
         if not partition.is_leader or log is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER

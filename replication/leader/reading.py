@@ -7,9 +7,9 @@ begin, ``follower_fetch.py`` for followers that go on with an incremental sessio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
+from ...protocol.config import BrokerConfig
 from ...protocol.data import (
     CONSUMER_REPLICA_ID,
     READ_COMMITTED,
@@ -23,31 +23,50 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.batch import RecordBatch, whole_batches
 from ...protocol.values import TopicPartition
 from ..log.log import Log
-from ..partition.hosted import PartitionHost
+from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
 from ..partition.replica import Replica
-from .delayed_operations import DelayedFetch
+from .delayed_fetch import DelayedFetch
 from .fetch_responses import (
     empty_response,
     with_diverging_epoch,
     with_no_aborted_transactions,
     with_preferred_replica,
 )
-from .replica_selector import preferred_replica
-from .sessions import CachedPartition
-
-if TYPE_CHECKING:
-    from .follower_fetch import FollowerFetch
+from .replica_selector import preferred_replica, replica_selector
+from .sessions import CachedPartition, FollowerFetch
 
 _NONE = ErrorCode.NONE
 
 
-class FetchReading(PartitionHost):
+class PartitionReader:
     """Reads partitions for consumers and followers."""
 
-    __slots__ = ()
+    __slots__ = (
+        "behaviour",
+        "by_name",
+        "fetch_bytes_max",
+        "hosted",
+        "metadata_cache",
+        "on_storage_failure",
+        "selector",
+    )
 
-    def _is_plain_consumer(self, request: FetchRequest) -> bool:
+    def __init__(
+        self,
+        hosted: HostedPartitions,
+        config: BrokerConfig,
+        on_storage_failure: Callable[[TopicPartition, Exception], object],
+    ) -> None:
+        self.hosted = hosted
+        self.by_name = hosted.by_name
+        self.behaviour = hosted.behaviour
+        self.metadata_cache = hosted.metadata_cache
+        self.on_storage_failure = on_storage_failure
+        self.fetch_bytes_max: int = config["fetch.max.bytes"]
+        self.selector = replica_selector(config["replica.selector.class"])
+
+    def is_plain_consumer(self, request: FetchRequest) -> bool:
         """Whether a consumer reads everything below the high watermark, here and nowhere else."""
         return (
             request.replica_id == CONSUMER_REPLICA_ID
@@ -55,14 +74,14 @@ class FetchReading(PartitionHost):
             and self.selector is None
         )
 
-    def _read_plainly(
+    def read_plainly(
         self,
         spec: FetchPartition | CachedPartition,
         partition: Partition,
         bytes_max: int,
         is_first: bool,
     ) -> FetchPartitionResponse | None:
-        """``_read_partition`` of a leader for a plain consumer; None where it is not that easy."""
+        """``read_partition`` of a leader for a plain consumer; None where it is not that easy."""
         log = partition.log
         fetch_offset = spec.fetch_offset
         epoch = spec.current_leader_epoch
@@ -103,7 +122,7 @@ class FetchReading(PartitionHost):
             records,
         )
 
-    def _read_partition(
+    def read_partition(
         self,
         operation: DelayedFetch | FollowerFetch,
         spec: FetchPartition | CachedPartition,
@@ -120,7 +139,8 @@ class FetchReading(PartitionHost):
         request = operation.request
         api_version = operation.api_version
         if partition is None:
-            return FetchPartitionResponse(topic_partition, self.lookup_error(topic_partition)), 0
+            error = self.hosted.lookup_error(topic_partition)
+            return FetchPartitionResponse(topic_partition, error), 0
         error = partition.access_error(spec.current_leader_epoch, operation.require_leader)
         if error is _NONE and 0 <= api_version < 10 and partition.settings.compression_is_zstd:
             error = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -211,11 +231,11 @@ class FetchReading(PartitionHost):
     def is_fetch_satisfied(self, operation: DelayedFetch | FollowerFetch) -> bool:
         """Whether a parked fetch may be answered (docs/kafka/fetch.md#waiting)."""
         request = operation.request
-        hosted = self._partitions
+        hosted = self.by_name
         min_bytes = request.min_bytes
         if min_bytes > 1:  # never more than the answer may hold (docs/kafka/fetch.md#limits)
-            min_bytes = min(min_bytes, request.max_bytes, self._fetch_bytes_max)
-        if min_bytes <= 1 and self._is_plain_consumer(request):
+            min_bytes = min(min_bytes, request.max_bytes, self.fetch_bytes_max)
+        if min_bytes <= 1 and self.is_plain_consumer(request):
             # One byte is enough, and one is there wherever the high watermark is beyond.
             for spec in operation.specs:
                 led = hosted.get(spec.topic_partition)

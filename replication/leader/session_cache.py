@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest
 from ...protocol.errors import ErrorCode
-from .sessions import (
+from ...protocol.fetch_session_epochs import (
     EPOCH_MAX,
     INITIAL_EPOCH,
     INVALID_SESSION_ID,
-    SESSION_EVICTION_MS,
-    CachedPartition,
-    FetchSession,
     next_epoch,
 )
+from .sessions import SESSION_EVICTION_MS, CachedPartition, FetchSession
 
 if TYPE_CHECKING:
     import random

@@ -14,28 +14,21 @@ read. So an idle follower costs the same whether it copies one partition or ten 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from ...protocol.data import FetchPartition, FetchPartitionResponse
+from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
+from ..waiting.timing_wheel import TimerEntry
 
 if TYPE_CHECKING:
+    from ...protocol.host import Host
+    from ..partition.partition import Partition
     from ..partition.replica import Replica
-    from ..partition.state import PartitionState
-    from .follower_fetch import FollowerFetch
+    from ..waiting.timing_wheel import WheelTimer
 
-INITIAL_EPOCH = 0
-FINAL_EPOCH = -1
-INVALID_SESSION_ID = 0
-EPOCH_MAX = 2147483647
 SESSION_EVICTION_MS = 120000
-
-
-def next_epoch(epoch: int) -> int:
-    """The epoch after ``epoch``: never 0 again, which would create a session."""
-    return 1 if epoch == EPOCH_MAX else epoch + 1
 
 
 class CachedPartition:
@@ -70,7 +63,7 @@ class CachedPartition:
         """Its key in the session's ``active``: unlike its name, quick to hash."""
         self.order = 0
         """Rank in the session: grows with each response that has the partition."""
-        self.partition: PartitionState | None = None
+        self.partition: Partition | None = None
         """The leader's partition whose ``fetch_entries`` it is in; followers only."""
         self.replica: Replica | None = None
         """The follower's replica in ``partition``."""
@@ -92,7 +85,7 @@ class CachedPartition:
         self.current_leader_epoch = wanted.current_leader_epoch
         self.last_fetched_epoch = wanted.last_fetched_epoch
 
-    def link(self, partition: PartitionState, replica: Replica) -> None:
+    def link(self, partition: Partition, replica: Replica) -> None:
         """Be woken by what happens to ``partition`` from now on."""
         if self.partition is not None:
             self.unlink()
@@ -310,3 +303,77 @@ class FetchSession:
             order += 1
         self.next_order = order
         return included
+
+
+class FetchCounts:
+    """What is counted of all fetches of a broker."""
+
+    __slots__ = ("expired",)
+
+    def __init__(self) -> None:
+        self.expired = 0
+        """Fetches answered because their time was up."""
+
+
+class FollowerFetchServing(Protocol):
+    """Who serves the fetches of followers."""
+
+    host: Host
+    timer: WheelTimer
+    counts: FetchCounts
+
+    def is_fetch_satisfied(self, operation: FollowerFetch) -> bool: ...
+    def finish_parked(self, fetch: FollowerFetch) -> None: ...
+
+
+class FollowerFetch(TimerEntry):
+    """A follower's fetch within a session; one object for all of them, as one at most waits.
+
+    To ``PartitionReader`` it is what ``DelayedFetch`` is for the others. Its timer is left running
+    from one fetch to the next and set anew when it fires too early for the current one.
+    """
+
+    __slots__ = ("api_version", "request", "respond", "serving", "session", "unread", "until_ms")
+
+    has_client_metadata = False
+    require_leader = True
+    specs = ()
+
+    def __init__(
+        self,
+        serving: FollowerFetchServing,
+        session: FetchSession,
+        api_version: int,
+        request: FetchRequest,
+        respond: Callable[[FetchResponse], object],
+    ) -> None:
+        super().__init__()
+        self.serving = serving
+        self.session = session
+        session.fetch = self
+        self.api_version = api_version
+        self.request = request
+        self.respond = respond
+        self.unread: dict[TopicPartition, None] | None = None
+        """Partitions the follower is not assigned to: their growth does not count."""
+        self.until_ms = 0
+        """When a waiting fetch is answered whatever there is."""
+
+    def try_complete(self) -> bool:
+        """Answer if enough is there now."""
+        if not self.serving.is_fetch_satisfied(self):
+            return False
+        self.serving.finish_parked(self)
+        return True
+
+    def run(self) -> None:
+        """The timer fired: for this fetch, or for one answered before."""
+        if self.session.parked is not self:
+            return
+        serving = self.serving
+        now_ms = serving.host.now_ms()
+        if now_ms < self.until_ms:
+            serving.timer.add_at(self, self.until_ms - now_ms, now_ms)
+            return
+        serving.finish_parked(self)
+        serving.counts.expired += 1

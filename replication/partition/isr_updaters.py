@@ -1,67 +1,20 @@
-"""In-sync replica sets: pending changes and the two ways of having them accepted
-(docs/kafka/isr.md).
-
-Theory of operation. A partition is in one of three states::
-
-    committed(I) --expand n--> pending expand(I, I+n) --accepted--> committed(I+n)
-    committed(I) --shrink o--> pending shrink(I, I-o) --accepted--> committed(I-o)
-
-While a change is pending the *committed* set answers admission (min.insync.replicas before an
-append, gauges) and the *maximal* set (committed plus whoever joins) answers safety (high watermark,
-acks). At most one change is pending. A LeaderAndIsr discards whatever is pending, so an answer
-counts only if the very proposal it belongs to is still the pending one. ``Partition`` owns the
-state; the updaters here carry proposals to the controller (KIP-497) or into ZooKeeper.
-"""
+"""The two ways of having a proposed ISR accepted: by the controller (KIP-497), or written to
+ZooKeeper by the leader itself (docs/kafka/isr.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from ...protocol.control import AlterIsrPartition, AlterIsrRequest, AlterIsrResponse
 from ...protocol.errors import ErrorCode
 from ...protocol.host import Host, Timer
 from ...protocol.values import LeaderAndIsr, TopicPartition
+from .isr_proposals import IsrCallback
 
 ALTER_ISR_RETRY_MS = 50
 ISR_PROPAGATION_CHECK_MS = 2500
 ISR_PROPAGATION_QUIET_MS = 5000
 ISR_PROPAGATION_INTERVAL_MS_MAX = 60000
-
-IsrCallback = Callable[[ErrorCode, LeaderAndIsr | None], object]
-"""Told the outcome of a proposal: NONE with the stored state, or an error with None."""
-
-
-class PendingIsr:
-    """A proposed ISR that is not decided yet; compared by identity."""
-
-    __slots__ = ("is_expansion", "proposal")
-
-    def __init__(self, proposal: LeaderAndIsr, is_expansion: bool) -> None:
-        self.proposal = proposal
-        self.is_expansion = is_expansion
-
-    def __repr__(self) -> str:
-        kind = "PendingExpandIsr" if self.is_expansion else "PendingShrinkIsr"
-        return f"{kind}({self.proposal.isr})"
-
-
-class IsrUpdater(Protocol):
-    """Has an ISR change accepted by whoever decides on it."""
-
-    def submit(
-        self,
-        topic_partition: TopicPartition,
-        leader_and_isr: LeaderAndIsr,
-        controller_epoch: int,
-        callback: IsrCallback,
-    ) -> bool:
-        """Propose a state; False (and no callback) if one of this partition is under way."""
-        ...
-
-    def clear_pending(self, topic_partition: TopicPartition) -> None:
-        """Forget the proposal of a partition that got a LeaderAndIsr."""
-        ...
 
 
 class _AlterIsrItem:

@@ -15,17 +15,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...protocol.control import LeaderAndIsrPartitionState
-from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.values import LeaderAndIsr
-from .isr_updaters import PendingIsr
+from ...protocol.errors import ErrorCode, KafkaError, invariant
+from ...protocol.values import LeaderAndIsr, TopicPartition
+from .context import FetchEntry, PartitionContext, TopicSettings
+from .isr_proposals import PendingIsr
 from .replica import Replica
-from .state import PartitionContext, PartitionState, TopicSettings
 
 if TYPE_CHECKING:
     from ...protocol.records.batch import RecordBatch
     from ..log.log import Log
-
-__all__ = ["Partition", "PartitionContext", "TopicSettings"]
 
 _NONE = ErrorCode.NONE
 _GIVE_UP_ERRORS = (
@@ -36,10 +34,58 @@ _GIVE_UP_ERRORS = (
 _ROLL_BACK_ERRORS = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
 
 
-class Partition(PartitionState):
+class Partition:
     """A partition this broker hosts."""
 
-    __slots__ = ()
+    __slots__ = (
+        "adding_replicas",
+        "context",
+        "controller_epoch",
+        "fetch_entries",
+        "is_leader",
+        "isr",
+        "leader_epoch",
+        "leader_epoch_start_offset",
+        "leader_id",
+        "log",
+        "maximal_isr",
+        "partition_epoch",
+        "pending_isr",
+        "remote_replicas",
+        "removing_replicas",
+        "replicas",
+        "settings",
+        "topic_partition",
+    )
+
+    def __init__(
+        self, topic_partition: TopicPartition, context: PartitionContext, settings: TopicSettings
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.context = context
+        self.settings = settings
+        self.log: Log | None = None
+        self.leader_id: int | None = None
+        self.is_leader = False
+        """``leader_id`` is this broker; kept apart because every request asks."""
+        self.leader_epoch = -1
+        self.leader_epoch_start_offset: int | None = None
+        """The log's end when this broker became leader of ``leader_epoch``; None on followers."""
+        self.partition_epoch = 0
+        """Version of the stored leadership (zkVersion) the next ISR proposal is based on."""
+        self.controller_epoch = 0
+        self.replicas: tuple[int, ...] = ()
+        self.adding_replicas: tuple[int, ...] = ()
+        self.removing_replicas: tuple[int, ...] = ()
+        self.isr: tuple[int, ...] = ()
+        """The committed ISR; empty on followers."""
+        self.maximal_isr: tuple[int, ...] = ()
+        """``isr`` plus who is being added: a superset of ``isr`` at all times."""
+        self.pending_isr: PendingIsr | None = None
+        self.remote_replicas: tuple[Replica, ...] = ()
+        """The other assigned replicas, in assignment order; kept on leaders."""
+        self.fetch_entries: list[FetchEntry] | None = None
+        """Where followers' fetch sessions watch this partition; leaders only."""
 
     # -- role changes -----------------------------------------------------------------------
 
@@ -394,3 +440,107 @@ class Partition(PartitionState):
         if leader_high_watermark == previous:
             return False
         return log.update_high_watermark(leader_high_watermark) > previous
+
+    # -- access -----------------------------------------------------------------------------
+
+    def access_error(self, current_leader_epoch: int, require_leader: bool) -> ErrorCode:
+        """The epoch check, then the leader check
+        (docs/kafka/partitions.md#access); NONE if both pass."""
+        if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                return ErrorCode.FENCED_LEADER_EPOCH
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        if require_leader:
+            if not self.is_leader:
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif self.log is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return _NONE
+
+    def replica(self, broker_id: int) -> Replica | None:
+        """The remote replica on a broker, if this (leader) partition knows one."""
+        self.settle_fetchers()
+        return self.find_replica(broker_id)
+
+    def find_replica(self, broker_id: int) -> Replica | None:
+        """Like ``replica``, but the times of an idle follower may lag behind."""
+        for replica in self.remote_replicas:
+            if replica.broker_id == broker_id:
+                return replica
+        return None
+
+    @property
+    def min_isr(self) -> int:
+        """How many in-sync replicas acks=all needs on this leader.
+
+        Since 3.7 no more than there are replicas (Kafka: ``Partition.effectiveMinIsr``).
+        """
+        wanted = self.settings.min_insync_replicas
+        if wanted > 1 and self.context.min_isr_at_most_replicas:
+            return min(wanted, len(self.remote_replicas) + 1)
+        return wanted
+
+    @property
+    def low_watermark(self) -> int:
+        """Smallest log start over this leader and the replicas on live brokers."""
+        log = self.log
+        invariant(log is not None and self.is_leader, "only a leader has a low watermark")
+        assert log is not None
+        low = log.log_start_offset
+        is_alive = self.context.metadata_cache.is_alive
+        for replica in self.remote_replicas:
+            if replica.log_start_offset < low and is_alive(replica.broker_id):
+                low = replica.log_start_offset
+        return low
+
+    # -- fetch sessions of followers ----------------------------------------------------------
+
+    def wake_fetchers(self) -> None:
+        """Offsets or marks changed: sessions have to look at the partition again."""
+        if self.fetch_entries is not None:
+            for entry in self.fetch_entries:
+                if entry.is_idle:
+                    entry.wake()
+
+    def settle_fetchers(self) -> None:
+        """Bring the times of idle followers up to date, before they are looked at."""
+        if self.fetch_entries is not None:
+            for entry in self.fetch_entries:
+                entry.settle()
+
+    def release_fetchers(self) -> None:
+        """The role changes: no session may rely on what it knew of the partition."""
+        entries, self.fetch_entries = self.fetch_entries, None
+        for entry in entries or ():
+            entry.unlink()
+            if entry.session is not None:
+                self.context.released_sessions.append(entry.session)
+
+    # -- gauges of leaders (docs/kafka/partitions.md#predicates) ------------------------------
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """The ISR is smaller than the replicas that count (without those being added)."""
+        if not self.is_leader:
+            return False
+        expected = len(self.replicas) - len(self.adding_replicas)
+        return expected > len(self.isr)
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return self.is_leader and len(self.isr) < self.min_isr
+
+    @property
+    def is_at_min_isr(self) -> bool:
+        return self.is_leader and len(self.isr) == self.min_isr
+
+    def __repr__(self) -> str:
+        role = "leader" if self.is_leader else f"follower of {self.leader_id}"
+        return (
+            f"Partition({self.topic_partition}, {role}, leader_epoch={self.leader_epoch}, "
+            f"isr={self.isr})"
+        )

@@ -26,7 +26,7 @@ class DelayedOperation(TimerEntry):
     def __init__(self, delay_ms: int) -> None:
         # TimerEntry's fields, without the call: made for every fetch.
         self.expiration_ms = 0
-        self._bucket = None
+        self.bucket = None
         self.delay_ms = delay_ms
         self.is_completed = False
         self._purgatory: Purgatory | None = None
@@ -49,15 +49,15 @@ class DelayedOperation(TimerEntry):
         if self.is_completed:
             return False
         self.is_completed = True
-        self._leave()
+        self.leave()
         self.on_complete()
         return True
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Out of the timer and the counts; where it may linger is noted for the next purge."""
-        bucket = self._bucket
+        bucket = self.bucket
         if bucket is not None:
-            self._bucket = None
+            self.bucket = None
             del bucket[self]
         purgatory = self._purgatory
         if purgatory is not None:
@@ -187,7 +187,7 @@ class Purgatory:
         watched.clear()
         for operation in operations:
             if not operation.is_completed:
-                operation._leave()
+                operation.leave()
         self._stale_keys.pop(key, None)
         return operations
 

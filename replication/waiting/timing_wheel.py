@@ -31,11 +31,11 @@ class _Bucket(dict["TimerEntry", None]):
 class TimerEntry:
     """Something that runs once its time has come, unless it is cancelled before."""
 
-    __slots__ = ("_bucket", "expiration_ms")
+    __slots__ = ("bucket", "expiration_ms")
 
     def __init__(self, expiration_ms: int = 0) -> None:
         self.expiration_ms = expiration_ms
-        self._bucket: _Bucket | None = None
+        self.bucket: _Bucket | None = None
         """The bucket it waits in; None while it does not wait."""
 
     def run(self) -> None:
@@ -44,14 +44,14 @@ class TimerEntry:
 
     def cancel(self) -> None:
         """Leave the wheel; no effect if not waiting."""
-        bucket = self._bucket
+        bucket = self.bucket
         if bucket is not None:
-            self._bucket = None
+            self.bucket = None
             del bucket[self]
 
     @property
     def is_waiting(self) -> bool:
-        return self._bucket is not None
+        return self.bucket is not None
 
 
 class TimerTask(TimerEntry):
@@ -116,7 +116,7 @@ class HierarchicalTimingWheel:
             bucket = self._buckets[key] = _Bucket(start, start + tick)
             heappush(self._due, (start, key))
         bucket[entry] = None
-        entry._bucket = bucket
+        entry.bucket = bucket
         return True
 
     def next_expiration_ms(self) -> int | None:
@@ -142,7 +142,7 @@ class HierarchicalTimingWheel:
                 self.current_ms = start
             while bucket:
                 entry, _ = bucket.popitem() if len(bucket) == 1 else _pop_first(bucket)
-                entry._bucket = None
+                entry.bucket = None
                 if not self.add(entry):
                     count += 1
                     entry.run()
@@ -155,7 +155,7 @@ class HierarchicalTimingWheel:
         for bucket in self._buckets.values():
             bucket.end_ms = 0
             for entry in bucket:
-                entry._bucket = None
+                entry.bucket = None
         self._buckets.clear()
         self._due.clear()
 
@@ -206,7 +206,7 @@ class WheelTimer:
         bucket = self._recent.get(delay_ms)
         if bucket is not None and bucket.start_ms <= expiration_ms < bucket.end_ms:
             bucket[entry] = None
-            entry._bucket = bucket
+            entry.bucket = bucket
             return
         wheel = self.wheel
         if now_ms > wheel.current_ms and wheel.is_empty:
@@ -214,7 +214,7 @@ class WheelTimer:
         if not wheel.add(entry):
             entry.run()
             return
-        bucket = entry._bucket
+        bucket = entry.bucket
         assert bucket is not None
         if bucket.end_ms - bucket.start_ms >= _WIDE_MS:
             if len(self._recent) >= _RECENT_MAX:

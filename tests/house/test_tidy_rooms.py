@@ -21,6 +21,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("waiting",),
         ("partition",),
         ("leader", "follower"),
+        ("storage_failures",),
         ("role_changes", "upkeep"),
         ("replica_manager",),
     ),

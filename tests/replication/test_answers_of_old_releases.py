@@ -55,7 +55,7 @@ def test_a_broker_without_replica(version: str, error: ErrorCode) -> None:
     elsewhere = TopicPartition("elsewhere", 0)
     state = UpdateMetadataPartitionState("elsewhere", 0, 1, 1, 3, (1,), 0, (1,), ())
     cluster[0].manager.metadata_cache.update(UpdateMetadataRequest(1, 1, -1, (state,), (), ()))
-    assert cluster[0].manager.lookup_error(elsewhere) is error
+    assert cluster[0].manager.hosted.lookup_error(elsewhere) is error
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_broker_without_replica(version: str, error: ErrorCode) -> None:
 def test_invalid_records_were_corrupt_ones(version: str, error: ErrorCode) -> None:
     """KIP-467 (2.4) brought INVALID_RECORD, as for a missing key in a compacted topic."""
     manager = led(version, brokers=2)[0].manager
-    assert manager.failed_produce(TP, ErrorCode.INVALID_RECORD).error is error
+    assert manager.produce.failed_produce(TP, ErrorCode.INVALID_RECORD).error is error
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_controller_epochs_are_shared() -> None:
     for first in range(3):
         cluster = led()
         assert list(requests(cluster, 7, -1))[first]() is ErrorCode.NONE
-        assert cluster[0].manager.controller_epoch == 7
+        assert cluster[0].manager.roles.controller_epoch == 7
         for send in requests(cluster, 6, -1):
             assert send() is ErrorCode.STALE_CONTROLLER_EPOCH
         for send in requests(cluster, 7, -1):
@@ -108,7 +108,7 @@ def test_unassigned_broker_is_refused_and_goes_offline() -> None:
     cluster.create((0, 1), OTHER)
     refused = cluster.leader_and_isr(2, OTHER)
     assert error_of(refused) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert cluster[2].manager.is_offline(OTHER)
+    assert cluster[2].manager.hosted.is_offline(OTHER)
     assert error_of(cluster.leader_and_isr(2, OTHER)) is ErrorCode.KAFKA_STORAGE_ERROR
     assert cluster.stop_replica(2, True, tp=OTHER) is ErrorCode.KAFKA_STORAGE_ERROR
     assert cluster[2].manager.offline_count == 1
@@ -177,7 +177,7 @@ def test_a_log_of_a_former_topic_is_not_taken_for_the_new_one(
     cluster[0].start()
     assert [told(cluster, epoch, "new") for epoch in (0, 1)] == answers
     assert cluster[0].disk.stored_topic_id(TP) == "former"
-    assert not cluster[0].manager.is_offline(TP)
+    assert not cluster[0].manager.hosted.is_offline(TP)
     if version == "3.9":
         assert cluster[0].log() is None
         (answer,) = cluster.fetch(0, 0)
@@ -206,7 +206,7 @@ def test_coordinators_hear_of_leadership() -> None:
     """The leadership callback gets the partitions led and followed from now on."""
     cluster = led()
     heard = []
-    cluster[0].manager.on_leadership_change = lambda leaders, followers: heard.append(
+    cluster[0].manager.roles.on_leadership_change = lambda leaders, followers: heard.append(
         ([p.topic_partition for p in leaders], [p.topic_partition for p in followers])
     )
     cluster.elect(1)
@@ -220,7 +220,7 @@ def test_no_leftovers_after_a_reassignment() -> None:
     assert cluster.stop_replica(0, delete=True, leader_epoch=1) is ErrorCode.NONE
     assert cluster[0].manager.partition(TP) is None
     assert cluster[0].manager.partition_count == 0
-    assert list(cluster[0].manager.partitions) == []
+    assert list(cluster[0].manager.hosted) == []
 
 
 def test_recreated_topic_reads_its_new_configuration() -> None:
@@ -274,7 +274,7 @@ def test_stop_replica_on_a_failed_disk() -> None:
     cluster = led()
     cluster[0].disk.fail()
     assert cluster.stop_replica(0, delete=True) is ErrorCode.KAFKA_STORAGE_ERROR
-    assert cluster[0].manager.is_offline(TP)
+    assert cluster[0].manager.hosted.is_offline(TP)
     assert cluster.stop_replica(0, delete=False) is ErrorCode.KAFKA_STORAGE_ERROR
 
 

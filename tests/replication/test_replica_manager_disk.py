@@ -99,7 +99,7 @@ def test_failed_directory_takes_its_partitions_offline() -> None:
     """CP-191: an append on a failed disk answers 56; the directory is reported once."""
     cluster = led()
     reported = []
-    cluster[0].manager.on_log_dir_failure = reported.append
+    cluster[0].manager.failures.on_log_dir_failure = reported.append
     fetch = cluster.fetch(0, 0, max_wait_ms=500)
     directory = cluster[0].log().directory
     cluster[0].disk.fail(directory)
@@ -116,7 +116,7 @@ def test_the_last_failed_directory_ends_the_process() -> None:
     cluster = led()
     reported = []
     manager = cluster[0].manager
-    manager.on_log_dir_failure = reported.append
+    manager.failures.on_log_dir_failure = reported.append
     assert manager.handle_log_dir_failure("one") is False
     assert cluster[0].halted is None
     assert manager.handle_log_dir_failure("two") is True
@@ -138,7 +138,7 @@ def test_new_replica_on_a_failed_disk() -> None:
     for directory in cluster[0].disk.directories:
         cluster[0].disk.fail(directory)
     cluster.create((0,))
-    assert cluster[0].manager.is_offline(TP)
+    assert cluster[0].manager.hosted.is_offline(TP)
 
 
 def test_unknown_selector_class_fails_the_start() -> None:
@@ -201,7 +201,7 @@ def test_an_unreadable_log_does_not_keep_others_from_being_compacted() -> None:
     cluster = led(brokers=1, topic=COMPACTED)
     cluster.create((0,), OTHER)
     told = []
-    cluster[0].manager.on_uncleanable = lambda name, error: told.append((name, type(error)))
+    cluster[0].manager.upkeep.on_uncleanable = lambda name, error: told.append((name, type(error)))
     put(cluster, TP, [b"v1", b"v2"])
     spoil(cluster, TP)
     for round_ in range(2):
@@ -209,7 +209,7 @@ def test_an_unreadable_log_does_not_keep_others_from_being_compacted() -> None:
         cluster.clock.advance(15000)
         assert values_of(cluster, OTHER) == [b"w%d2" % round_, b"w%d3" % round_]
     assert told == [(TP, MalformedRecords)]
-    assert not cluster[0].manager.is_offline(TP)
+    assert not cluster[0].manager.hosted.is_offline(TP)
 
 
 def test_a_new_log_of_the_same_name_is_compacted() -> None:
@@ -217,7 +217,7 @@ def test_a_new_log_of_the_same_name_is_compacted() -> None:
     cluster = led(brokers=1, topic=COMPACTED)
     told = []
     manager = cluster[0].manager
-    manager.on_uncleanable = lambda name, error: told.append(name)
+    manager.upkeep.on_uncleanable = lambda name, error: told.append(name)
     put(cluster, TP, [b"v1", b"v2"])
     spoil(cluster, TP)
     cluster.clock.advance(15000)

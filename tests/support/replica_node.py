@@ -66,7 +66,7 @@ class Node:
             topic_config=cluster.topic_config,
             broker_epoch=lambda: self.epoch,
         )
-        self.manager.on_halt = self._on_halt
+        self.manager.failures.on_halt = self._on_halt
         self.manager.startup()
 
     def _on_halt(self, reason: str) -> None:

@@ -13,14 +13,10 @@ from fakekafka.protocol.data import (
     FetchRequest,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.fetch_session_epochs import EPOCH_MAX, next_epoch
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.leader.session_cache import FetchSessionCache
-from fakekafka.replication.leader.sessions import (
-    EPOCH_MAX,
-    CachedPartition,
-    FetchSession,
-    next_epoch,
-)
+from fakekafka.replication.leader.sessions import CachedPartition, FetchSession
 
 A, B, C = (TopicPartition("t", n) for n in range(3))
 NOW = 1_600_000_000_000

@@ -39,7 +39,7 @@ class Session:
 
     @property
     def leader_session(self):
-        return self.manager.fetch_sessions.get(self.session_id)
+        return self.manager.fetch.sessions.get(self.session_id)
 
     def fetch(self, *changed, max_wait_ms: int = 500, log_start: int = 0):
         answers = []
@@ -73,7 +73,7 @@ def test_append_wakes_one_partition() -> None:
     session = Session()
     answers = session.fetch()
     assert answers == []
-    assert session.manager.delayed_fetch_count == 1
+    assert session.manager.fetch.delayed_count == 1
     session.cluster.produce(0, "a", tp=TPS[3])
     assert names(answers[0]) == [3]
     assert [entry.topic_partition for entry in session.leader_session.active.values()] == [TPS[3]]
@@ -179,7 +179,7 @@ def test_forgotten_and_closed_sessions_let_go() -> None:
     assert len(session.manager.partition(TP).fetch_entries) == 1
     session.leader_session.update((), (TP,))
     assert session.manager.partition(TP).fetch_entries == []
-    session.manager.fetch_sessions.remove(session.session_id)
+    session.manager.fetch.sessions.remove(session.session_id)
     assert all(not session.manager.partition(tp).fetch_entries for tp in TPS)
 
 
@@ -187,7 +187,10 @@ def test_idle_fetch_reads_nothing() -> None:
     """An idle fetch looks at no partition, however many the session has."""
     session = Session()
     looked = []
-    session.manager._partitions = _Watched(session.manager._partitions, looked)
+    manager = session.manager
+    watched = _Watched(manager.hosted.by_name, looked)
+    manager.followers._by_name = manager.fetch._by_name = watched
+    manager.followers.is_fetch_satisfied.__self__.by_name = watched
     answers = session.fetch()
     session.cluster.clock.advance(500)
     assert answers[0].partitions == ()

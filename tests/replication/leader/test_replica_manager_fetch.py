@@ -12,7 +12,7 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.leader.delayed_operations import DelayedFetch
+from fakekafka.replication.leader.delayed_fetch import DelayedFetch
 from fakekafka.tests.support.filled_partitions import filled, multi, offsets
 from fakekafka.tests.support.replica_cluster import TP, encode, led
 
@@ -229,7 +229,7 @@ def test_empty_fetch_waits_and_times_out_empty() -> None:
     assert answers == []
     cluster.clock.advance(1)
     assert (answers[0].error, answers[0].records) == (ErrorCode.NONE, ())
-    assert cluster[0].manager.fetch_purgatory.delayed_count == 0
+    assert cluster[0].manager.delayed.fetches.delayed_count == 0
 
 
 def test_follower_is_woken_by_an_append_and_consumer_by_the_high_watermark() -> None:
@@ -282,7 +282,7 @@ def test_diverging_epoch_completes_the_waiting() -> None:
     assert answers == []
     cluster[0].log().truncate_to(4)
     cluster[0].log().assign_epoch_start_offset(3, 4)
-    cluster[0].manager.complete_delayed_of(TP)
+    cluster[0].manager.delayed.complete_of(TP)
     assert answers != []
 
 
@@ -295,7 +295,7 @@ def test_a_history_that_changed_completes_the_waiting() -> None:
     for _ in range(2):
         log.append_as_leader(encode("z"), 3, cluster.clock.now_ms)
     assert (answers, log.log_end_offset) == ([], 6)
-    cluster[0].manager.complete_delayed_of(TP)
+    cluster[0].manager.delayed.complete_of(TP)
     diverging = answers[0].diverging_epoch
     assert (diverging.leader_epoch, diverging.end_offset) == (0, 4)
 
@@ -322,7 +322,7 @@ def test_which_epochs_complete_the_waiting(epochs: dict[str, int], completes: bo
     spec = FetchPartition(TP, 6, **epochs)
     request = FetchRequest(1, 500, 1, 1 << 20, (spec,))
     waiting = DelayedFetch(manager, request, (spec,), None, 12, lambda response: None)
-    assert manager.is_fetch_satisfied(waiting) is completes
+    assert manager.fetch.is_fetch_satisfied(waiting) is completes
 
 
 def test_stop_replica_with_delete_answers_the_waiting() -> None:

@@ -247,14 +247,14 @@ def test_legacy_offsets() -> None:
     """DP-90: v0 answers a list of offsets, newest first, bounded for consumers."""
     cluster = led()
     cluster.produce(0, *"abc")
-    legacy = cluster[0].manager.legacy_offsets
+    legacy = cluster[0].manager.offsets.legacy_offsets
     assert legacy(TP, LATEST, 10, 1) == (ErrorCode.NONE, (3, 0))
     assert legacy(TP, LATEST, 1, -1) == (ErrorCode.NONE, (0,))
     cluster.fetch(0, 2, replica_id=1)
     assert legacy(TP, LATEST, 10, -1) == (ErrorCode.NONE, (2, 0))
     assert legacy(TP, EARLIEST, 10, -1) == (ErrorCode.NONE, (0,))
     assert legacy(NOWHERE, LATEST, 1, -1) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
-    assert cluster[1].manager.legacy_offsets(TP, LATEST, 1, -1)[0] is (
+    assert cluster[1].manager.offsets.legacy_offsets(TP, LATEST, 1, -1)[0] is (
         ErrorCode.NOT_LEADER_OR_FOLLOWER
     )
 

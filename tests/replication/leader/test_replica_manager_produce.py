@@ -166,7 +166,7 @@ def test_not_enough_replicas_after_append() -> None:
     answers = cluster.produce_async(0, "a")
     cluster.clock.advance(29999)
     cluster.leader_and_isr(0, leader_epoch=1, isr=(0,))
-    cluster[0].manager.complete_delayed_of(TP)
+    cluster[0].manager.delayed.complete_of(TP)
     assert answers[0].error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     assert answers[0].log_start_offset == 0
     assert cluster[0].content() == "a/0"
@@ -233,7 +233,7 @@ def test_acks_all_waits_for_the_isr() -> None:
     assert answers == []
     cluster.fetch(0, 2, replica_id=2)
     assert (answers[0].error, answers[0].base_offset) == (ErrorCode.NONE, 0)
-    assert cluster[0].manager.produce_purgatory.delayed_count == 0
+    assert cluster[0].manager.delayed.produces.delayed_count == 0
 
 
 def test_single_replica_is_acknowledged_at_once() -> None:
@@ -252,7 +252,7 @@ def test_timeout() -> None:
     cluster.clock.advance(1)
     assert answers[0].error is ErrorCode.REQUEST_TIMED_OUT
     assert (answers[0].base_offset, answers[0].log_start_offset) == (-1, 0)
-    assert cluster[0].manager.produce_expirations == 1
+    assert cluster[0].manager.produce.expirations == 1
     assert cluster[0].content() == "a/0"
 
 
@@ -320,10 +320,10 @@ def test_silent_producers_are_forgotten(version: str, days: int) -> None:
     send(cluster, encode("a", producer_id=7, producer_epoch=0, base_sequence=0))
     repeated = encode("a", producer_id=7, producer_epoch=0, base_sequence=0)
     cluster.clock.now_ms += days * 86_400_000 - 1
-    cluster[0].manager.expire_producer_ids()
+    cluster[0].manager.upkeep.expire_producer_ids()
     assert send(cluster, repeated).base_offset == 0
     cluster.clock.now_ms += 1
-    cluster[0].manager.expire_producer_ids()
+    cluster[0].manager.upkeep.expire_producer_ids()
     assert send(cluster, repeated).base_offset == 1
 
 

@@ -311,7 +311,7 @@ def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
     """
     cluster = led(version, isr=(0, 1))
     follower_fetch(cluster, 2, 0)  # at the end: caught up now; would join were it not held
-    cluster[0].manager.context.isr_updater = None
+    cluster[0].manager.hosted.context.isr_updater = None
     leader = partition(cluster)
     leader.isr = leader.maximal_isr = (0, 1)
     leader.pending_isr = None

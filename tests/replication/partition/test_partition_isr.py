@@ -186,7 +186,7 @@ class ScriptedUpdater:
 def scripted(version: str = "2.8"):
     cluster = led(version, brokers=2)
     updater = ScriptedUpdater()
-    cluster[0].manager.context.isr_updater = updater
+    cluster[0].manager.hosted.context.isr_updater = updater
     cluster.produce(0, "a")
     leader = partition(cluster)
     leader.maybe_shrink_isr(cluster.clock.now_ms + 30001)

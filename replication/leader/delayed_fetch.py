@@ -1,0 +1,92 @@
+"""Fetches that wait for something to read (docs/kafka/purgatory.md#purgatory)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from ...protocol.data import FetchPartition, FetchRequest, FetchResponse
+from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
+from ..waiting.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from .sessions import CachedPartition, FetchCounts, FetchSession
+
+
+class FetchAnswers(Protocol):
+    """Who answers a fetch that waited."""
+
+    behaviour: Behaviour
+    counts: FetchCounts
+
+    def answer_plainly(self, operation: DelayedFetch) -> bool: ...
+    def is_fetch_satisfied(self, operation: DelayedFetch) -> bool: ...
+    def finish_fetch(self, operation: DelayedFetch) -> None: ...
+
+
+class DelayedFetch(DelayedOperation):
+    """A fetch: first read when it arrives, read again when it completes
+    (docs/kafka/fetch.md#waiting)."""
+
+    __slots__ = (
+        "api_version",
+        "handler",
+        "is_plain",
+        "request",
+        "respond",
+        "session",
+        "specs",
+        "unread",
+    )
+
+    def __init__(
+        self,
+        handler: FetchAnswers,
+        request: FetchRequest,
+        specs: Sequence[FetchPartition | CachedPartition],
+        session: FetchSession | None,
+        api_version: int,
+        respond: Callable[[FetchResponse], object],
+    ) -> None:
+        # The fields of the bases, without two calls: made for every fetch.
+        self.expiration_ms = 0
+        self.bucket = None
+        self.delay_ms = request.max_wait_ms
+        self.is_completed = False
+        self._purgatory = None
+        self._keys = ()
+        self.handler = handler
+        self.request = request
+        self.specs = specs
+        self.session = session
+        self.api_version = api_version
+        self.respond = respond
+        self.is_plain = False
+        """Of a consumer without a session that waits for anything to read, in one partition."""
+        self.unread: dict[TopicPartition, None] | None = None
+        """Partitions whose log was not looked at, so that no growth of it counts: a follower is
+        not assigned to them, or a consumer is sent to another replica."""
+
+    @property
+    def has_client_metadata(self) -> bool:
+        """Whether it came from a client of Fetch v11, who may read from followers."""
+        return self.api_version >= 11 or self.api_version < 0
+
+    @property
+    def require_leader(self) -> bool:
+        return self.request.replica_id >= 0 or not (
+            self.handler.behaviour.fetch_from_follower and self.has_client_metadata
+        )
+
+    def try_complete(self) -> bool:
+        handler = self.handler
+        if self.is_plain and not self.is_completed and handler.answer_plainly(self):
+            return True
+        return handler.is_fetch_satisfied(self) and self.force_complete()
+
+    def on_complete(self) -> None:
+        self.handler.finish_fetch(self)
+
+    def on_expiration(self) -> None:
+        self.handler.counts.expired += 1

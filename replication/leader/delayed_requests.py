@@ -1,0 +1,91 @@
+"""The requests that wait at a broker, by what they wait for, and who tries them again
+(docs/kafka/purgatory.md#purgatory)."""
+
+from __future__ import annotations
+
+from ...protocol.config import BrokerConfig
+from ...protocol.host import Host
+from ...protocol.values import TopicPartition
+from ..partition.hosted_partitions import HostedPartitions
+from ..partition.partition import Partition
+from ..waiting.purgatory import Purgatory
+from ..waiting.timing_wheel import WheelTimer
+
+
+class DelayedRequests:
+    """The purgatories of one broker and their one timer."""
+
+    __slots__ = (
+        "_append_completes_produces_first",
+        "_by_name",
+        "_released_sessions",
+        "deletions",
+        "fetches",
+        "fetches_to_end",
+        "produces",
+        "timer",
+    )
+
+    def __init__(self, hosted: HostedPartitions, host: Host, config: BrokerConfig) -> None:
+        self._by_name = hosted.by_name
+        self._released_sessions = hosted.context.released_sessions
+        behaviour = hosted.behaviour
+        self._append_completes_produces_first = behaviour.append_completes_produces_first
+        self.timer = timer = WheelTimer(host)
+        fetches_kept: int = config["fetch.purgatory.purge.interval.requests"]
+        produces_kept: int = config["producer.purgatory.purge.interval.requests"]
+        deletions_kept: int = config["delete.records.purgatory.purge.interval.requests"]
+        self.produces = Purgatory("Produce", timer, produces_kept)
+        self.fetches = Purgatory("Fetch", timer, fetches_kept)
+        self.fetches_to_end = Purgatory("FetchToEnd", timer, fetches_kept)
+        """The part of Kafka's fetch purgatory that an append may complete: followers read up to
+        the log's end, consumers only what is below the high watermark."""
+        self.deletions = Purgatory("DeleteRecords", timer, deletions_kept)
+        hosted.context.high_watermark_moved = self.complete
+
+    def complete(self, partition: Partition) -> None:
+        """Try whatever waits on a partition whose high watermark moved.
+
+        Fetches come first (Kafka: ``Partition.tryCompleteDelayedRequests``).
+        """
+        partition.wake_fetchers()
+        name = partition.topic_partition
+        self._complete_fetches_of(name)
+        if self.produces.delayed_count:
+            self.produces.check_and_complete(name)
+        self._complete_rest_of(name)
+
+    def complete_after_append(self, partition: Partition) -> None:
+        """Try whatever waits on a leader whose high watermark moved with its own append."""
+        if self._append_completes_produces_first:
+            self.complete_of(partition.topic_partition)
+        else:
+            self.complete(partition)
+
+    def complete_of(self, topic_partition: TopicPartition) -> None:
+        """Try whatever waits on a partition, produces first: its role changed.
+
+        Kafka: ``ReplicaManager.completeDelayedFetchOrProduceRequests``.
+        """
+        partition = self._by_name.get(topic_partition)
+        if partition is not None:
+            partition.wake_fetchers()
+        if self.produces.delayed_count:
+            self.produces.check_and_complete(topic_partition)
+        self._complete_fetches_of(topic_partition)
+        self._complete_rest_of(topic_partition)
+
+    def _complete_fetches_of(self, topic_partition: TopicPartition) -> None:
+        if self.fetches.delayed_count:
+            self.fetches.check_and_complete(topic_partition)
+        if self.fetches_to_end.delayed_count:
+            self.fetches_to_end.check_and_complete(topic_partition)
+
+    def _complete_rest_of(self, topic_partition: TopicPartition) -> None:
+        if self.deletions.delayed_count:
+            self.deletions.check_and_complete(topic_partition)
+        released = self._released_sessions
+        while released:
+            parked = released.pop().parked
+            if parked is not None:
+                parked.try_complete()

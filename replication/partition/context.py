@@ -1,0 +1,122 @@
+"""What the partitions of one broker share, and what a partition knows of who fetches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...protocol.config import BrokerConfig, TopicConfig
+from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
+from .isr_proposals import IsrUpdater
+
+if TYPE_CHECKING:
+    from ...protocol.host import Host
+    from ..log.log import Log
+    from .metadata_cache import MetadataCache
+
+
+class WaitingFetch(Protocol):
+    """A follower's fetch that waits."""
+
+    def try_complete(self) -> bool: ...
+
+
+class WaitingSession(Protocol):
+    """A follower's fetch session."""
+
+    @property
+    def parked(self) -> WaitingFetch | None: ...
+
+
+class FetchEntry(Protocol):
+    """A partition in a follower's fetch session (docs/kafka/fetch-sessions.md)."""
+
+    is_idle: bool
+
+    @property
+    def session(self) -> WaitingSession | None: ...
+    def wake(self) -> None:
+        """Be read by the session's next fetch, or by the one that waits."""
+
+    def settle(self) -> None:
+        """Write down when an idle follower was caught up last."""
+
+    def unlink(self) -> None:
+        """Wake up and depend on the partition no more."""
+
+
+class TopicSettings:
+    """What the partitions of one topic share, and topics of the same configuration object."""
+
+    __slots__ = (
+        "compression_is_zstd",
+        "config",
+        "deletes",
+        "min_insync_replicas",
+    )
+
+    def __init__(self, config: TopicConfig) -> None:
+        self.config = config
+        self.min_insync_replicas: int = config["min.insync.replicas"]
+        self.compression_is_zstd: bool = config["compression.type"] == "zstd"
+        self.deletes: bool = "delete" in config["cleanup.policy"]
+
+
+class PartitionContext:
+    """What all partitions of one broker share."""
+
+    __slots__ = (
+        "behaviour",
+        "broker_id",
+        "by_previous_fetch",
+        "frozen_under_min_isr",
+        "high_watermark_moved",
+        "host",
+        "isr_expands",
+        "isr_failed_updates",
+        "isr_shrinks",
+        "isr_updater",
+        "join_needs_epoch_start",
+        "joiner_must_be_eligible",
+        "lag_ms_max",
+        "metadata_cache",
+        "min_isr_at_most_replicas",
+        "open_log",
+        "released_sessions",
+        "waits_for_joiner",
+    )
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        metadata_cache: MetadataCache,
+        isr_updater: IsrUpdater,
+        open_log: Callable[[TopicPartition, bool], Log],
+    ) -> None:
+        self.broker_id = broker_id
+        self.host = host
+        self.behaviour = behaviour
+        self.metadata_cache = metadata_cache
+        self.isr_updater = isr_updater
+        self.open_log = open_log
+        """Opens or creates a log with its checkpointed high watermark; raises ``KafkaError``
+        KAFKA_STORAGE_ERROR when the disk refuses."""
+        self.high_watermark_moved: Callable[[Any], object] = lambda partition: None
+        """Told a partition whose high watermark went up: operations may wait for that."""
+        self.lag_ms_max: int = config["replica.lag.time.max.ms"]
+        self.by_previous_fetch = behaviour.caught_up_by_previous_fetch
+        self.waits_for_joiner = behaviour.high_watermark_waits_for_joiner
+        self.joiner_must_be_eligible = behaviour.joiner_must_be_eligible
+        self.frozen_under_min_isr = behaviour.high_watermark_frozen_under_min_isr
+        self.min_isr_at_most_replicas = behaviour.min_isr_at_most_replicas
+        self.join_needs_epoch_start = behaviour.isr_join_needs_epoch_start
+        self.released_sessions: list[WaitingSession] = []
+        """Sessions whose waiting fetch is to be tried because a partition changed its role."""
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        self.isr_failed_updates = 0

@@ -1,0 +1,157 @@
+"""The partitions a broker hosts, found by name, with Kafka's errors for those that are not there
+(docs/kafka/partitions.md#access), and the settings that the partitions of a topic share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ...protocol.config import BrokerConfig, TopicConfig
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.host import Host
+from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
+from .context import PartitionContext, TopicSettings
+from .isr_proposals import IsrUpdater
+from .metadata_cache import MetadataCache
+from .partition import Partition
+
+if TYPE_CHECKING:
+    from ..disk.memory import Disk
+    from ..log.log import Log
+
+
+class HostedPartitions:
+    """The partitions of one broker, and its logs as they are opened."""
+
+    __slots__ = (
+        "_hosted_counts",
+        "_last_settings",
+        "_settings",
+        "behaviour",
+        "broker_id",
+        "by_name",
+        "context",
+        "disk",
+        "high_watermarks",
+        "metadata_cache",
+        "offline",
+        "topic_config",
+    )
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        disk: Disk,
+        metadata_cache: MetadataCache,
+        isr_updater: IsrUpdater,
+        topic_config: Callable[[str], TopicConfig],
+    ) -> None:
+        self.broker_id = broker_id
+        self.behaviour = behaviour
+        self.disk = disk
+        self.metadata_cache = metadata_cache
+        self.topic_config = topic_config
+        self.context = PartitionContext(
+            broker_id=broker_id,
+            host=host,
+            config=config,
+            behaviour=behaviour,
+            metadata_cache=metadata_cache,
+            isr_updater=isr_updater,
+            open_log=self.open_log,
+        )
+        self.by_name: dict[TopicPartition, Partition] = {}
+        """Those online, in the order they came. The handlers of requests keep this very object."""
+        self.offline: dict[TopicPartition, None] = {}
+        """Partitions that failed with their log directory; disjoint from ``by_name``."""
+        self.high_watermarks: dict[TopicPartition, int] = dict(disk.read_high_watermarks())
+        """Checkpointed high watermarks of logs not opened yet."""
+        self._settings: dict[str, TopicSettings] = {}
+        """By topic; topics with the same configuration object share their settings."""
+        self._hosted_counts: dict[str, int] = {}
+        """Hosted partitions by topic, wherever ``_settings`` has an entry."""
+        self._last_settings: TopicSettings | None = None
+
+    # -- lookup -----------------------------------------------------------------------------
+
+    def partition(self, topic_partition: TopicPartition) -> Partition | None:
+        """A hosted partition; None if not hosted here or offline."""
+        return self.by_name.get(topic_partition)
+
+    def __iter__(self) -> Iterator[Partition]:
+        """Hosted partitions that are online, in the order they came."""
+        return iter(tuple(self.by_name.values()))
+
+    def lookup_error(self, topic_partition: TopicPartition) -> ErrorCode:
+        """Why a partition is not among the hosted ones."""
+        if topic_partition in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        is_known = self.behaviour.foreign_partition_is_known
+        if is_known and self.metadata_cache.contains(topic_partition):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def is_offline(self, topic_partition: TopicPartition) -> bool:
+        return topic_partition in self.offline
+
+    # -- creation ---------------------------------------------------------------------------
+
+    def register(self, topic_partition: TopicPartition) -> Partition:
+        """Host a partition that is not hosted yet; it has no role and no log."""
+        topic = topic_partition.topic
+        settings = self._settings.get(topic)
+        if settings is None:
+            settings = self._settings[topic] = self._topic_settings(topic)
+        self._hosted_counts[topic] = self._hosted_counts.get(topic, 0) + 1
+        partition = Partition(topic_partition, self.context, settings)
+        self.by_name[topic_partition] = partition
+        return partition
+
+    def unregister(self, topic_partition: TopicPartition) -> Partition | None:
+        """Host a partition no longer; its object is dead. None if it was not hosted."""
+        partition = self.by_name.pop(topic_partition, None)
+        if partition is None:
+            return None
+        partition.delete()
+        topic = topic_partition.topic
+        self._hosted_counts[topic] -= 1
+        if not self._hosted_counts[topic]:
+            # A topic of the same name may come back with another configuration.
+            del self._hosted_counts[topic], self._settings[topic]
+        return partition
+
+    def _topic_settings(self, topic: str) -> TopicSettings:
+        """Settings of a topic; those made last are shared if they are of the same object."""
+        config = self.topic_config(topic)
+        settings = self._last_settings
+        if settings is None or settings.config is not config:
+            settings = self._last_settings = TopicSettings(config)
+        return settings
+
+    def update_topic_config(self, topic: str) -> None:
+        """Take a changed topic configuration into force, without a leadership change."""
+        if topic not in self._settings:
+            return
+        settings = self._settings[topic] = self._topic_settings(topic)
+        for topic_partition, partition in self.by_name.items():
+            if topic_partition.topic == topic:
+                partition.settings = settings
+                if partition.log is not None:
+                    partition.log.update_config(settings.config)
+
+    def open_log(self, topic_partition: TopicPartition, is_new: bool) -> Log:
+        """Open or create a log and give it its checkpointed high watermark
+        (docs/kafka/partitions.md#the-first-high-watermark)."""
+        config = self._settings[topic_partition.topic].config
+        try:
+            log = self.disk.open_log(topic_partition, config, is_new=is_new)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        high_watermark = self.high_watermarks.pop(topic_partition, 0)
+        log.update_high_watermark(high_watermark)
+        return log

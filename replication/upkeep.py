@@ -1,0 +1,192 @@
+"""What a broker does with its logs by the clock: the ISR check, checkpoints, retention, compaction,
+forgetting of producers (docs/kafka/log.md, docs/kafka/isr.md#shrinking)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from ..protocol.config import BrokerConfig
+from ..protocol.errors import KafkaError
+from ..protocol.host import Host, Timer
+from ..protocol.values import TopicPartition
+from .follower.manager import FetcherManager
+from .leader.delayed_requests import DelayedRequests
+from .log.compaction import compact
+from .log.log import Log
+from .log.retention import delete_old_segments
+from .partition.hosted_partitions import HostedPartitions
+
+INITIAL_TASK_DELAY_MS = 30000
+PRODUCER_ID_CHECK_MS = 600000
+
+
+class Upkeep:
+    """The periodic work of one broker."""
+
+    __slots__ = (
+        "_config",
+        "_deletions",
+        "_fetcher_manager",
+        "_host",
+        "_hosted",
+        "_is_running",
+        "_on_storage_failure",
+        "_timers",
+        "_uncleanable",
+        "on_uncleanable",
+    )
+
+    def __init__(
+        self,
+        hosted: HostedPartitions,
+        delayed: DelayedRequests,
+        fetcher_manager: FetcherManager,
+        host: Host,
+        config: BrokerConfig,
+        on_storage_failure: Callable[[TopicPartition, Exception], object],
+    ) -> None:
+        self._hosted = hosted
+        self._deletions = delayed.deletions
+        self._fetcher_manager = fetcher_manager
+        self._host = host
+        self._config = config
+        self._on_storage_failure = on_storage_failure
+        self.on_uncleanable: Callable[[TopicPartition, Exception], object] | None = None
+        """Told each log that compaction cannot read and leaves alone from now on, once."""
+        self._uncleanable: dict[TopicPartition, Log] = {}
+        self._timers: dict[str, Timer] = {}
+        self._is_running = False
+
+    def startup(self) -> None:
+        """Begin the periodic work. The broker has no leadership yet."""
+        self._is_running = True
+        config = self._config
+        lag_ms_max: int = config["replica.lag.time.max.ms"]
+        if not self._hosted.behaviour.isr_checked_each_lag_time:
+            lag_ms_max //= 2
+        self._every("isr-expiration", lag_ms_max, self.shrink_isrs)
+        self._every(
+            "log-retention",
+            config["log.retention.check.interval.ms"],
+            self.apply_retention,
+            INITIAL_TASK_DELAY_MS,
+        )
+        self._every(
+            "flush-checkpoints",
+            config["log.flush.offset.checkpoint.interval.ms"],
+            self.checkpoint_log_offsets,
+            INITIAL_TASK_DELAY_MS,
+        )
+        self._every("producer-id-expiry", PRODUCER_ID_CHECK_MS, self.expire_producer_ids)
+        if config["log.cleaner.enable"]:
+            self._every("log-cleaner", config["log.cleaner.backoff.ms"], self.clean_logs)
+
+    def shutdown(self) -> None:
+        """Do nothing more."""
+        self._is_running = False
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _every(
+        self,
+        name: str,
+        interval_ms: int,
+        task: Callable[[], object],
+        first_delay_ms: int | None = None,
+    ) -> None:
+        def run() -> None:
+            if self._is_running:
+                self._timers[name] = self._host.call_later_ms(interval_ms, run)
+                task()
+
+        delay_ms = interval_ms if first_delay_ms is None else first_delay_ms
+        self._timers[name] = self._host.call_later_ms(delay_ms, run)
+
+    # -- periodic work ----------------------------------------------------------------------
+
+    def shrink_isrs(self) -> None:
+        """Propose ISRs without members that fell behind (docs/kafka/isr.md#shrinking)."""
+        now_ms = self._host.now_ms()
+        for partition in tuple(self._hosted.by_name.values()):
+            if partition.is_leader:
+                partition.maybe_shrink_isr(now_ms)
+
+    def start_high_watermark_checkpoints(self) -> None:
+        """Begin checkpointing high watermarks, once: with the first LeaderAndIsr."""
+        name = "high-watermark-checkpoint"
+        if name not in self._timers and self._is_running:
+            self._every(
+                name,
+                self._config["replica.high.watermark.checkpoint.interval.ms"],
+                self.checkpoint_high_watermarks,
+            )
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermark of every online log, led and followed
+        (docs/kafka/log.md#files)."""
+        high_watermarks = dict(self._hosted.high_watermarks)
+        for name, partition in self._hosted.by_name.items():
+            if partition.log is not None:
+                high_watermarks[name] = partition.log.high_watermark
+        self._hosted.disk.checkpoint_high_watermarks(high_watermarks)
+
+    def checkpoint_log_offsets(self) -> None:
+        """Write recovery points and log starts (docs/kafka/log.md#files)."""
+        self._hosted.disk.checkpoint_log_offsets()
+
+    def expire_producer_ids(self) -> None:
+        """Forget idempotent producers that were silent for too long
+        (docs/kafka/producer-state.md#forgetting)."""
+        now_ms = self._host.now_ms()
+        by_themselves = self._hosted.behaviour.producer_ids_expire_by_themselves
+        name = "producer" if by_themselves else "transactional"
+        expiration_ms: int = self._config[f"{name}.id.expiration.ms"]
+        for partition in self._hosted.by_name.values():
+            log = partition.log
+            if log is not None and log.producers is not None:
+                log.remove_expired_producers(now_ms, expiration_ms)
+
+    def apply_retention(self) -> None:
+        """Delete segments that retention lets go, on leaders and followers
+        (docs/kafka/log.md#retention)."""
+        now_ms = self._host.now_ms()
+        for name, partition in tuple(self._hosted.by_name.items()):
+            log = partition.log
+            if log is None:
+                continue
+            log_start_offset = log.log_start_offset
+            try:
+                delete_old_segments(log, now_ms)
+            except (KafkaError, OSError) as error:
+                self._on_storage_failure(name, error)
+                continue
+            if log.log_start_offset != log_start_offset:
+                partition.wake_fetchers()
+                self._fetcher_manager.log_start_changed(name)
+                self._deletions.check_and_complete(name)
+
+    def clean_logs(self) -> None:
+        """Compact the logs of compacted topics that are dirty enough.
+
+        A log that cannot be read is left alone until the broker starts again (KIP-346); a new log
+        of the same name is another one.
+        """
+        now_ms = self._host.now_ms()
+        uncleanable, self._uncleanable = self._uncleanable, {}
+        for name, partition in tuple(self._hosted.by_name.items()):
+            log = partition.log
+            if log is None or not log.settings.is_compacted:
+                continue
+            if uncleanable.get(name) is log:
+                self._uncleanable[name] = log
+                continue
+            try:
+                compact(log, now_ms)
+            except (KafkaError, OSError) as error:
+                self._on_storage_failure(name, error)
+            except (ValueError, LookupError, struct.error) as error:
+                self._uncleanable[name] = log
+                if self.on_uncleanable is not None:
+                    self.on_uncleanable(name, error)
