@@ -140,7 +140,7 @@ class _Client:
         while len(ended) < partitions:
             messages = consumer.consume(_CHUNK, _WAIT_S)
             ends = [message for message in messages if message.error() is not None]
-            ended.update(message.partition() for message in ends)
+            ended.update(p for message in ends if (p := message.partition()) is not None)
             if len(messages) == len(ends):
                 continue
             read += len(messages) - len(ends)

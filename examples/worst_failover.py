@@ -13,6 +13,7 @@ def outage_ms(seed: int, trace: str | None = None) -> float:
     with Simulation(seed=seed, topics={"orders": 1}, config=CONFIG) as simulation:
         simulation.run_for(seed * 137)
         victim = simulation.partition("orders", 0).leader
+        assert victim is not None
         killed_ms = simulation.now_ms
         simulation.broker(victim).kill()
         simulation.run_until(lambda: simulation.partition("orders", 0).leader not in (None, victim))

@@ -11,12 +11,12 @@ from fakekafka.cli import trace as command
 from fakekafka.cli import trace_compare
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.traces import (
-    Recorder,
     header,
     record_failover,
     record_fetches,
     write_failover,
 )
+from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.trace import TraceReader
 from fakekafka.tracing.writer import TraceWriter
 from typer.testing import CliRunner, Result

@@ -15,6 +15,7 @@ from fakekafka.testing.checks import (
     replicas_identical,
 )
 from fakekafka.tests.support import client_drivers as drivers
+from fakekafka.tests.support.present import present
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -31,7 +32,7 @@ ROUNDS = int(os.environ.get("FAKEKAFKA_KILL_ROUNDS", "1"))
 @pytest.mark.parametrize("round_number", range(ROUNDS))
 @pytest.mark.parametrize("client", list(drivers.DRIVERS))
 def test_nothing_acknowledged_is_lost_when_the_leader_dies(
-    client, runtime_name, round_number
+    client: str, runtime_name: str, round_number: int
 ) -> None:
     """``FAKEKAFKA_KILL_ROUNDS=20`` repeats it as often as the promise was given."""
     with Cluster(brokers=3, runtime=runtime_name) as cluster:
@@ -42,7 +43,7 @@ def test_nothing_acknowledged_is_lost_when_the_leader_dies(
         thread = threading.Thread(target=driver.produce, args=(values, go_on))
         thread.start()
         cluster.wait_until(lambda: cluster.partition(TOPIC, 0).log_end_offset > 0, 30)
-        victim = cluster.partition(TOPIC, 0).leader
+        victim = present(cluster.partition(TOPIC, 0).leader)
         cluster.broker(victim).kill()
         go_on.set()
         cluster.wait_until(lambda: cluster.partition(TOPIC, 0).leader not in (None, victim), 30)

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -85,7 +86,7 @@ class Reader(threading.Thread):
                 assert process.stdout is not None
                 lines: queue.SimpleQueue[str] = queue.SimpleQueue()
                 stdout = process.stdout
-                listener = threading.Thread(target=lambda: [lines.put(line) for line in stdout])
+                listener = threading.Thread(target=lambda: deque(map(lines.put, stdout), 0))
                 listener.start()
                 changed_s = time.monotonic()
                 while not self._is_done() and time.monotonic() < changed_s + STANDSTILL_S:

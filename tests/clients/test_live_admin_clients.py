@@ -150,7 +150,7 @@ def test_confluent_kafka_alters_configs(cluster: Cluster, confluent: AdminClient
         resource = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[entry])
         result(confluent.incremental_alter_configs([resource]))
         cluster.wait_until(
-            lambda wanted=wanted: (retention().value, retention().is_default) == wanted
+            lambda: (retention().value, retention().is_default) == wanted  # noqa: B023
         )
     entry = ConfigEntry("no.such", "1", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[entry])

@@ -13,6 +13,7 @@ from aiokafka.errors import GroupAuthorizationFailedError
 from confluent_kafka import Consumer
 from fakekafka import Cluster
 from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.tests.support.present import present
 
 pytestmark = [
     pytest.mark.clients,
@@ -63,4 +64,4 @@ def test_confluent_kafka_hands_the_error_to_the_application(cluster: Cluster) ->
     message = consumer.poll(20)
     consumer.close()
     assert message is not None
-    assert message.error().name() == "GROUP_AUTHORIZATION_FAILED"
+    assert present(message.error()).name() == "GROUP_AUTHORIZATION_FAILED"

@@ -77,7 +77,7 @@ def test_librdkafka_with_old_messages(
     assert told == list(range(50))
     consumer = Consumer({**config, "group.id": "old", "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, 1, 3)])
-    read: list[tuple[int, bytes, bytes]] = []
+    read: list[tuple[int | None, bytes | None, bytes | None]] = []
     while len(read) < 47:
         messages = consumer.consume(47 - len(read), 10)
         assert messages, f"nothing came after {len(read)} records"

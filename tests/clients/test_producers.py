@@ -56,7 +56,7 @@ def test_offsets_follow_each_other_and_null_is_a_value() -> None:
     with Cluster(2) as cluster:
         cluster.create_topic(TOPIC, 2, 2)
         producer = producer_of(cluster, **{"linger.ms": 5})
-        offsets: dict[int, list[int]] = {0: [], 1: []}
+        offsets: dict[int | None, list[int | None]] = {0: [], 1: []}
         for number in range(100):
             producer.produce(
                 TOPIC,

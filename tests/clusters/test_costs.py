@@ -110,8 +110,7 @@ def test_logging_every_partition_at_each_election_is_quadratic() -> None:
 def test_without_costs_time_passes_on_links_only() -> None:
     """A model in which everything is free gives the times of a simulation without one."""
     free, plain = (
-        Simulation(3, seed=5, trace=False, **arguments)
-        for arguments in ({"costs": ControlPlaneCosts()}, {})
+        Simulation(3, seed=5, trace=False, costs=costs) for costs in (ControlPlaneCosts(), None)
     )
     for simulation in (free, plain):
         simulation.create_topic("t", partitions=20, replication_factor=2)

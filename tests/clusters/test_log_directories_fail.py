@@ -16,7 +16,7 @@ LED_BY_2 = {"t": {"assignment": {0: [2, 1], 1: [2, 1]}}}
 SINCE_1_0 = [version for version in KAFKA_VERSIONS if version != "0.10"]
 
 
-def values(cluster: Simulation, partition: int, replica: int) -> list[bytes]:
+def values(cluster: Simulation, partition: int, replica: int) -> list[bytes | None]:
     return [r.value for r in cluster.records("t", partition, replica=replica)]
 
 

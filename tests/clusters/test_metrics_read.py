@@ -92,7 +92,7 @@ def test_events_that_wait_and_the_time_they_take_are_measured(version: str) -> N
         before = read(cluster, timer)[0]["count"]
 
         def is_answer(delivery: Delivery) -> bool:
-            return delivery.target.name == "controller-1"
+            return bool(delivery.target.name == "controller-1")
 
         cluster.network.hold(is_answer)  # the first election waits for ZooKeeper
         request = ElectLeadersRequest(PREFERRED, (TopicPartition("t", 0),))
@@ -186,7 +186,7 @@ def test_the_lag_shrinks_while_a_follower_catches_up(version: str) -> None:
             cluster.produce("t", value)
         cluster.network.latency(10)
         cluster.broker(3).start()
-        seen = []
+        seen: list[int] = []
         while 3 not in stored(cluster)[2]:
             lag = cluster.broker(3).metrics["MaxLag"]
             if not seen or seen[-1] != lag:

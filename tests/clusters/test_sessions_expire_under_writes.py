@@ -6,6 +6,7 @@ import pytest
 from fakekafka import Simulation
 from fakekafka.replication.partition.isr_updaters import ZooKeeperIsrManager
 from fakekafka.testing.checks import fully_replicated, replicas_identical
+from fakekafka.tests.support.present import present
 
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1"])
@@ -15,7 +16,7 @@ def test_an_isolated_leader_follows_once_it_hears_again(kafka_version: str) -> N
     with Simulation(3, seed=1, kafka_version=kafka_version, trace=False) as simulation:
         simulation.create_topic("orders", 1, 3)
         simulation.produce("orders", [b"before"])
-        old = simulation.partition("orders", 0).leader
+        old = present(simulation.partition("orders", 0).leader)
         simulation.network.isolate(old)
         simulation.run_for(60_000)
         after = simulation.partition("orders", 0)
@@ -34,12 +35,12 @@ def test_changes_that_a_dead_session_kept_back_are_published_in_the_next(
     """CP-189: the notification met an expired session; the changes are not forgotten."""
     with Simulation(3, seed=1, kafka_version="1.1", trace=False) as simulation:
         simulation.create_topic("orders", 1, 3)
-        leader = simulation.partition("orders", 0).leader
+        leader = present(simulation.partition("orders", 0).leader)
         other = next(
             b for b in simulation.broker_ids if b not in (leader, simulation.controller.id)
         )
         simulation.network.partition([other], [leader])
-        updater = simulation.processes[leader].broker.replica_manager.isr_updater
+        updater = present(simulation.processes[leader].broker).replica_manager.isr_updater
         assert isinstance(updater, ZooKeeperIsrManager)
         simulation.run_until(lambda: updater._changed)
         simulation.zookeeper.expire_session(leader)
@@ -58,7 +59,7 @@ def test_a_controller_whose_session_ends_as_it_resigns_has_resigned() -> None:
     with Simulation(3, seed=1, trace=False) as simulation:
         old = simulation.controller
         old_id, old_epoch = old.id, old.epoch
-        simulation.zookeeper.expire_session(old_id)
+        simulation.zookeeper.expire_session(present(old_id))
         old.resign()
         assert simulation.controller.epoch > old_epoch
         assert simulation.failures == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from fakekafka.election.imbalance import BrokerImbalance, leader_imbalances
 from fakekafka.protocol.values import (
@@ -16,7 +18,7 @@ from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.machines.context import ControllerContext
 
 
-def context_with(leaders: list[int | None], version: str = "2.8") -> ControllerContext:
+def context_with(leaders: Sequence[int | None], version: str = "2.8") -> ControllerContext:
     """Partitions t-0, t-1, ... assigned to (1, 2), led as given (None: no leadership)."""
     context = ControllerContext(behaviour(version))
     context.set_live_brokers([(BrokerInfo(i, (EndPoint("h", 9092),)), 100 + i) for i in (1, 2, 3)])

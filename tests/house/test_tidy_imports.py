@@ -68,7 +68,7 @@ def package_imports(path: str, tree: ast.Module) -> list[tuple[int, str]]:
     package = path.split("/")[:-1]
     found: list[tuple[int, str]] = []
     for node in ast.walk(tree):
-        targets: list[list[str]] = []
+        targets: list[list[str]]
         if isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
             targets = [name[1:] for name in names if name[0] == "fakekafka"]
@@ -81,6 +81,8 @@ def package_imports(path: str, tree: ast.Module) -> list[tuple[int, str]]:
             else:
                 continue
             targets = [base] if base else [[alias.name] for alias in node.names]
+        else:
+            continue
         found += [(node.lineno, target[0]) for target in targets if target]
     return found
 
@@ -123,11 +125,12 @@ def core_violations(path: str, text: str) -> list[str]:
             if node.func.id == "open" and not on_disk:
                 found.append(f"{path}:{node.lineno}: open(): no file system in a core")
             continue
-        modules: list[str] = []
         if isinstance(node, ast.Import):
             modules = [alias.name.split(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             modules = [(node.module or "").split(".")[0]]
+        else:
+            continue
         for module in modules:
             if module not in BANNED_IN_CORES or (on_disk and module in DISK_FILE_MAY_IMPORT):
                 continue

@@ -135,7 +135,9 @@ def test_a_batch_of_small_records_has_the_same_bytes_as_any_other(count: int, st
         (None, b"v", 9192, None),
     ],
 )
-def test_a_record_that_is_not_small_is_left_to_the_general_way(other: tuple) -> None:
+def test_a_record_that_is_not_small_is_left_to_the_general_way(
+    other: tuple[bytes | None, bytes, int, None],
+) -> None:
     """A key, no value, a long value, a time before or long after the first."""
     plain = (None, b"v", 1000, None)
     assert build_batch_of_small([plain, plain], -1, -1, -1) is not None

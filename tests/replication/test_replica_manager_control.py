@@ -179,7 +179,7 @@ def test_a_log_of_a_former_topic_is_not_taken_for_the_new_one(
     assert cluster[0].disk.stored_topic_id(TP) == "former"
     assert not cluster[0].manager.hosted.is_offline(TP)
     if version == "3.9":
-        assert cluster[0].log() is None
+        assert cluster[0].partition().log is None
         (answer,) = cluster.fetch(0, 0)
         assert answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 

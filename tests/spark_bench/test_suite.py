@@ -148,7 +148,11 @@ def test_auto_is_the_engine_that_can_run_here(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_column_leaves_out_runs_without_a_value() -> None:
-    rows = [{"elect_ms": 3.0, "status": "ok"}, {"status": "error"}, {"elect_ms": math.nan}]
+    rows: list[dict[str, Any]] = [
+        {"elect_ms": 3.0, "status": "ok"},
+        {"status": "error"},
+        {"elect_ms": math.nan},
+    ]
     batch = BatchResult("failover", "serial", rows, {}, 0.0, 0.0, len(rows))
     assert batch.column("elect_ms") == [3.0]
 

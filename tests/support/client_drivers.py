@@ -46,7 +46,7 @@ class ConfluentDriver:
         else:
             self.failed.append(error)
 
-    def read(self, count: int, timeout_s: float = 30) -> list[bytes]:
+    def read(self, count: int, timeout_s: float = 30) -> list[bytes | None]:
         from confluent_kafka import Consumer, TopicPartition
 
         consumer = Consumer(
@@ -59,7 +59,8 @@ class ConfluentDriver:
             }
         )
         consumer.assign([TopicPartition(self.topic, n, 0) for n in range(self.partitions)])
-        read, ended = [], set()
+        read: list[bytes | None] = []
+        ended: set[int | None] = set()
         deadline = time.monotonic() + timeout_s
         while len(ended) < self.partitions and time.monotonic() < deadline:
             for message in consumer.consume(5000, 0.2):
@@ -97,7 +98,7 @@ class KafkaPythonDriver(ConfluentDriver):
                 self.failed.append(error)
         producer.close()
 
-    def read(self, count: int, timeout_s: float = 30) -> list[bytes]:
+    def read(self, count: int, timeout_s: float = 30) -> list[bytes | None]:
         from kafka import KafkaConsumer, TopicPartition
 
         consumer = KafkaConsumer(
@@ -109,7 +110,7 @@ class KafkaPythonDriver(ConfluentDriver):
         parts = [TopicPartition(self.topic, n) for n in range(self.partitions)]
         consumer.assign(parts)
         ends = consumer.end_offsets(parts)
-        read: list[bytes] = []
+        read: list[bytes | None] = []
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             for records in consumer.poll(timeout_ms=200, max_records=5000).values():
@@ -153,10 +154,10 @@ class AiokafkaDriver(ConfluentDriver):
                 self.failed.append(error)
         await producer.stop()
 
-    def read(self, count: int, timeout_s: float = 30) -> list[bytes]:
+    def read(self, count: int, timeout_s: float = 30) -> list[bytes | None]:
         return asyncio.run(self._read(timeout_s))
 
-    async def _read(self, timeout_s: float) -> list[bytes]:
+    async def _read(self, timeout_s: float) -> list[bytes | None]:
         from aiokafka import AIOKafkaConsumer
         from aiokafka.structs import TopicPartition
 
@@ -167,7 +168,7 @@ class AiokafkaDriver(ConfluentDriver):
         parts = [TopicPartition(self.topic, n) for n in range(self.partitions)]
         consumer.assign(parts)
         ends = await consumer.end_offsets(parts)
-        read: list[bytes] = []
+        read: list[bytes | None] = []
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             batches = await consumer.getmany(timeout_ms=200, max_records=5000)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
+    FetchPartition,
+    FetchPartitionResponse,
     FetchRequest,
+    FetchResponse,
+    RequestContext,
 )
 from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 
-def filled(values: str = "abcdef", committed: int = 4, **more) -> ReplicaCluster:
+def filled(values: str = "abcdef", committed: int = 4, **more: Any) -> ReplicaCluster:
     """Broker 0 leads; each value is a batch; the high watermark is ``committed``."""
     cluster = led(**more)
     cluster.produce(0, *values)
@@ -19,14 +26,21 @@ def filled(values: str = "abcdef", committed: int = 4, **more) -> ReplicaCluster
     return cluster
 
 
-def offsets(answer) -> list[int]:
+def offsets(answer: FetchPartitionResponse) -> list[int]:
     return [batch.base_offset for batch in whole_batches(answer.records)]
 
 
-def multi(cluster, specs, broker=0, replica_id=-1, context=INTERNAL_CONTEXT, **more):
-    """A fetch of several partitions; the response, or None while it waits."""
-    answers = []
-    values = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **more}
+def multi(
+    cluster: ReplicaCluster,
+    specs: Iterable[FetchPartition],
+    broker: int = 0,
+    replica_id: int = -1,
+    context: RequestContext = INTERNAL_CONTEXT,
+    **more: Any,
+) -> list[FetchResponse]:
+    """A fetch of several partitions; the list holds the answer once it came."""
+    answers: list[FetchResponse] = []
+    values: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **more}
     cluster[broker].manager.fetch_messages(
         FetchRequest(replica_id=replica_id, partitions=tuple(specs), **values),
         context,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fakekafka.protocol.data import (
     EpochEndOffset,
     FetchPartitionResponse,
@@ -17,6 +19,11 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.replication.follower.fetch_session_handler import FetcherRequest
+from fakekafka.replication.follower.fetch_state import PartitionFetchState
+from fakekafka.replication.follower.fetcher import ReplicaFetcher
+from fakekafka.replication.log.log import Log
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
 
 OTHER = TopicPartition("u", 0)
@@ -37,8 +44,8 @@ class Follower:
         end: int = 0,
         high_watermark: int = 0,
         epoch: int = 5,
-        topics=(TP,),
-        **more,
+        topics: tuple[TopicPartition, ...] = (TP,),
+        **more: Any,
     ) -> None:
         self.cluster = ReplicaCluster(version, 2, **more)
         self.node = self.cluster[0]
@@ -51,37 +58,39 @@ class Follower:
             self.prepare_log(tp, end, high_watermark)
             self.cluster.leader_and_isr(0, tp)
 
-    def prepare_log(self, tp, end: int, high_watermark: int) -> None:
+    def prepare_log(self, tp: TopicPartition, end: int, high_watermark: int) -> None:
         """A log of one batch per epoch of the history, filled up to ``end``."""
         state = self.cluster.partition_state(tp, leader=9)
         assert self.node.manager.metadata_cache.contains(tp)
         del state
         self.cluster.leader_and_isr(0, tp, leader=9)  # leader unknown: creates the log only
         log = self.log(tp)
-        starts = [*self.history, (None, end)]
+        ends = [*(start for _, start in self.history[1:]), end]
         batches = [
-            batch_at(start, starts[i + 1][1] - start, epoch)
-            for i, (epoch, start) in enumerate(self.history)
-            if starts[i + 1][1] > start
+            batch_at(start, stop - start, epoch)
+            for (epoch, start), stop in zip(self.history, ends, strict=False)
+            if stop > start
         ]
         if batches:
             log.append_as_follower(tuple(batches))
         log.update_high_watermark(high_watermark)
 
     @property
-    def fetcher(self):
+    def fetcher(self) -> ReplicaFetcher:
         return self.node.fetchers[0]
 
-    def log(self, tp=TP):
-        return self.node.manager.partition(tp).log
+    def log(self, tp: TopicPartition = TP) -> Log:
+        return self.node.log(tp)
 
-    def state(self, tp=TP):
-        return self.fetcher.state(tp)
+    def state(self, tp: TopicPartition = TP) -> PartitionFetchState:
+        return present(self.fetcher.state(tp))
 
-    def next(self):
+    def next(self) -> FetcherRequest | None:
         return self.fetcher.next_request()
 
-    def answer_epochs(self, *answers, request=None) -> None:
+    def answer_epochs(
+        self, *answers: tuple[Any, ...], request: FetcherRequest | None = None
+    ) -> None:
         """Answers are (epoch, end offset[, error])."""
         request = request or self.next()
         assert isinstance(request, OffsetForLeaderEpochRequest)
@@ -97,13 +106,19 @@ class Follower:
             ),
         )
 
-    def answer_fetch(self, *responses, request=None, error=ErrorCode.NONE, session_id=0):
+    def answer_fetch(
+        self,
+        *responses: FetchPartitionResponse,
+        request: FetcherRequest | None = None,
+        error: ErrorCode = ErrorCode.NONE,
+        session_id: int = 0,
+    ) -> FetchRequest:
         request = request or self.next()
         assert isinstance(request, FetchRequest)
         self.fetcher.on_response(request, FetchResponse(error, session_id, tuple(responses)))
         return request
 
-    def answer_offset(self, offset: int, error=ErrorCode.NONE) -> ListOffsetsRequest:
+    def answer_offset(self, offset: int, error: ErrorCode = ErrorCode.NONE) -> ListOffsetsRequest:
         request = self.next()
         assert isinstance(request, ListOffsetsRequest)
         name = request.partitions[0].topic_partition
@@ -112,7 +127,14 @@ class Follower:
         return request
 
 
-def fetched(*batches, tp=TP, high_watermark=0, log_start=0, error=ErrorCode.NONE, diverging=None):
+def fetched(
+    *batches: RecordBatch,
+    tp: TopicPartition = TP,
+    high_watermark: int = 0,
+    log_start: int = 0,
+    error: ErrorCode = ErrorCode.NONE,
+    diverging: tuple[int, int] | None = None,
+) -> FetchPartitionResponse:
     if error is not ErrorCode.NONE:
         return FetchPartitionResponse(tp, error)
     return FetchPartitionResponse(
@@ -126,4 +148,4 @@ def fetched(*batches, tp=TP, high_watermark=0, log_start=0, error=ErrorCode.NONE
     )
 
 
-LONG = {"history": ((5, 0),), "end": 200, "high_watermark": 120}
+LONG: dict[str, Any] = {"history": ((5, 0),), "end": 200, "high_watermark": 120}

@@ -12,7 +12,7 @@ nothing else happens until the controller has taken it out of every ISR.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fakekafka.protocol.admin import (
@@ -175,11 +175,11 @@ def _cut_zookeeper(world: World, rng: random.Random) -> str | None:
     servers = sorted(world.simulation.zookeepers)
     chosen = rng.sample(servers, rng.randint(1, len(servers)))
     names = [f"zk-{server}" for server in chosen]
-    ends = [[broker], names]
+    ends: list[Sequence[int | str]] = [[broker], names]
     if rng.random() < 0.5:
         ends.reverse()
     both_ways = rng.random() < 0.5
-    world.simulation.network.partition(*ends, both_ways=both_ways)
+    world.simulation.network.partition(ends[0], ends[1], both_ways=both_ways)
     world.troubled_network = True
     return f"cut {ends[0]} {'and' if both_ways else 'to'} {ends[1]}"
 
@@ -304,7 +304,8 @@ def _drop(world: World, rng: random.Random) -> str | None:
 
 
 def _slow_link(world: World, rng: random.Random) -> str | None:
-    machines = [*world.simulation.broker_ids, *(f"zk-{s}" for s in world.simulation.zookeepers)]
+    machines: list[int | str] = [*world.simulation.broker_ids]
+    machines += [f"zk-{server}" for server in world.simulation.zookeepers]
     one, other = rng.sample(machines, 2)
     delay_ms = rng.choice((0.1, 20, 200))
     world.simulation.network.latency(delay_ms, source=one, target=other)

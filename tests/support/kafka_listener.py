@@ -14,6 +14,7 @@ from fakekafka.wire.kafka.listener import KafkaListener
 from fakekafka.wire.kafka.service import BrokerService
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i16, i32
 
 
 class StubBackend:
@@ -136,9 +137,9 @@ def request_frame(key: int, version: int, correlation_id: int, **fields: Any) ->
     """A whole request as kio writes it, with size and header."""
     schema = load_request_schema(key, version)
     header = schema.__header_schema__(
-        request_api_key=key,
-        request_api_version=version,
-        correlation_id=correlation_id,
+        request_api_key=i16(key),
+        request_api_version=i16(version),
+        correlation_id=i32(correlation_id),
         client_id="raw",
     )
     buffer = io.BytesIO()

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
-from fakekafka.tests.support.replica_cluster import TP
+from typing import Any
+
+from fakekafka.protocol.data import (
+    INTERNAL_CONTEXT,
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    RequestContext,
+)
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
 
 
-def send(cluster, records, acks=1, broker=0, tp=TP, context=INTERNAL_CONTEXT, **more):
-    answers = []
+def send(
+    cluster: ReplicaCluster,
+    records: bytes | None,
+    acks: int = 1,
+    broker: int = 0,
+    tp: TopicPartition = TP,
+    context: RequestContext = INTERNAL_CONTEXT,
+    **more: Any,
+) -> ProducePartitionResponse:
+    """The answer for the partition, which must have come at once."""
+    answers = send_async(cluster, records, acks, broker, tp, context, **more)
+    assert answers, "no answer yet"
+    return answers[0]
+
+
+def send_async(
+    cluster: ReplicaCluster,
+    records: bytes | None,
+    acks: int = 1,
+    broker: int = 0,
+    tp: TopicPartition = TP,
+    context: RequestContext = INTERNAL_CONTEXT,
+    **more: Any,
+) -> list[ProducePartitionResponse]:
+    """The list holds the answer for the partition once it came."""
+    answers: list[ProducePartitionResponse] = []
     cluster[broker].manager.append_records(
         ProduceRequest(acks, 1000, (ProducePartition(tp, records),)),
         context,
         lambda r: answers.extend(r.partitions),
         **more,
     )
-    return answers[0] if answers else None
+    return answers

@@ -12,6 +12,7 @@ import json
 import sys
 
 from confluent_kafka import Consumer, TopicPartition
+from fakekafka.tests.support.present import present
 
 REPORT_MS = 200
 
@@ -43,11 +44,11 @@ def main(servers: str, topic: str, isolation: str, start: str) -> None:
     consumer.assign([TopicPartition(topic, n, offset) for n, (offset, _) in enumerate(positions)])
     while True:
         for message in consumer.consume(1000, 0.1):
-            partition = message.partition()
+            partition = present(message.partition())
             if message.error() is not None:
                 print(json.dumps(f"partition {partition}: {message.error()}"), flush=True)
                 return
-            offset, value = message.offset(), int(message.value())
+            offset, value = message.offset(), int(present(message.value()))
             next_offset, next_value = positions[partition]
             if offset != next_offset or value > next_value:
                 text = f"{value} at offset {offset}, not {next_value} at {next_offset}"

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 from fakekafka.protocol.control import AlterIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.follower.fetcher import ReplicaFetcher
 from fakekafka.replication.follower.manager import FetcherManager
+from fakekafka.replication.log.log import Log
 from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
 from fakekafka.replication.partition.metadata_cache import MetadataCache
+from fakekafka.replication.partition.partition import Partition
 from fakekafka.replication.replica_manager import ReplicaManager
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_hosts import TP, FakeHost
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ class Node:
         self.host = FakeHost(f"broker-{self.broker_id}", cluster.clock)
         flags = cluster.behaviour
         self.metadata_cache = MetadataCache(self.broker_id)
-        self.fetchers: list[Any] = []
+        self.fetchers: list[ReplicaFetcher] = []
         self.fetcher_manager = FetcherManager(
             broker_id=self.broker_id,
             host=self.host,
@@ -112,9 +116,11 @@ class Node:
         self.is_alive = False
         self.host.is_alive = False
 
-    def log(self, tp: TopicPartition = TP) -> Any:
-        partition = self.manager.partition(tp)
-        return None if partition is None else partition.log
+    def partition(self, tp: TopicPartition = TP) -> Partition:
+        return present(self.manager.partition(tp))
+
+    def log(self, tp: TopicPartition = TP) -> Log:
+        return present(self.partition(tp).log)
 
     def content(self, tp: TopicPartition = TP) -> str:
         """``value/epoch`` of each record, from the log start on."""
@@ -122,7 +128,7 @@ class Node:
         parts = []
         for batch in log.read(log.log_start_offset, 1 << 30, log.log_end_offset, True).batches:
             for record in batch.records():
-                parts.append(f"{record.value.decode()}/{batch.partition_leader_epoch}")
+                parts.append(f"{present(record.value).decode()}/{batch.partition_leader_epoch}")
         return " ".join(parts)
 
     def high_watermark(self, tp: TopicPartition = TP) -> int:

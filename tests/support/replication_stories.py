@@ -6,27 +6,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fakekafka.tests.support.replica_cluster import ReplicaCluster
 
-OLD = ("0.10", {})
-KIP_101 = ("1.1", {})
-ROUNDS = ("2.8", {"truncation": "leader_epoch"})
-ON_FETCH = ("2.8", {})
-NEWEST = ("3.9", {})
+Protocol = tuple[str, dict[str, str]]
+"""A version, and the flags in which the protocol differs from it."""
+
+OLD: Protocol = ("0.10", {})
+KIP_101: Protocol = ("1.1", {})
+ROUNDS: Protocol = ("2.8", {"truncation": "leader_epoch"})
+ON_FETCH: Protocol = ("2.8", {})
+NEWEST: Protocol = ("3.9", {})
 CURED_101 = (KIP_101, ROUNDS, ON_FETCH, NEWEST)
 CURED_279 = (ROUNDS, ON_FETCH, NEWEST)
 
 
-def name(protocol) -> str:
+def name(protocol: Protocol) -> str:
     return protocol[0] + ("" if not protocol[1] else "-rounds")
 
 
-def cluster_of(protocol, brokers: int = 2, **more) -> ReplicaCluster:
+def cluster_of(protocol: Protocol, brokers: int = 2, **more: Any) -> ReplicaCluster:
     version, flags = protocol
     return ReplicaCluster(version, brokers, flags=flags, **more)
 
 
-def look(cluster: ReplicaCluster, *brokers: int):
+def look(cluster: ReplicaCluster, *brokers: int) -> tuple[tuple[str, int], ...]:
     """(content, high watermark) of each broker's replica."""
     return tuple((cluster[b].content(), cluster[b].high_watermark()) for b in brokers)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from fakekafka.protocol.awaiting import Task
@@ -157,7 +158,7 @@ class ZkNetwork:
         del self.handlers[name]
         self.servers.pop(server_id).crash()
         for peer in list(self.handlers.values()):
-            self.schedule(self.latency_us, lambda peer=peer: peer.on_disconnect(name))
+            self.schedule(self.latency_us, partial(peer.on_disconnect, name))
 
     def client(
         self, name: str = "client", session_timeout_ms: int = 6000, **options: Any

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakekafka.tests.support.traces import Recorder, header, record_failover, record_fetches
+from fakekafka.tests.support.traces import header, record_failover, record_fetches
 from fakekafka.tracing.diff import aligned, first_difference
 from fakekafka.tracing.events import TraceError
+from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.trace import TraceReader
 from fakekafka.tracing.verify import verify
 from fakekafka.tracing.writer import TraceWriter

@@ -6,13 +6,13 @@ import pytest
 from fakekafka.protocol.errors import UsageError
 from fakekafka.tests.support.traces import (
     ORDERS_0,
-    Recorder,
     fetch,
     record_failover,
     record_fetches,
 )
 from fakekafka.tracing import queries
 from fakekafka.tracing.expressions import compile_expression, parse_duration_us
+from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.told_state import changes, path_matches, state_at
 from fakekafka.tracing.trace import Trace
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from fakekafka.protocol.control import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.tests.support.traces import (
-    Recorder,
     Scribe,
     acknowledge,
     fetch,
@@ -16,6 +15,7 @@ from fakekafka.tests.support.traces import (
     produce,
     record_failover,
 )
+from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.text import format_event, format_events, format_time
 from fakekafka.tracing.timeline import crashes, timeline
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from fakekafka import __version__
 from fakekafka.protocol.errors import UsageError
-from fakekafka.tests.support.traces import Recorder, header, record_fetches, write_failover
+from fakekafka.tests.support.traces import header, record_fetches, write_failover
 from fakekafka.tracing.chunks import bitmap, in_bitmap
 from fakekafka.tracing.events import TraceError
 from fakekafka.tracing.format import MAGIC, TRAILER
 from fakekafka.tracing.queries import of_operation, selected
+from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.slices import write_slice
 from fakekafka.tracing.trace import TraceReader
 from fakekafka.tracing.verify import refusal

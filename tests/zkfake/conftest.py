@@ -31,11 +31,6 @@ def network() -> ZkNetwork:
     return ZkNetwork()
 
 
-@pytest.fixture(scope="session")
-def make_network() -> type[ZkNetwork]:
-    return ZkNetwork
-
-
 @pytest.fixture
 def trio(network: ZkNetwork) -> ZkNetwork:
     """Three servers, the third leads."""

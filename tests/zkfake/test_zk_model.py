@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CloseSession,
@@ -144,11 +145,11 @@ FAULTS = st.sampled_from(["kill", "restart", "isolate", "heal", "lose", "run", "
 @pytest.mark.slow
 @given(st.lists(st.tuples(FAULTS, st.integers(1, 3), st.integers(0, 3)), max_size=15))
 def test_an_ensemble_keeps_every_confirmed_write_through_any_faults(
-    make_network: Any, steps: list[tuple[str, int, int]]
+    steps: list[tuple[str, int, int]],
 ) -> None:
     """Kill, restart, cut, lose messages, write; then heal: all servers hold the same tree, with
     every write that was confirmed and nothing that was not asked for. An epoch has one leader."""
-    network = make_network(seed=len(steps))
+    network = ZkNetwork(seed=len(steps))
     network.ensemble(3)
     network.settle()
     client = network.connected(session_timeout_ms=40_000)

@@ -138,7 +138,10 @@ def test_changes_are_validated(
 def test_replacing_forgets_what_is_not_named(cluster: ControllerCluster) -> None:
     """Data plane 15.7: AlterConfigs replaces, IncrementalAlterConfigs changes (CP-202)."""
     cluster.create_topic("t", (1,), config={"retention.ms": "5"})
-    stored = lambda: run_now(cluster.zk.admin.get_entity_configs("topics", "t"))  # noqa: E731
+
+    def stored() -> dict[str, str]:
+        return run_now(cluster.zk.admin.get_entity_configs("topics", "t"))
+
     alter(cluster, T, ("max.message.bytes", SET, "9"))
     assert stored() == {"retention.ms": "5", "max.message.bytes": "9"}
     alter(cluster, T, ("max.message.bytes", SET, "8"), incremental=False)

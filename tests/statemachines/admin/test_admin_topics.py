@@ -64,7 +64,7 @@ def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -
     ],
 )
 def test_a_topic_is_not_created_while_its_deletion_is_marked(
-    version: str, error: ErrorCode, text: str | None
+    version: str, error: ErrorCode, text: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Since 3.1 the last steps of a deletion keep the name (KAFKA-13175)."""
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
@@ -77,8 +77,7 @@ def test_a_topic_is_not_created_while_its_deletion_is_marked(
         return await original(*arguments)
 
     cluster.create_topic("t", (1, 2))
-    admin = cluster.active.zk.admin
-    admin.delete_topic_deletions = create_in_between  # type: ignore[method-assign]
+    monkeypatch.setattr(cluster.active.zk.admin, "delete_topic_deletions", create_in_between)
     cluster.delete_topic("t")
     assert "t" not in cluster.topics()
     assert [(answer.error, answer.error_message) for answer in answers] == [(error, text)]

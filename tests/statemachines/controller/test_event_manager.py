@@ -22,7 +22,7 @@ from fakekafka.statemachines.controller.events import (
 )
 from fakekafka.statemachines.controller.queue import ControllerEventManager
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
-from fakekafka.tests.support.controller_cluster import VirtualHost
+from fakekafka.tests.support.fake_brokers import VirtualHost
 
 TP = TopicPartition("t", 0)
 

@@ -15,6 +15,7 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.present import present
 
 TP = TopicPartition("t", 0)
 
@@ -82,7 +83,7 @@ def test_an_unclean_leader_is_marked_until_it_changes_the_isr_since_3_2(version:
     """KIP-704: the mark outlives other elections; what the leader proposes has recovered."""
 
     def stored() -> dict[str, Any]:
-        found = json.loads(cluster.zookeeper.get("/brokers/topics/t/partitions/0/state"))
+        found = json.loads(present(cluster.zookeeper.get("/brokers/topics/t/partitions/0/state")))
         return {name: found.get(name) for name in ("leader", "isr", "leader_recovery_state")}
 
     mark = 1 if version == "3.9" else None
@@ -108,14 +109,14 @@ def test_znodes_of_the_cluster_are_written_in_the_version_of_the_release(
 ) -> None:
     """3.3 and 3.4 wrote newer payloads (KAFKA-13833, KIP-866)."""
     nodes = ControllerCluster([1], version).zookeeper.tree.nodes
-    written = json.loads(nodes["/controller"].data)
+    written = json.loads(present(nodes["/controller"].data))
     assert (written["version"], written.get("kraftControllerEpoch")) == (
         controller,
         -1 if controller == 2 else None,
     )
     assert ("/feature" in nodes) == (feature is not None)
     if feature is not None:
-        assert json.loads(nodes["/feature"].data)["version"] == feature
+        assert json.loads(present(nodes["/feature"].data))["version"] == feature
 
 
 def test_unclean_election_of_a_healthy_partition_is_not_needed() -> None:

@@ -57,7 +57,8 @@ def test_unknown_partitions_read_as_empty() -> None:
     assert context.partition_replica_assignment_for_topic("t") == {}
     assert context.partition_full_replica_assignment_for_topic("t") == {}
     assert context.partition_leadership_info(T0) is None
-    assert context.partitions_for_topic("t") == context.replicas_for_topic("t") == []
+    assert context.partitions_for_topic("t") == []
+    assert context.replicas_for_topic("t") == []
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from fakekafka.election.strategies import (
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.statemachines.machines.transitions import PARTITION_PREDECESSORS, PartitionState
 from fakekafka.tests.support.controller_core import Core, MakeCore
+from fakekafka.tests.support.present import present
 from fakekafka.zkfake.messages import (
     CreateRequest,
     MultiRequest,
@@ -105,7 +106,7 @@ def test_an_existing_state_node_leaves_the_partition_new(core: Core) -> None:
     core.move([TP], ONLINE, OfflinePartition())
     assert core.context.partition_state(TP) is NEW
     assert core.context.partition_leadership_info(TP) is None
-    assert core.stored(TP)[0] == 4
+    assert present(core.stored(TP))[0] == 4
 
 
 @pytest.mark.parametrize("target", list(PartitionState))

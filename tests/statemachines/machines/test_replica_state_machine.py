@@ -10,6 +10,7 @@ from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicParti
 from fakekafka.statemachines.machines.transitions import REPLICA_PREDECESSORS, ReplicaState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_core import Core, MakeCore
+from fakekafka.tests.support.present import present
 from fakekafka.zkfake.messages import GetDataRequest, MultiRequest, ZkCode
 
 TP = TopicPartition("t", 0)
@@ -140,7 +141,7 @@ def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: MakeCore) -
     assert core.stored(TP) == (-1, 1, (6,), 1, 1)
     assert core.channels.stop_replica() == [(5, "t-0", 0, False)]
     assert list(core.channels.leader_and_isr()) == [6]
-    cached = core.context.partition_leadership_info(TP)
+    cached = present(core.context.partition_leadership_info(TP))
     assert cached.leader_and_isr == LeaderAndIsr(-1, 1, (6,), 1)
 
 
@@ -190,7 +191,9 @@ def test_each_broker_lost_is_a_write_of_its_own(make_core: MakeCore) -> None:
     assert core.stored(TP) == (5, 2, (5,), 2, 1)
 
 
-def test_one_broker_with_many_partitions_costs_two_batches(make_core: MakeCore) -> None:
+def test_one_broker_with_many_partitions_costs_two_batches(
+    make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One read, one write."""
     core = make_core(5, 6)
     tps = [TopicPartition("t", n) for n in range(20)]
@@ -201,12 +204,11 @@ def test_one_broker_with_many_partitions_costs_two_batches(make_core: MakeCore) 
     batches: list[int] = []
     send = core.client.handle_requests
 
-    class Counting:
-        async def handle_requests(self, requests: Any) -> Any:
-            batches.append(len(requests))
-            return await send(requests)
+    async def counting(requests: Any) -> Any:
+        batches.append(len(requests))
+        return await send(requests)
 
-    core.zk.requests.client = Counting()
+    monkeypatch.setattr(core.client, "handle_requests", counting)
     replicas = [PartitionReplica(*tp, 6) for tp in tps]
     core.run(core.replicas.handle_state_changes(replicas, OFFLINE))
     assert batches == [20, 20]

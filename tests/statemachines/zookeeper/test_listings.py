@@ -50,11 +50,12 @@ def test_sorted_names_are_a_set_in_order() -> None:
     """Names come and go without changing the listing they were given as."""
     given_names = ("a", "c")
     names = SortedNames(given_names)
+    number: object = 1
     names.add("b")
     names.add("b")
     names.discard("c")
     names.discard("nothing")
-    assert (list(names), len(names), "b" in names, 1 in names) == (["a", "b"], 2, True, False)
+    assert (list(names), len(names), "b" in names, number in names) == (["a", "b"], 2, True, False)
     assert given_names == ("a", "c")
     assert names == SortedNames(["a", "b"])
     assert repr(names) == "SortedNames(['a', 'b'])"

@@ -19,6 +19,7 @@ from fakekafka.zkfake.messages import (
     GetChildrenRequest,
     GetDataRequest,
     Ping,
+    Request,
     ServerPacket,
     SetDataRequest,
     SetWatches,
@@ -33,7 +34,7 @@ def codes(responses: list[Any]) -> list[ZkCode]:
 
 def test_pipelined_requests_are_answered_in_order(single: ZkNetwork) -> None:
     client = single.connected()
-    requests = [CreateRequest("/a", b"0")]
+    requests: list[Request] = [CreateRequest("/a", b"0")]
     requests += [SetDataRequest("/a", b"%d" % i, i) for i in range(30)]
     responses = single.run(client.handle_requests(requests))
     assert [r.stat.version for r in responses] == [0, *range(1, 31)]

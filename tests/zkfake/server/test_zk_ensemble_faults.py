@@ -16,6 +16,7 @@ from fakekafka.zkfake.messages import (
     ZkCode,
 )
 from fakekafka.zkfake.server.following import CONNECT_ATTEMPTS_MAX
+from fakekafka.zkfake.server.leading import Leading
 from fakekafka.zkfake.server.quorum_messages import (
     Ack,
     AckEpoch,
@@ -81,12 +82,12 @@ def test_a_message_lost_while_forming_delays_the_ensemble_only(
 
 
 @pytest.mark.slow
-def test_killing_and_restarting_any_server_at_any_step_loses_nothing(make_network: Any) -> None:
+def test_killing_and_restarting_any_server_at_any_step_loses_nothing() -> None:
     """One server dies after every single event of electing, forming, writing and moving on."""
     victims = (1, 2, 3)
     for victim in victims:
         for steps in range(0, 160, 2):
-            network = make_network()
+            network = ZkNetwork()
             network.ensemble(3)
             client = network.client(session_timeout_ms=30_000)
             task = Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(3)]))
@@ -95,7 +96,7 @@ def test_killing_and_restarting_any_server_at_any_step_loses_nothing(make_networ
             network.kill(victim)
             network.run_for(700)
             network.start(victim)
-            network.run_until(lambda task=task: task.done)
+            network.run_until(lambda: task.done)  # noqa: B023
             assert {r.code for r in task.result()} <= {OK, ZkCode.NODEEXISTS}
             network.settle(3)
             network.run_for(3000)
@@ -152,17 +153,19 @@ def test_a_leader_refuses_to_lead_one_with_more(trio: ZkNetwork) -> None:
 
 def test_an_epoch_that_is_used_up_is_followed_by_the_next(trio: ZkNetwork) -> None:
     client = trio.connected(session_timeout_ms=30_000)
-    trio.servers[3].role._next_zxid = (1 << 32) + 0xFFFFFFFE
+    leading = trio.servers[3].role
+    assert isinstance(leading, Leading)
+    leading._next_zxid = (1 << 32) + 0xFFFFFFFE
     trio.write(client, "/a")
     trio.write_until_done(client, "/b")
     assert trio.servers[trio.leaders()[0]].last_zxid >> 32 == 2
 
 
-def test_the_same_seed_gives_the_same_run(make_network: Any) -> None:
+def test_the_same_seed_gives_the_same_run() -> None:
     """Every message, in order."""
     logs = []
     for _ in range(2):
-        network = make_network(seed=5)
+        network = ZkNetwork(seed=5)
         network.ensemble(3)
         client = network.client()
         Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(5)]))
@@ -175,11 +178,11 @@ def test_the_same_seed_gives_the_same_run(make_network: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_watcher_ends_up_with_the_last_value_whatever_fails(make_network: Any) -> None:
+def test_a_watcher_ends_up_with_the_last_value_whatever_fails() -> None:
     """It reads only when told of a change; servers die and messages get lost meanwhile. No event
     that matters is lost over reconnections, and what it sees never goes back in time."""
     for seed in range(12):
-        network = make_network(seed)
+        network = ZkNetwork(seed)
         network.ensemble(3)
         network.settle()
         reader = network.connected("reader", session_timeout_ms=40_000)
@@ -219,5 +222,5 @@ def test_a_watcher_ends_up_with_the_last_value_whatever_fails(make_network: Any)
             if victim not in network.servers:
                 network.start(victim)
             network.run_for(network.rng.choice([1, 5, 20, 3000]))
-        network.run_until(lambda seen=seen: seen[-1] == 39, limit_ms=30_000)
+        network.run_until(lambda: seen[-1] == 39, limit_ms=30_000)  # noqa: B023
         assert seen == sorted(seen)

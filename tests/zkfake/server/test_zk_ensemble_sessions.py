@@ -88,11 +88,14 @@ def test_an_expired_session_is_refused_by_a_follower(trio: ZkNetwork) -> None:
     assert old not in trio.servers[1].storage.tree.sessions
 
 
-def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: ZkNetwork) -> None:
+def test_what_a_session_sent_before_it_moved_is_not_applied_after(
+    trio: ZkNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A forwarded write held back on its way is refused once the session is elsewhere."""
     client = trio.client_at(1)
     session_id = client.session_id
-    send, held = trio.send, []
+    held: list[tuple[str, str, Any]] = []
+    send = trio.send
 
     def hold(source: str, to: str, message: Any) -> None:
         if (source, to) == ("zk-1", "zk-3"):
@@ -100,12 +103,12 @@ def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: ZkNetwor
         else:
             send(source, to, message)
 
-    trio.send = hold
+    monkeypatch.setattr(trio, "send", hold)
     Task(client.send_once([CreateRequest("/late")]))
     trio.run_for(3)
     send("client", "zk-2", ConnectRequest(77, session_id, 6000, 0))
     trio.run_for(10)
-    trio.send = send
+    monkeypatch.undo()
     for item in held:
         send(*item)
     trio.run_for(10)

@@ -14,6 +14,7 @@ from fakekafka.zkfake.messages import (
     DeleteRequest,
     ExistsRequest,
     MultiRequest,
+    SessionRequest,
     SetDataRequest,
     ZkCode,
 )
@@ -93,11 +94,9 @@ def journalled(network: ZkNetwork, size: int, limit: int = 1 << 30) -> dict[int,
     return journals
 
 
-def in_another_process(
-    make_network: Any, network: ZkNetwork, journals: Any, start: bool = True
-) -> Any:
+def in_another_process(network: ZkNetwork, journals: Any, start: bool = True) -> ZkNetwork:
     """A network of the same ensemble, later, with nothing but what the journals say."""
-    other = make_network(seed=1)
+    other = ZkNetwork(seed=1)
     other.now_us = network.now_us + 1_000_000
     for server_id, journal in journals.items():
         other.storages[server_id] = journal.restored(server_id)
@@ -141,16 +140,14 @@ def test_an_entry_of_an_unknown_kind_is_refused(data: bytes) -> None:
 def test_a_snapshot_is_read_as_it_was_written() -> None:
     tree = ZnodeTree()
     tree.apply(1, 5, 77, CreateSession(6000))
-    for zxid, request in enumerate(
-        [
-            CreateRequest("/a", b"1"),
-            CreateRequest("/a/ü", None, ephemeral=True),
-            CreateRequest("/a/n-", b"", sequential=True),
-            SetDataRequest("/a", b"2"),
-            DeleteRequest("/a/n-0000000001"),
-        ],
-        2,
-    ):
+    requests: list[SessionRequest] = [
+        CreateRequest("/a", b"1"),
+        CreateRequest("/a/ü", None, ephemeral=True),
+        CreateRequest("/a/n-", b"", sequential=True),
+        SetDataRequest("/a", b"2"),
+        DeleteRequest("/a/n-0000000001"),
+    ]
+    for zxid, request in enumerate(requests, 2):
         assert tree.apply(zxid, zxid * 10, 77, request).code is ZkCode.OK
     saved = Saved(1234, tree.snapshot())
     assert decode_saved(encode_saved(saved)) == saved
@@ -159,32 +156,28 @@ def test_a_snapshot_is_read_as_it_was_written() -> None:
 # --- one server
 
 
-def test_a_standalone_server_comes_back_with_its_tree(
-    network: ZkNetwork, make_network: Any
-) -> None:
+def test_a_standalone_server_comes_back_with_its_tree(network: ZkNetwork) -> None:
     journals = journalled(network, 1)
     client = network.connected()
     network.write(client, "/a", "/a/b")
     assert network.run(client.handle_request(CreateRequest("/a"))).code is ZkCode.NODEEXISTS
     network.run(client.handle_request(SetDataRequest("/a", b"data")))
     before = network.storages[1].tree.snapshot()
-    other = in_another_process(make_network, network, journals, start=False)
+    other = in_another_process(network, journals, start=False)
     other.storages[1].settle()
     assert other.storages[1].tree.snapshot() == before
     assert journals[1].saves == 0
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_sessions_of_a_former_process_end_at_once(
-    network: ZkNetwork, make_network: Any, size: int
-) -> None:
+def test_sessions_of_a_former_process_end_at_once(network: ZkNetwork, size: int) -> None:
     """Their ephemeral nodes are gone before the first client has a session."""
     journals = journalled(network, size)
     client = network.connected(session_timeout_ms=30_000)
     network.run(client.handle_request(CreateRequest("/here", None, ephemeral=True)))
     network.write(client, "/stays")
     old = client.session_id
-    other = in_another_process(make_network, network, journals)
+    other = in_another_process(network, journals)
     other.settle()
     newcomer = other.connected("newcomer")
     assert next(s.children("/") for s in other.servers.values()) == ["stays"]
@@ -199,7 +192,7 @@ def test_sessions_of_a_former_process_end_at_once(
     assert newcomer.session_id in other.servers[other.leaders()[0]].storage.tree.sessions
 
 
-def test_session_ids_are_not_given_out_twice(network: ZkNetwork, make_network: Any) -> None:
+def test_session_ids_are_not_given_out_twice(network: ZkNetwork) -> None:
     """Even when the clock has been set back between two processes."""
     journals = journalled(network, 1)
     network.run_for(5000)
@@ -207,15 +200,13 @@ def test_session_ids_are_not_given_out_twice(network: ZkNetwork, make_network: A
     for save in (False, True):
         if save:
             network.storages[1].save()
-        other = in_another_process(make_network, network, journals)
+        other = in_another_process(network, journals)
         other.now_us = 0
         assert other.connected().session_id > max(ids)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7])
-def test_a_snapshot_and_the_log_behind_it_give_the_same(
-    network: ZkNetwork, make_network: Any, limit: int
-) -> None:
+def test_a_snapshot_and_the_log_behind_it_give_the_same(network: ZkNetwork, limit: int) -> None:
     journals = journalled(network, 1, limit)
     client = network.connected()
     for number in range(10):
@@ -223,7 +214,7 @@ def test_a_snapshot_and_the_log_behind_it_give_the_same(
     assert journals[1].saves >= 10 // (limit + 1)
     assert len(journals[1].entries) <= limit + 1
     before = network.storages[1].tree.snapshot()
-    other = in_another_process(make_network, network, journals, start=False)
+    other = in_another_process(network, journals, start=False)
     other.storages[1].settle()
     assert other.storages[1].tree.snapshot() == before
 
@@ -252,9 +243,7 @@ def test_what_cannot_be_written_down_is_not_done(network: ZkNetwork) -> None:
 # --- an ensemble
 
 
-def test_an_ensemble_comes_back_with_what_a_quorum_had(
-    network: ZkNetwork, make_network: Any
-) -> None:
+def test_an_ensemble_comes_back_with_what_a_quorum_had(network: ZkNetwork) -> None:
     """The server with the most history leads, whatever its id."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -264,7 +253,7 @@ def test_an_ensemble_comes_back_with_what_a_quorum_had(
     network.write(client, "/b")
     network.run_for(10)
     journal = journals[3]
-    other = in_another_process(make_network, network, {1: journals[1], 2: journals[2], 3: journal})
+    other = in_another_process(network, {1: journals[1], 2: journals[2], 3: journal})
     leader = other.settle()
     assert leader == 3
     epoch = network.storages[3].current_epoch
@@ -274,7 +263,7 @@ def test_an_ensemble_comes_back_with_what_a_quorum_had(
     other.write(other.connected(), "/c")
 
 
-def test_a_minority_with_less_does_not_lead(network: ZkNetwork, make_network: Any) -> None:
+def test_a_minority_with_less_does_not_lead(network: ZkNetwork) -> None:
     """Election compares what is in the logs of the former process."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -282,7 +271,7 @@ def test_a_minority_with_less_does_not_lead(network: ZkNetwork, make_network: An
     network.kill(2)
     network.write(client, "/a")
     network.run_for(10)
-    other = in_another_process(make_network, network, journals, start=False)
+    other = in_another_process(network, journals, start=False)
     other.start(1)
     other.start(2)
     assert other.settle(2) == 1
@@ -290,9 +279,7 @@ def test_a_minority_with_less_does_not_lead(network: ZkNetwork, make_network: An
     assert other.servers[2].children("/") == ["a"]
 
 
-def test_what_only_one_server_logged_is_taken_back_from_it(
-    network: ZkNetwork, make_network: Any
-) -> None:
+def test_what_only_one_server_logged_is_taken_back_from_it(network: ZkNetwork) -> None:
     """It truncates its log, and its journal says so."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -300,8 +287,10 @@ def test_what_only_one_server_logged_is_taken_back_from_it(
     network.run_for(10)
     network.lose = lambda source, to, m: source == "zk-3" and to in ("zk-1", "zk-2")
     network.servers[3].role.submit(None, client.session_id, 0, CreateRequest("/lonely"))
-    assert network.storages[3].log[-1].request.path == "/lonely"
-    other = in_another_process(make_network, network, journals, start=False)
+    lonely = network.storages[3].log[-1].request
+    assert isinstance(lonely, CreateRequest)
+    assert lonely.path == "/lonely"
+    other = in_another_process(network, journals, start=False)
     other.start(1)
     other.start(2)
     other.settle(2)
@@ -312,7 +301,7 @@ def test_what_only_one_server_logged_is_taken_back_from_it(
     assert other.servers[3].children("/") == ["a", "b"]
     kinds = [type(decode_entry(entry)) for entry in journals[3].entries]
     assert Truncation in kinds
-    third = in_another_process(make_network, other, journals)
+    third = in_another_process(other, journals)
     third.settle()
     third.run_for(100)
     assert [s.children("/") for s in third.servers.values()] == [["a", "b"]] * 3
