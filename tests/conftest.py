@@ -33,7 +33,7 @@ def _freeze_messages() -> None:
             options["frozen"] = True
         return plain(cls, **options)
 
-    dataclasses.dataclass = dataclass  # type: ignore[assignment]
+    dataclasses.dataclass = dataclass
 
 
 _ARE_MESSAGES_FROZEN = _VALUES_MODULE not in sys.modules

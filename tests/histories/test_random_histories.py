@@ -8,6 +8,7 @@ from fakekafka.tests.support import random_histories
 from fakekafka.tests.support.history_end import heal, record_problems, verdict, what_is_lacking
 from fakekafka.tests.support.history_steps import Step, draw_steps, parse_step
 from fakekafka.tests.support.history_world import build
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.random_histories import History, Outcome, draw_history, run
 
 SEEDS = range(1, 5)
@@ -66,8 +67,9 @@ def test_what_0_10_cuts_at_its_high_watermark_is_excused() -> None:
     for offset in (3, 4):
         world.acknowledged.append((where, offset, b"never stored"))
     assert record_problems(world)[0].startswith("2 acknowledged records are lost")
-    leader = world.simulation.partition(*where).leader
-    log = world.simulation.processes[leader].broker.replica_manager.partition(where).log
+    leader = present(world.simulation.partition(*where).leader)
+    manager = present(world.simulation.processes[leader].broker).replica_manager
+    log = present(present(manager.partition(where)).log)
     with world.note_cuts():
         log.truncate_to(log.high_watermark)
         assert world.cut_from == {}, "nothing was cut"
