@@ -16,6 +16,7 @@ from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
 from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.tests.support.present import present
+from fakekafka.zkfake.client.local import LocalZooKeeperClient
 from fakekafka.zkfake.messages import (
     GetDataRequest,
     MultiRequest,
@@ -232,9 +233,7 @@ def test_an_election_needs_a_strategy(core: Core) -> None:
     assert isinstance(core.move([TP], ONLINE)[TP], ValueError)
 
 
-def test_many_elections_cost_two_batches(
-    make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
     """Round trips do not grow with partitions: one read and one write batch (KAFKA-5642)."""
     core = make_core(5)
     tps = [TopicPartition("t", n) for n in range(20)]
@@ -243,13 +242,13 @@ def test_many_elections_cost_two_batches(
         core.lead(tp, -1, (5,))
         core.put(tp, OFFLINE)
     batches: list[int] = []
-    send = core.client.handle_requests
 
-    async def counting(requests: Any) -> Any:
-        batches.append(len(requests))
-        return await send(requests)
+    class Counting(LocalZooKeeperClient):
+        async def handle_requests(self, requests: Any) -> Any:
+            batches.append(len(requests))
+            return await super().handle_requests(requests)
 
-    monkeypatch.setattr(core.client, "handle_requests", counting)
+    core.zk.requests.client = Counting(core.zookeeper)
     core.move(tps, ONLINE, OfflinePartition())
     assert batches == [20, 20]
     assert core.context.partitions_in_state(ONLINE) == tps

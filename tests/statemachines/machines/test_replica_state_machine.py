@@ -11,6 +11,7 @@ from fakekafka.statemachines.machines.transitions import REPLICA_PREDECESSORS, R
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.tests.support.present import present
+from fakekafka.zkfake.client.local import LocalZooKeeperClient
 from fakekafka.zkfake.messages import GetDataRequest, MultiRequest, ZkCode
 
 TP = TopicPartition("t", 0)
@@ -191,9 +192,7 @@ def test_each_broker_lost_is_a_write_of_its_own(make_core: MakeCore) -> None:
     assert core.stored(TP) == (5, 2, (5,), 2, 1)
 
 
-def test_one_broker_with_many_partitions_costs_two_batches(
-    make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_broker_with_many_partitions_costs_two_batches(make_core: MakeCore) -> None:
     """One read, one write."""
     core = make_core(5, 6)
     tps = [TopicPartition("t", n) for n in range(20)]
@@ -202,13 +201,13 @@ def test_one_broker_with_many_partitions_costs_two_batches(
         core.lead(tp, 5, (5, 6))
         core.put_replica(tp, 6, ONLINE)
     batches: list[int] = []
-    send = core.client.handle_requests
 
-    async def counting(requests: Any) -> Any:
-        batches.append(len(requests))
-        return await send(requests)
+    class Counting(LocalZooKeeperClient):
+        async def handle_requests(self, requests: Any) -> Any:
+            batches.append(len(requests))
+            return await super().handle_requests(requests)
 
-    monkeypatch.setattr(core.client, "handle_requests", counting)
+    core.zk.requests.client = Counting(core.zookeeper)
     replicas = [PartitionReplica(*tp, 6) for tp in tps]
     core.run(core.replicas.handle_state_changes(replicas, OFFLINE))
     assert batches == [20, 20]
