@@ -8,8 +8,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .protocol.errors import FakeKafkaError, KafkaError, UsageError
-    from .testing.cluster import Cluster, WaitTimeout
+    from .testing.cluster import Cluster
     from .testing.defaults import kafka_defaults
+    from .testing.running import WaitTimeout
     from .testing.simulation import Simulation
 
 _PUBLIC = {
@@ -18,7 +19,7 @@ _PUBLIC = {
     "KafkaError": "protocol.errors",
     "Simulation": "testing.simulation",
     "UsageError": "protocol.errors",
-    "WaitTimeout": "testing.cluster",
+    "WaitTimeout": "testing.running",
     "kafka_defaults": "testing.defaults",
 }
 

@@ -69,7 +69,7 @@ def failover_ms(simulation: Simulation) -> float:
     """Another broker becomes controller and takes everything over; its virtual time."""
     started_ms = simulation.now_ms
     simulation.controller.resign()
-    manager = simulation.controller._require().event_manager
+    manager = simulation.running.require_controller().event_manager
     simulation.run_until(
         lambda: manager.current is None and not len(manager), timeout_ms=100 * _LONG_MS
     )

@@ -25,7 +25,7 @@ creating_s = time.perf_counter() - started
 memory = rss() - before
 created, created_virtual = time.perf_counter(), simulation.now_ms
 simulation.controller.resign()
-manager = simulation.controller._require().event_manager
+manager = simulation.running.require_controller().event_manager
 simulation.run_until(lambda: manager.current is None and not len(manager), 3_600_000)
 failed_over, over_virtual = time.perf_counter(), simulation.now_ms
 controller = simulation.controller.id

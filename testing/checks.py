@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .handles.partitions import Partitions
+
 if TYPE_CHECKING:
-    from .assembly import ClusterBase
-    from .cluster_parts import ClusterParts
+    from .emulated_cluster import EmulatedCluster
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ def acknowledged_exactly_once(
     return Verdict(len(wanted), loss_and_doubling(*lost_and_doubled(wanted, read)))
 
 
-def replicas_identical(cluster: ClusterBase, topics: Iterable[str]) -> Verdict:
+def replicas_identical(cluster: EmulatedCluster, topics: Iterable[str]) -> Verdict:
     """All replicas of every partition hold the same bytes."""
     problems = []
     checked = 0
     for topic in topics:
-        for number in range(partition_count(cluster, topic)):
+        for number in range(_partition_count(cluster, topic)):
             view = cluster.partition(topic, number)
             logs = {broker: cluster.log_bytes(topic, number, broker) for broker in view.replicas}
             checked += len(logs)
@@ -65,20 +66,10 @@ def replicas_identical(cluster: ClusterBase, topics: Iterable[str]) -> Verdict:
     return Verdict(checked, tuple(problems))
 
 
-def partition_count(cluster: ClusterParts, topic: str) -> int:
-    """How many partitions of a topic the living brokers know."""
-    caches = [
-        process.broker.metadata_cache
-        for process in cluster.processes.values()
-        if process.broker is not None
-    ]
-    return max((cache.partition_count(topic) for cache in caches), default=0)
-
-
-def fully_replicated(cluster: ClusterBase, topics: Iterable[str]) -> bool:
+def fully_replicated(cluster: EmulatedCluster, topics: Iterable[str]) -> bool:
     """Whether every partition has all its replicas in the ISR, and all at the leader's end."""
     for topic in topics:
-        for number in range(partition_count(cluster, topic)):
+        for number in range(_partition_count(cluster, topic)):
             view = cluster.partition(topic, number)
             if view.leader is None or set(view.isr) != set(view.replicas):
                 return False
@@ -87,3 +78,7 @@ def fully_replicated(cluster: ClusterBase, topics: Iterable[str]) -> bool:
             if len(ends) > 1 or marks != ends:
                 return False
     return True
+
+
+def _partition_count(cluster: EmulatedCluster, topic: str) -> int:
+    return Partitions(cluster.running).partition_count(topic)

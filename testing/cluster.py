@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..actors.runtime.live import LiveRuntime
-from ..actors.runtime.runtime import Runtime
 from ..actors.runtime.threaded import ThreadedRuntime
-from ..protocol.awaiting import Pending, Task
-from ..protocol.errors import FakeKafkaError, UsageError
+from ..protocol.errors import UsageError
 from ..protocol.names import broker_name
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from ..replication.disk.memory import Disk
@@ -21,36 +17,24 @@ from ..wire.kafka.gateway import TcpGateway, TcpListener
 from ..wire.zookeeper.gateway import ZooKeeperTcp
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
-from .assembly import PARTS, ClusterBase
-from .condition_text import failed_wait
+from .assembly import ClusterPlan, Equipment, assemble
+from .emulated_cluster import EmulatedCluster
+from .real_time import RealTimeCluster
 from .reset import reset
+
+if TYPE_CHECKING:
+    from ..actors.runtime.runtime import Runtime
 
 T = TypeVar("T")
 
 _START_TIMEOUT_S = 30
-_POLL_S = 0.0005
-_RUNTIMES: dict[str, Callable[[], Runtime]] = {"live": LiveRuntime, "threaded": ThreadedRuntime}
+_RUNTIMES: dict[str, Callable[[], LiveRuntime | ThreadedRuntime]] = {
+    "live": LiveRuntime,
+    "threaded": ThreadedRuntime,
+}
 
 
-class WaitTimeout(FakeKafkaError, TimeoutError):
-    """A condition did not come true in time."""
-
-
-def _stood_still() -> str:
-    """What to do instead of waiting in a coroutine, where this is called from one."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return ""
-    return (
-        "; this thread's event loop stood still meanwhile, and clients in it with it: "
-        "`await asyncio.to_thread(cluster.wait_until, condition)` lets them go on"
-    )
-
-
-class Cluster(ClusterBase):
+class Cluster(EmulatedCluster):
     """A cluster in real time that any Kafka client can use; also an async context manager.
 
     ``config`` takes Kafka's own names, over test-friendly defaults (``testing.defaults``);
@@ -83,13 +67,16 @@ class Cluster(ClusterBase):
         security: Any = None,
     ) -> None:
         super().__init__(
-            brokers,
-            kafka_version=kafka_version,
-            config=config,
-            topics=topics,
-            zookeepers=zookeepers,
-            racks=racks,
-            restart_delay_ms=restart_delay_ms,
+            ClusterPlan.check(
+                brokers,
+                kafka_version=kafka_version,
+                config=config,
+                topics=topics,
+                zookeepers=zookeepers,
+                racks=racks,
+                restart_delay_ms=restart_delay_ms,
+                test_friendly=True,
+            )
         )
         if arguments.text("runtime", runtime) not in _RUNTIMES:
             arguments.refuse("runtime", runtime, "'live' or 'threaded'")
@@ -109,70 +96,101 @@ class Cluster(ClusterBase):
         self._trace = arguments.file_path("trace", trace)
         self._data_dir = arguments.file_path("data_dir", data_dir)
         self._recorder: Any = None
+        self._running: RealTimeCluster | None = None
+        self._failures: list[tuple[str, BaseException]] | None = None
+
+    @property
+    def running(self) -> RealTimeCluster:
+        if self._running is not None:
+            return self._running
+        if self._failures is not None:
+            raise UsageError("the cluster has been stopped")
+        raise UsageError("the cluster is not started; use `with Cluster() as cluster:`")
+
+    @property
+    def failures(self) -> list[tuple[str, BaseException]]:
+        """What handlers raised that they must not: bugs of the emulation; normally empty."""
+        return [] if self._failures is None else self._failures
 
     # -- life ----------------------------------------------------------------------------------
 
     def start(self) -> Cluster:
         """Start every process and wait until the cluster serves."""
-        self._require_own_process()
-        if self._started:
+        if self._running is not None:
+            self._running.require_own_process()
             raise UsageError("the cluster is already started")
-        self._started = True
+        runtime = _RUNTIMES[self._runtime_name]()
         try:
-            self._assemble()
-            self._start_recording()
-            gateway = TcpGateway(self._sockets, self.processes, self.kafka_version)
-            for process in self.processes.values():
-                listener = process.spec.listener
-                assert isinstance(listener, TcpListener)
-                listener.gateway = gateway
-                listener.max_request_bytes = process.spec.config["socket.request.max.bytes"]
-                listener.idle_ms = process.spec.config["connections.max.idle.ms"]
-                listener.queued_bytes_max = process.spec.config["queued.max.request.bytes"]
-            self.runtime.run_in(None, self._start_processes)
-            if self._zookeeper_ports is not None:
-                self._serve_zookeeper(self._zookeeper_ports)
-            self.wait_until(self._has_started, _START_TIMEOUT_S)
-            self._create_initial_topics()
+            self._running = self._assemble(runtime)
+            self._start(self._running)
         except BaseException:
+            if self._running is None:
+                runtime.stop()
             self.stop()
             raise
         return self
 
+    def _assemble(self, runtime: LiveRuntime | ThreadedRuntime) -> RealTimeCluster:
+        self._failures = runtime.failures
+        self._handles.clear()
+        equipment = Equipment(
+            lambda broker_id: self._make_listener(runtime, broker_id),
+            self._make_disk,
+            self._make_zookeeper_storage,
+        )
+        return RealTimeCluster(runtime, *assemble(self._plan, runtime, equipment))
+
+    def _start(self, running: RealTimeCluster) -> None:
+        runtime = running.runtime
+        self._start_recording(runtime)
+        gateway = TcpGateway(runtime, running.processes, self.kafka_version)
+        for process in running.processes.values():
+            listener = process.spec.listener
+            assert isinstance(listener, TcpListener)
+            listener.gateway = gateway
+            listener.max_request_bytes = process.spec.config["socket.request.max.bytes"]
+            listener.idle_ms = process.spec.config["connections.max.idle.ms"]
+            listener.queued_bytes_max = process.spec.config["queued.max.request.bytes"]
+        starts = runtime.run_in(None, self._start_processes)
+        if self._zookeeper_ports is not None:
+            self._serve_zookeeper(self._zookeeper_ports)
+
+        def has_started() -> bool:
+            return self._has_started(starts)
+
+        running.wait_until(has_started, _START_TIMEOUT_S)
+        self._create_initial_topics()
+
     def stop(self) -> None:
         """Stop everything: sockets, threads, actors; idempotent."""
-        if "runtime" not in self.__dict__:
+        running = self._running
+        if running is None:
             return
-        if self._sockets.thread.is_forked_away:  # the parent's threads are not here
-            self._forget_parts()
+        self._running = None
+        running.end()
+        if running.runtime.thread.is_forked_away:  # the parent's threads are not here
             return
-        for process in self.processes.values():
+        for process in running.processes.values():
             listener = process.spec.listener
             assert isinstance(listener, TcpListener)
             listener.release()
         if self._zookeeper_tcp is not None:
             self._zookeeper_tcp.stop()
             self._zookeeper_tcp = None
-        self.runtime.stop()
-        for process in self.processes.values():
+        running.runtime.stop()
+        for process in running.processes.values():
             if process.broker is not None and self._data_dir is not None:
                 # Else replicas would begin at high watermark 0, and cut their logs there in 0.10.
                 process.broker.replica_manager.checkpoint_high_watermarks()
             process.broker = None
             process.controller_node = None
             process.spec.disk.dispose()
-        for zookeeper in self.zookeepers.values():
+        for zookeeper in running.zookeepers.values():
             zookeeper.node = None
             zookeeper.storage.close()
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None
-        self._forget_parts()
-
-    def _forget_parts(self) -> None:
-        self._started = False
-        for part in PARTS:
-            self.__dict__.pop(part, None)
 
     def __enter__(self) -> Cluster:
         return self.start()
@@ -223,33 +241,24 @@ class Cluster(ClusterBase):
 
     def _serve_zookeeper(self, ports: Sequence[int] | None) -> None:
         self._zookeeper_tcp = ZooKeeperTcp(
-            self._sockets, list(self.zookeepers), host=self._host, ports=ports
+            self.running.runtime, list(self.zookeepers), host=self._host, ports=ports
         )
         self._zookeeper_tcp.start()
 
     # -- on this runtime -----------------------------------------------------------------------
 
-    @property
-    def _sockets(self) -> LiveRuntime | ThreadedRuntime:
-        """The runtime, known to have an event loop for sockets."""
-        assert isinstance(self.runtime, (LiveRuntime, ThreadedRuntime))
-        return self.runtime
-
-    def _make_runtime(self) -> Runtime:
-        return _RUNTIMES[self._runtime_name]()
-
-    def _make_listener(self, broker_id: int) -> TcpListener:
+    def _make_listener(self, runtime: LiveRuntime | ThreadedRuntime, broker_id: int) -> TcpListener:
         port = self._ports[self.broker_ids.index(broker_id)]
-        return TcpListener(self._sockets, broker_id, self._host, port)
+        return TcpListener(runtime, broker_id, self._host, port)
 
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:
-            return super()._make_disk(broker_id)
+            return self._plan.memory_disk()
         from ..replication.disk.files import FileDisk
 
         directory = self._data_dir / broker_name(broker_id)
-        if self._log_dirs:
-            return FileDisk(directories=[directory / name for name in self._log_dirs])
+        if self._plan.log_dirs:
+            return FileDisk(directories=[directory / name for name in self._plan.log_dirs])
         return FileDisk(directory)
 
     def _make_zookeeper_storage(self, server_id: int) -> ZooKeeperStorage:
@@ -259,62 +268,12 @@ class Cluster(ClusterBase):
 
         return open_storage(self._data_dir / f"zookeeper-{server_id}", server_id)
 
-    def _require_going(self) -> None:
-        super()._require_going()
-        self._require_own_process()
-
-    def _require_own_process(self) -> None:
-        if "runtime" in self.__dict__:
-            self._sockets.thread.require_own_process()
-
-    def _require_waiting(self) -> None:
-        self._require_going()
-        if self._sockets.is_own_thread:
-            raise UsageError(
-                "a thread of the cluster cannot wait for the cluster: do in a thread of your own "
-                "what an observer or a filter shall set off"
-            )
-
-    def _in_process(self, process: Any, function: Callable[[], T]) -> T:
-        self._require_going()
-        return super()._in_process(process, function)
-
-    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
-        self._require_waiting()
-        done: concurrent.futures.Future[T] = concurrent.futures.Future()
-
-        def finish(task: Pending[T]) -> None:
-            error = task.exception
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(task.result())
-
-        def start() -> None:
-            Task(function()).add_done_callback(finish)
-
-        self.runtime.run_in(self._admin.process, start)
-        try:
-            return done.result(timeout_ms / 1000)
-        except concurrent.futures.TimeoutError:
-            raise WaitTimeout(f"no outcome within {timeout_ms / 1000:g} s") from None
-
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """Wait until a condition holds; raises ``WaitTimeout`` after ``timeout_s``.
 
         The error names the condition and what its parts gave at last.
         """
-        arguments.condition(condition)
-        arguments.number("timeout_s", timeout_s, "seconds")
-        self._require_waiting()
-        deadline = time.monotonic() + timeout_s
-        pause_s = _POLL_S
-        while not condition():
-            if time.monotonic() > deadline:
-                text = failed_wait(condition, f"{timeout_s:g} s", self._state_text())
-                raise WaitTimeout(text + _stood_still())
-            time.sleep(pause_s)
-            pause_s = min(pause_s * 1.5, 0.02)
+        self.running.wait_until(condition, timeout_s)
 
     def reset(self) -> None:
         """Empty the cluster; faster than a new one.
@@ -326,9 +285,9 @@ class Cluster(ClusterBase):
         ``UsageError`` when a topic has replicas at brokers that this cluster does not have: as in
         Kafka it cannot be deleted without them.
         """
-        reset(self)
+        reset(self.running)
 
-    def _start_recording(self) -> None:
+    def _start_recording(self, runtime: Runtime) -> None:
         if self._trace is None:
             return
         from ..tracing.header import build_header
@@ -336,7 +295,7 @@ class Cluster(ClusterBase):
         from ..tracing.writer import TraceWriter
 
         header = build_header(
-            mode=self._runtime_name, kafka_version=self.kafka_version, config=self._config
+            mode=self._runtime_name, kafka_version=self.kafka_version, config=self._plan.config
         )
         self._recorder = LockedRecorder(TraceWriter(self._trace, header))
-        self.runtime.recorder = self._recorder
+        runtime.recorder = self._recorder

@@ -143,7 +143,7 @@ def shared_kafka_cluster(
         )
     try:
         for name, shape in topics.items():
-            _shared_cluster._create_shaped(name, shape)
+            _shared_cluster.create_shaped_topic(name, shape)
         yield _shared_cluster
     finally:
         _shared_cluster.reset()

@@ -6,30 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 from ..protocol.values import TopicPartition
 from ..statemachines.machines.transitions import PartitionState
+from .handles.zookeeper import ZooKeeperHandle
 
 if TYPE_CHECKING:
-    from .assembly import ClusterBase
+    from .running import RunningCluster
 
 
-def is_restored(cluster: ClusterBase) -> bool:
+def is_restored(running: RunningCluster) -> bool:
     """Whether ZooKeeper's state comes from a former process."""
-    return any(zookeeper.is_restored for zookeeper in cluster.zookeepers.values())
+    return any(zookeeper.is_restored for zookeeper in running.zookeepers.values())
 
 
-def topics_are_back(cluster: ClusterBase) -> bool:
+def topics_are_back(running: RunningCluster) -> bool:
     """Whether every partition that can have a leader has one, and all brokers know it."""
-    controller = cluster.controller._active()
+    controller = running.active_controller()
     if controller is None:
         return False
-    topics = cluster.zookeeper.children("/brokers/topics")
-    process = cluster.processes[controller.broker_id].process
-    leaders = cluster._in_process(process, lambda: _leaders(controller.context, topics))
+    topics = ZooKeeperHandle(running).children("/brokers/topics")
+    process = running.processes[controller.broker_id].process
+    leaders = running.in_process(process, lambda: _leaders(controller.context, topics))
     if leaders is None:
         return False
-    for broker_process in cluster.processes.values():
-        broker = broker_process.broker
-        if broker is None:
-            continue
+    for broker in running.living_brokers():
         cache = broker.metadata_cache
         for key, leader in leaders.items():
             known = cache.partition_state(key)

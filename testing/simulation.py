@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
@@ -15,16 +15,19 @@ from ..actors.network.costs import ControlPlaneCosts, CostedNetwork
 from ..actors.network.latency import Constant
 from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ..actors.runtime.virtual import VirtualRuntime
-from ..protocol.awaiting import Task
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import UsageError
 from ..protocol.values import TopicPartition
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
 from ..tracing.header import build_header
+from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
-from .assembly import ClusterBase
-from .cluster import WaitTimeout
-from .condition_text import failed_wait
+from .assembly import ClusterPlan, Equipment, assemble
+from .emulated_cluster import EmulatedCluster
+from .virtual_time import VirtualTimeCluster
+
+if TYPE_CHECKING:
+    pass
 
 T = TypeVar("T")
 
@@ -32,7 +35,7 @@ DEFAULT_LATENCY_MS = 0.25
 _START_TIMEOUT_MS = 120_000
 
 
-class Simulation(ClusterBase):
+class Simulation(EmulatedCluster):
     """A cluster whose time is virtual: same arguments and seed, same events, byte for byte.
 
     Configuration defaults are Kafka's own: waiting costs nothing here. ``latency_ms`` is the
@@ -42,9 +45,6 @@ class Simulation(ClusterBase):
     ``recorder`` is an object with the ``event`` method of ``tracing.Recorder``; the default
     records in memory. ``recorder=None`` with ``trace=False`` runs without recording.
     """
-
-    _test_friendly = False
-    runtime: VirtualRuntime
 
     def __init__(
         self,
@@ -64,39 +64,60 @@ class Simulation(ClusterBase):
         start: bool = True,
     ) -> None:
         super().__init__(
-            brokers,
-            kafka_version=kafka_version,
-            config=config,
-            topics=topics,
-            zookeepers=zookeepers,
-            racks=racks,
-            restart_delay_ms=restart_delay_ms,
+            ClusterPlan.check(
+                brokers,
+                kafka_version=kafka_version,
+                config=config,
+                topics=topics,
+                zookeepers=zookeepers,
+                racks=racks,
+                restart_delay_ms=restart_delay_ms,
+                test_friendly=False,
+            )
         )
         self.seed = arguments.integer("seed", seed)
-        self._latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
-        self._costs = costs
         self._clients = 0
-        self._ended = False
+        self._started = False
         if recorder is None and trace:
             from ..tracing.recorder import Recorder
 
             recorder = Recorder()
         self.recorder = recorder
-        self._assemble()
+        runtime = VirtualRuntime(self.seed)
+        if costs is not None:
+            runtime.network = CostedNetwork(runtime, costs)
+        latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
+        runtime.network.set_latency(Constant(latency_ms))
+        self._running = VirtualTimeCluster(
+            runtime, self.seed, *assemble(self._plan, runtime, simulated_equipment(self._plan))
+        )
         if start:
             self.start()
 
     def start(self) -> Simulation:
         """Start every process and run until the cluster serves."""
-        self._require_going()
+        self._running.require_going()
         if self._started:
             return self
         self._started = True
         self.runtime.recorder = self.recorder
-        self._start_processes()
-        self.run_until(self._has_started, _START_TIMEOUT_MS)
+        starts = self._start_processes()
+        self.run_until(lambda: self._has_started(starts), _START_TIMEOUT_MS)
         self._create_initial_topics()
         return self
+
+    @property
+    def running(self) -> VirtualTimeCluster:
+        return self._running
+
+    @property
+    def runtime(self) -> VirtualRuntime:
+        return self._running.runtime
+
+    @property
+    def failures(self) -> list[tuple[str, BaseException]]:
+        """What handlers raised that they must not: bugs of the emulation; normally empty."""
+        return self.runtime.failures
 
     @property
     def costs(self) -> ControlPlaneCosts | None:
@@ -116,9 +137,7 @@ class Simulation(ClusterBase):
 
         The recording stays, and what ``records``, ``log_bytes``, ``partition`` and ``topics`` tell.
         """
-        self._ended = True
-        self.runtime.recorder = None
-        self.runtime.stop()
+        self._running.end()
 
     def __enter__(self) -> Simulation:
         return self.start()
@@ -131,43 +150,20 @@ class Simulation(ClusterBase):
     ) -> None:
         self.stop()
 
-    def _require_going(self) -> None:
-        super()._require_going()
-        if self._ended:
-            raise UsageError(
-                "the simulation has been stopped: its logs and its recording can be read, but "
-                "nothing happens in it any more; make a new one"
-            )
-
-    def _require_waiting(self) -> None:
-        self._require_going()
-        if self.runtime.is_running:
-            raise UsageError(
-                "what is called while events run, such as an observer, cannot run events itself: "
-                "let it note what it saw, and act after step, run_for or run_until"
-            )
-
     # -- time ----------------------------------------------------------------------------------
 
     @property
     def now_ms(self) -> float:
         """Virtual milliseconds since the start of the run."""
-        return self.runtime.now_us() / 1000
+        return self._running.now_ms
 
     def step(self) -> bool:
         """Run one event; False when nothing is left to happen."""
-        self._require_waiting()
-        happened = self.runtime.step()
-        self._raise_failure()
-        return happened
+        return self._running.step()
 
     def run_for(self, duration_ms: float) -> int:
         """Run for a span of virtual time; gives the number of events."""
-        self._require_waiting()
-        arguments.number("duration_ms", duration_ms, "milliseconds")
-        count = self.runtime.run(self.runtime.now_us() + int(duration_ms * 1000))
-        self._raise_failure()
-        return count
+        return self._running.run_for(duration_ms)
 
     def run_until(
         self,
@@ -181,63 +177,20 @@ class Simulation(ClusterBase):
         Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first; it names the
         condition, what its parts gave at last, and the seed.
         """
-        self._require_going()
-        arguments.condition(condition)
-        arguments.number("timeout_ms", timeout_ms, "milliseconds")
-        if every_ms is not None:
-            arguments.number("every_ms", every_ms, "milliseconds", above_zero=True)
-            self._run_until_every(condition, timeout_ms, every_ms)
-            return
-        if condition():
-            return
-        self._require_waiting()
-        limit_us = self.runtime.now_us() + int(timeout_ms * 1000)
-        while True:
-            self.runtime.run(limit_us, until=condition)
-            self._raise_failure()
-            if self.runtime.condition_held:
-                return
-            if self.runtime.now_us() >= limit_us or self.runtime.next_time_us() is None:
-                raise self._too_late(condition, timeout_ms)
-
-    def _run_until_every(
-        self, condition: Callable[[], object], timeout_ms: float, every_ms: float
-    ) -> None:
-        limit_ms = self.now_ms + timeout_ms
-        while not condition():
-            if self.now_ms >= limit_ms:
-                raise self._too_late(condition, timeout_ms)
-            self.run_for(every_ms)
-
-    def _too_late(self, condition: Callable[[], object], timeout_ms: float) -> WaitTimeout:
-        state = f"seed {self.seed}, t={self.now_ms:g} ms; {self._state_text()}"
-        return WaitTimeout(failed_wait(condition, f"{timeout_ms:g} virtual ms", state))
+        self._running.run_until(condition, timeout_ms, every_ms)
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """``run_until`` under the name it has on ``Cluster``; virtual seconds."""
-        arguments.number("timeout_s", timeout_s, "seconds")
-        self.run_until(condition, timeout_s * 1000)
-
-    def _raise_failure(self) -> None:
-        if self.runtime.failures:
-            name, error = self.runtime.failures[0]
-            error.add_note(f"raised in {name}, seed {self.seed}, t={self.now_ms:g} ms")
-            raise error
-
-    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
-        self._require_waiting()
-        task = Task(function())
-        self.run_until(lambda: task.done, timeout_ms)
-        return task.result()
+        self._running.wait_until(condition, timeout_s)
 
     # -- clients -------------------------------------------------------------------------------
 
     def _client(self, node_class: type[Any], name: str | None, kind: str, settings: Any) -> Any:
-        self._require_going()
+        self._running.require_going()
         self._clients += 1
         if name is None:
             name = f"{kind}-{self._clients}"
-        taken = self.network._machines()
+        taken = self._running.machines()
         if not arguments.text("name", name) or name in taken:
             arguments.refuse("name", name, f"a name of its own; taken are {', '.join(taken)}")
         return self.runtime.spawn(
@@ -295,22 +248,15 @@ class Simulation(ClusterBase):
             mode="sim",
             kafka_version=self.kafka_version,
             seed=self.seed,
-            config=self._config,
+            config=self._plan.config,
             virtual_epoch_ms=VIRTUAL_EPOCH_MS,
             reproduce=f"Simulation(brokers={brokers}, seed={self.seed})",
         )
 
-    # -- on this runtime -----------------------------------------------------------------------
 
-    def _make_runtime(self) -> VirtualRuntime:
-        runtime = VirtualRuntime(self.seed)
-        if self._costs is not None:
-            runtime.network = CostedNetwork(runtime, self._costs)
-        runtime.network.set_latency(Constant(self._latency_ms))
-        return runtime
-
-    def _make_listener(self, broker_id: int) -> SimulatedListener:
-        return SimulatedListener(broker_id)
+def simulated_equipment(plan: ClusterPlan) -> Equipment:
+    """Of brokers without sockets, on disks in memory."""
+    return Equipment(SimulatedListener, lambda _: plan.memory_disk(), lambda _: ZooKeeperStorage())
 
 
 def _settings(settings_class: type[T], values: Mapping[str, Any]) -> T:

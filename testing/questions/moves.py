@@ -166,7 +166,7 @@ def _shut_down(finding: Finding, kafka_version: str, controlled: bool) -> dict[s
 def _stored_until_settled(simulation: Simulation, probe: Probe) -> list[list[Any]]:
     """Every (leader, epoch, ISR) that moved-0's znode held until broker 2 was dealt with."""
     history: list[list[Any]] = []
-    context = simulation.controller._require().context
+    context = simulation.running.require_controller().context
 
     def gone() -> bool:
         data = simulation.zookeeper.get("/brokers/topics/moved/partitions/0/state") or b"{}"

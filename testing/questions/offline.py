@@ -216,7 +216,7 @@ def _crash_and_measure(
     simulation.broker(broker_id).kill()
     simulation.run_for(1000)
     soon = simulation.partition("orders", 0)
-    context = simulation.controller._require().context
+    context = simulation.running.require_controller().context
     if role == "last member":
         simulation.run_until(lambda: simulation.partition("orders", 0).leader is None)
     else:

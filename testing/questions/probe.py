@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ...protocol.admin import CreateTopicsRequest, NewTopic
 from ...protocol.values import LeaderAndIsr, TopicPartition
 from ...statemachines.machines.transitions import PartitionState
+from ..handles.admin import AdminClient
 from ..simulation import Simulation
 from ..views import PartitionView
 
@@ -78,7 +79,7 @@ class Probe:
     def __init__(self, simulation: Simulation) -> None:
         self.changes: list[Change] = []
         self.passes: list[ElectionPass] = []
-        controller = simulation.controller._require()
+        controller = simulation.running.require_controller()
         self.machine: Any = controller.partition_state_machine
         context = controller.context
         put, handle = context.put_partition_state, self.machine.handle_state_changes
@@ -141,13 +142,13 @@ def simulate(kafka_version: str, config: dict[str, Any] | None = None, **more: A
 def create_unled(simulation: Simulation, name: str, replicas: Sequence[int]) -> None:
     """Create a topic none of whose replicas is alive: no broker will hear of a leader."""
     topic = NewTopic(name, -1, -1, ((0, tuple(replicas)),), ())
-    simulation._ask(CreateTopicsRequest((topic,), 1000))
+    AdminClient(simulation.running).request(CreateTopicsRequest((topic,), 1000))
 
 
 def crash(simulation: Simulation, broker_id: int, topic: str = "orders") -> PartitionView:
     """Kill a broker, wait until the controller has dealt with it; the partition afterwards."""
     simulation.broker(broker_id).kill()
-    context = simulation.controller._require().context
+    context = simulation.running.require_controller().context
     simulation.run_until(lambda: broker_id not in context.live_or_shutting_down_broker_ids)
     simulation.run_for(1000)
     return simulation.partition(topic, 0)
@@ -165,7 +166,7 @@ def elect_preferred(simulation: Simulation, topic: str = "orders") -> None:
     if simulation.behaviour.elect_leaders_api:
         simulation.elect_leaders("preferred", [(topic, 0)])
         return
-    zk = simulation.controller._require().zk
+    zk = simulation.running.require_controller().zk
 
     def create() -> Any:
         return zk.admin.create_preferred_replica_election([TopicPartition(topic, 0)])

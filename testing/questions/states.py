@@ -45,7 +45,7 @@ def _live_a_life(simulation: Simulation) -> None:
 
 
 async def _delete(simulation: Simulation, topic: str) -> None:
-    await simulation.controller._require().zk.admin.create_delete_topic_path(topic)
+    await simulation.running.require_controller().zk.admin.create_delete_topic_path(topic)
 
 
 def partition_state_machine(kafka_version: str) -> Finding:

@@ -54,7 +54,7 @@ def _broker_state(simulation: Any, broker: Any) -> Any:
 
 @takes_scope
 def _count(simulation: Any, topic: Any) -> Any:
-    context = simulation.controller._require().context
+    context = simulation.running.require_controller().context
     return len(context.partitions_for_topic(topic))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...protocol.errors import UsageError
+from ..api_names import error_code, request_type
 from ..defaults import log_dirs
-from ..faults import error_code, request_type
 from .pieces import (
     check_broker,
     check_machine,

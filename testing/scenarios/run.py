@@ -17,7 +17,7 @@ from ...actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ...protocol.errors import FakeKafkaError, UsageError
 from ...tracing.header import build_header
 from ..checks import fully_replicated
-from ..cluster import WaitTimeout
+from ..running import WaitTimeout
 from ..simulation import Simulation
 from .file import parse_scenario
 from .spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
@@ -293,7 +293,7 @@ class ScenarioRun:
                 server.start()
         for broker_id in simulation.broker_ids:
             handle = simulation.broker(broker_id)
-            if handle._process.process.paused:
+            if handle.is_paused:
                 handle.resume()
             if not handle.is_alive:
                 handle.start(wait=False)
@@ -301,7 +301,7 @@ class ScenarioRun:
 
         def settled() -> bool:
             return (
-                simulation._is_settled()
+                simulation.running.is_settled
                 and not any(workload.unfinished for workload in self.workloads)
                 and fully_replicated(simulation, topics)
             )

@@ -93,7 +93,7 @@ def lose_and_regain(cluster: Cluster, broker_id: int) -> None:
     )
     cluster.broker(broker_id).start()
     cluster.wait_until(lambda: all(broker_id in cluster.partition("orders", n).isr for n in (0, 1)))
-    cluster.wait_until(cluster._is_settled)
+    cluster.wait_until(lambda: cluster.running.is_settled)
 
 
 def lose_the_isr(cluster: Cluster) -> None:
@@ -105,7 +105,7 @@ def lose_the_isr(cluster: Cluster) -> None:
     cluster.wait_until(lambda: cluster.partition("lonely", 0).leader is None)
     cluster.broker(2).start()
     cluster.wait_until(lambda: cluster.partition("lonely", 0).state == "OfflinePartition")
-    cluster.wait_until(cluster._is_settled)
+    cluster.wait_until(lambda: cluster.running.is_settled)
 
 
 def test_confluent_kafka_creates_expands_and_deletes(

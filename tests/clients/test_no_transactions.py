@@ -92,7 +92,7 @@ def test_init_producer_id(cluster: Cluster, transactional_id: str | None, error:
 
     async def ask() -> ErrorCode:
         request = InitProducerIdRequest(transactional_id, 60000)
-        answer = await cluster._admin.ask("broker-1", request)
+        answer = await cluster.running.admin.ask("broker-1", request)
         return answer.error  # type: ignore[no-any-return]
 
     assert cluster.call(ask, 10_000) is error

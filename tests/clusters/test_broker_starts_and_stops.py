@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +15,10 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
 from fakekafka.replication.disk.files import FileDisk
-from fakekafka.replication.disk.memory import Disk
 from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOINT
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
+from fakekafka.testing import simulation
+from fakekafka.testing.assembly import ClusterPlan, Equipment
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
     has_znode,
@@ -42,18 +44,27 @@ def assert_nothing_is_left(cluster: Simulation, broker_id: int) -> None:
     assert cluster.runtime.processes[f"broker-{broker_id}"].nodes == {}
 
 
+def with_real_disks(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
+    """Simulations made from now on keep their brokers' logs in this directory."""
+
+    original = simulation.simulated_equipment
+
+    def equipment(plan: ClusterPlan) -> Equipment:
+        return replace(
+            original(plan), disk=lambda broker_id: FileDisk(str(directory / str(broker_id)))
+        )
+
+    monkeypatch.setattr(simulation, "simulated_equipment", equipment)
+
+
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 @pytest.mark.parametrize("is_on_disk", [False, True])
 def test_a_clean_stop_leaves_a_checkpoint_and_everything_readable(
     version: str, is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CP-134: the recovery point is the end of the log; produced before, consumed after."""
-
-    def make_disk(cluster: Simulation, broker_id: int) -> Disk:
-        directory = tmp_path / str(broker_id)
-        return FileDisk(str(directory)) if is_on_disk else Disk()
-
-    monkeypatch.setattr(Simulation, "_make_disk", make_disk)
+    if is_on_disk:
+        with_real_disks(monkeypatch, tmp_path)
     with running(2, version, topics={"t": {"assignment": {0: [2]}}}) as cluster:
         cluster.produce("t", ["a", "b", "c"])
         disk = cluster.processes[2].spec.disk
@@ -123,9 +134,7 @@ def test_a_corrupt_high_watermark_checkpoint_makes_the_directory_unusable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CP-135: nonsense appended to the files of a broker that is down keeps it down."""
-    monkeypatch.setattr(
-        Simulation, "_make_disk", lambda cluster, n: FileDisk(str(tmp_path / str(n)))
-    )
+    with_real_disks(monkeypatch, tmp_path)
     with running(2, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         cluster.broker(2).shutdown()
         with (tmp_path / "2" / "replication-offset-checkpoint").open("a") as file:

@@ -26,7 +26,7 @@ def test_a_lost_request_is_sent_again_after_the_request_timeout(version: str) ->
         cluster.network.drop(1.0, source=1, target=2)
         began_ms = cluster.now_ms
         topic = NewTopic("t", -1, -1, ((0, (2,)),))
-        cluster._admin.ask("broker-1", CreateTopicsRequest((topic,)))
+        cluster.running.admin.ask("broker-1", CreateTopicsRequest((topic,)))
         cluster.run_for(3000)
         assert arrived == []
         cluster.network.heal()

@@ -45,7 +45,7 @@ def failover_ms(simulation: Simulation, costs: ControlPlaneCosts = WITHOUT_LOG) 
     simulation.costs = costs
     started_ms = simulation.now_ms
     simulation.controller.resign()
-    manager = simulation.controller._require().event_manager
+    manager = simulation.running.require_controller().event_manager
     simulation.run_until(lambda: manager.current is None and not len(manager), LONG_MS)
     return simulation.now_ms - started_ms
 
@@ -130,7 +130,7 @@ def answered_ms(costs: ControlPlaneCosts, in_flight: int, requests: Sequence[Req
     ) as simulation:
         simulation.run_for(1000)
         simulation.costs = costs
-        client = simulation.controller._require().zk.requests.client
+        client = simulation.running.require_controller().zk.requests.client
 
         async def send() -> None:
             for answer in await client.handle_requests(requests):

@@ -97,7 +97,7 @@ def test_events_that_wait_and_the_time_they_take_are_measured(version: str) -> N
         cluster.network.hold(is_answer)  # the first election waits for ZooKeeper
         request = ElectLeadersRequest(PREFERRED, (TopicPartition("t", 0),))
         for _ in range(3):
-            cluster._admin.ask("broker-1", request)
+            cluster.running.admin.ask("broker-1", request)
         cluster.run_for(2000)
         assert read(cluster, "EventQueueSize", "ControllerState") == [2, 7]
         cluster.network.release()

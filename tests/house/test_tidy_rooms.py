@@ -37,7 +37,13 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "wire": (("*",), ("kafka", "zookeeper")),
     "zkfake": (("*",), ("server", "client")),
-    "testing": (("*",), ("scenarios", "questions", "control_api")),
+    "testing": (
+        ("arguments", "condition_text", "views"),
+        ("api_names", "running"),
+        ("handles",),
+        ("*",),
+        ("scenarios", "questions", "control_api"),
+    ),
 }
 """Folder to its rooms, from the ground up. A room imports itself and what stands in groups before
 it; rooms of one group do not import each other. ``*`` stands for every file beside the rooms."""
@@ -200,6 +206,7 @@ def test_nobody_uses_the_private_names_of_another_file(texts: dict[str, str]) ->
         ("replication.cellar.rack", "replication.log.log", 1),
         ("testing.cluster", "testing.scenarios.run", 1),
         ("testing.cluster", "testing.views", 0),
+        ("testing.handles.broker", "testing.cluster", 1),
         ("testing.scenarios.run", "testing.cluster", 0),
         ("testing.scenarios.run", "testing.questions.probe", 1),
         ("testing.scenarios.run", "actors.node", 0),

@@ -93,7 +93,7 @@ def _relieve_controller(world: World) -> None:
         world.relieved.update(world.main)
         simulation.controller.resign()
         return
-    context = simulation.controller._require().context
+    context = simulation.running.require_controller().context
     for where, state in context.partition_states.items():
         if state is PartitionState.NEW and where not in world.relieved:
             world.relieved.add(where)
@@ -156,7 +156,7 @@ def _clients_are_done(world: World) -> str | None:
 
 def _metadata_agrees(world: World) -> str | None:
     simulation = world.simulation
-    controller = simulation.controller._require().context
+    controller = simulation.running.require_controller().context
     for key in controller.all_partitions():
         if controller.partition_leadership_info(key) is None:
             return f"{key} has no leader at the controller"

@@ -15,6 +15,7 @@ from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.log.log import Log
+from fakekafka.testing.handles.admin import AdminClient
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ class World:
 
     def request(self, text: str, message: Any) -> None:
         """Send an admin request to the controller; nobody waits for the outcome."""
-        self.requests.append((text, Task(self.simulation._ask_controller(message))))
+        admin = AdminClient(self.simulation.running)
+        self.requests.append((text, Task(admin.ask_controller(message))))
 
     # -- load ----------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ def ask(simulation: Simulation, broker_id: int, request: Any) -> Any:
     """A broker's answer to a request."""
 
     async def send() -> Any:
-        return await simulation._admin.ask(f"broker-{broker_id}", request)
+        return await simulation.running.admin.ask(f"broker-{broker_id}", request)
 
     return simulation.call(send, 60_000)
 

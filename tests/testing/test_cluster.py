@@ -12,6 +12,7 @@ import pytest
 from fakekafka import Cluster, KafkaError, Simulation, UsageError, WaitTimeout
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated, replicas_identical
+from fakekafka.testing.handles.records import RecordClient
 
 
 def _has_ipv6():
@@ -188,7 +189,8 @@ def test_an_isolated_leader_loses_its_partition_and_heals(cluster) -> None:
     cluster.create_topic("orders", assignment={0: [1, 2, 3]})
     cluster.network.isolate(1)
     cluster.wait_until(lambda: cluster.controller.id in (2, 3), 60)
-    cluster.wait_until(lambda: cluster._leader_in_metadata(_key("orders")) in (2, 3), 60)
+    leader = RecordClient(cluster.running).leader_in_metadata
+    cluster.wait_until(lambda: leader(_key("orders")) in (2, 3), 60)
     cluster.network.heal()
     cluster.wait_until(
         lambda: cluster.controller.id is not None and fully_replicated(cluster, ["orders"]), 120

@@ -9,24 +9,26 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster, Simulation, UsageError
-from fakekafka.testing.handles import (
-    BrokerHandle,
-    ControllerHandle,
-    ZooKeeperHandle,
-    ZooKeeperServerHandle,
-)
-from fakekafka.testing.network_handle import NetworkHandle
+from fakekafka.protocol.data import MetadataRequest
+from fakekafka.testing.handles.broker import BrokerHandle
+from fakekafka.testing.handles.controller import ControllerHandle
+from fakekafka.testing.handles.network import NetworkHandle
+from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
 
 CHILD_OF = "was forked from the one that runs the cluster"
 
 _SOME: dict[str, tuple[Any, ...]] = {
+    "ask": (1, MetadataRequest(("t",))),
     "alter_config": ("t", {"retention.ms": "1"}),
     "broker": (1,),
     "call": (lambda: None, 10),
     "children": ("/",),
     "consume": ("t",),
+    "create": ("/a",),
     "create_partitions": ("t", 2),
+    "create_shaped_topic": ("u", 1),
     "create_topic": ("u",),
+    "delete": ("/a",),
     "delete_topic": ("t",),
     "drop": (0.5,),
     "create_topics": (["u"],),
@@ -38,6 +40,7 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "isolate": (1,),
     "latency": (1,),
     "log_bytes": ("t", 0, 1),
+    "move_to": (1,),
     "observe": (print,),
     "partition_state": ("t", 0),
     "produce": ("t", "value"),
@@ -45,6 +48,7 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "records": ("t", 0),
     "replica_state": ("t", 0, 1),
     "server": (1,),
+    "set": ("/a", "data"),
     "stat": ("/brokers",),
     "wait_until": (lambda: True,),
 }
@@ -60,8 +64,12 @@ _READABLE = {
         "failures",
         "kafka_version",
         "network",
+        "processes",
+        "running",
+        "runtime",
         "stop",  # does nothing
         "zookeeper",
+        "zookeepers",
     },
     BrokerHandle: {"id", "name", "port"},
     ControllerHandle: set(),

@@ -196,6 +196,7 @@ def test_held_messages_go_on_one_by_one() -> None:
         cluster.run_for(10)
         assert [type(d.message) for d in other.messages] == [MetadataRequest]
         assert other.release() == 1
+        cluster.run_until(lambda: len(hold.messages) == 1)  # it has its producer id
         for value in (b"b", b"c"):
             cluster.run_for(10)
             producer.produce(("t", 0), value, callback=acknowledged)

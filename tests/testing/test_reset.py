@@ -90,7 +90,7 @@ def test_reset_takes_dynamic_configurations_of_brokers_back(runtime: str) -> Non
         )
 
         async def alter():
-            return await cluster._admin.ask("broker-1", request, 5000)
+            return await cluster.running.admin.ask("broker-1", request, 5000)
 
         results = cluster.call(alter, 10000).results
         assert [error for _, error, _ in results] == [ErrorCode.NONE] * 2

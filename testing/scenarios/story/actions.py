@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ....protocol.config import validate_topic_config
 from ....protocol.errors import UsageError
 from ....protocol.names import ADMIN
-from ...faults import message_type
+from ...api_names import message_type
 from ..pieces import check_machine
 from ..spec import ActionSpec, ClusterSpec, StateExpect
 from ..table import Table, flatten

@@ -63,7 +63,7 @@ class StoryClients:
             self._produce_once(destination, value, acks, timeout_ms)
 
     def _produce_once(self, destination: str, value: str, acks: int, timeout_ms: int) -> None:
-        admin = self._simulation._admin
+        admin = self._simulation.running.admin
         data = build_batch([Record(0, admin.now_ms(), None, value.encode(), ())])
         request = ProduceRequest(acks, timeout_ms, (ProducePartition(self._where, data),))
         if acks == 0:
@@ -161,5 +161,5 @@ class StoryClients:
                 lost = isinstance(done.exception, Disconnected)
                 self.answers[name] = "disconnected" if lost else "timed out"
 
-        pending = self._simulation._admin.ask(destination, request, _REQUEST_TIMEOUT_MS)
+        pending = self._simulation.running.admin.ask(destination, request, _REQUEST_TIMEOUT_MS)
         pending.add_done_callback(answered)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....protocol.errors import FakeKafkaError, UsageError
 from ....protocol.values import TopicPartition
-from ...cluster import WaitTimeout
-from ...faults import MessageGate
+from ...handles.message_gate import MessageGate
+from ...running import WaitTimeout
 from ..spec import OutcomeExpect, StateExpect, StepSpec, StorySpec
 from .actions import act
 from .clients import StoryClients
@@ -63,7 +63,7 @@ class StoryRun:
         self.story = story
         self.where = TopicPartition(story.topic, story.partition)
         self.clients = StoryClients(run.simulation, story, lambda: self.look().leader)
-        self.gate = MessageGate(run.simulation.network, run.simulation.runtime)
+        self.gate = MessageGate(run.simulation.running)
         self.result = StoryResult(story, run.spec.cluster.kafka_version)
         self._run = run
 

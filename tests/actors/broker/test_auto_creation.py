@@ -16,7 +16,7 @@ CONFIG = {"offsets.topic.num.partitions": "2", "offsets.topic.replication.factor
 
 def ask(simulation: Simulation, broker_id: int, request: object) -> Any:
     async def asked() -> object:
-        return await simulation._admin.ask(f"broker-{broker_id}", request, 10_000)
+        return await simulation.running.admin.ask(f"broker-{broker_id}", request, 10_000)
 
     return simulation.call(asked, 10_000)
 
@@ -48,7 +48,7 @@ def test_every_broker_creates_what_is_missing(kafka_version: str) -> None:
 def test_a_topic_that_another_broker_has_just_created_is_answered_alike() -> None:
     """``createTopicsInZk`` takes TOPIC_ALREADY_EXISTS for success."""
     with Simulation(3, seed=1, config=CONFIG) as simulation:
-        asking = simulation._admin
+        asking = simulation.running.admin
 
         async def both() -> list[ErrorCode]:
             first = asking.ask("broker-1", MetadataRequest(("t",)), 10_000)

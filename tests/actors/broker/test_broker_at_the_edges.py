@@ -87,7 +87,7 @@ def ask(simulation: Simulation, request: Any) -> Any:
     name = f"broker-{simulation.controller.id}"
 
     async def asked() -> Any:
-        return await simulation._admin.ask(name, request)
+        return await simulation.running.admin.ask(name, request)
 
     return simulation.call(asked, 60_000)
 

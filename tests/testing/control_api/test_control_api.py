@@ -65,9 +65,9 @@ def test_a_broker_restarts(cluster: Cluster) -> None:
 
 def test_a_broker_pauses_and_resumes(cluster: Cluster) -> None:
     ask(cluster, POST, "/brokers/1/pause")
-    assert cluster.broker(1)._process.process.paused
+    assert cluster.broker(1).is_paused
     ask(cluster, POST, "/brokers/1/resume")
-    assert not cluster.broker(1)._process.process.paused
+    assert not cluster.broker(1).is_paused
 
 
 def test_topics_are_created_grown_configured_and_deleted(cluster: Cluster) -> None:

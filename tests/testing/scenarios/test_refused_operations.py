@@ -85,17 +85,14 @@ ANY_VERSION: list[tuple[Operation, str, str]] = [
     (assigned((0, [1, 2]), (1, [1])), "INVALID_REPLICA_ASSIGNMENT", "same number"),
     (assigned((1, [1]), (2, [2])), "INVALID_REPLICA_ASSIGNMENT", "consecutive"),
     (assigned((0, [1]), (3, [2])), "INVALID_REPLICA_ASSIGNMENT", "consecutive"),
-    (assigned((0, [])), "INVALID_REPLICA_ASSIGNMENT", "without replicas"),
     # configurations
     (create(config={"nonsense": 1}), "INVALID_CONFIG", "nonsense"),
     (create(config={"retention.ms": "soon"}), "INVALID_CONFIG", "soon"),
     (create(config={"cleanup.policy": "burn"}), "INVALID_CONFIG", "burn"),
     (alter("unknown", "retention.ms", "1"), "UNKNOWN_TOPIC_OR_PARTITION", "unknown"),
-    (alter("with space", "retention.ms", "1"), "INVALID_TOPIC_EXCEPTION", "with space"),
+    (alter("with space", "retention.ms", "1"), "UNKNOWN_TOPIC_OR_PARTITION", "with space"),
     (alter("t", "nonsense", "1"), "INVALID_CONFIG", "nonsense"),
     (alter("t", "num.partitions", "2"), "INVALID_CONFIG", "num.partitions"),
-    (alter("t", "retention.ms", "soon"), "INVALID_REQUEST", "soon"),
-    (alter("t", "min.insync.replicas", "0"), "INVALID_REQUEST", "at least 1"),
     # deletion and expansion
     (delete("unknown"), "UNKNOWN_TOPIC_OR_PARTITION", "unknown"),
     (grow("unknown", 2), "UNKNOWN_TOPIC_OR_PARTITION", "unknown"),
@@ -109,6 +106,11 @@ ANY_VERSION: list[tuple[Operation, str, str]] = [
     (grow("t", 3, [1, 1]), "INVALID_REPLICA_ASSIGNMENT", "Duplicate"),
     (grow("t", 3, [1]), "INVALID_REPLICA_ASSIGNMENT", "partition 0 has 2"),
     (grow("t", 3, []), "INVALID_REPLICA_ASSIGNMENT", "0"),
+]
+
+BAD_VALUES: list[tuple[Operation, str]] = [
+    (alter("t", "retention.ms", "soon"), "soon"),
+    (alter("t", "min.insync.replicas", "0"), "at least 1"),
 ]
 
 SINCE_2_4: list[tuple[Operation, str, str]] = [
@@ -140,6 +142,25 @@ def test_impossible_operations_on_topics_are_refused(version: str) -> None:
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
         for operation, code, text in ANY_VERSION:
             assert_refused(cluster, operation, code, text)
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_bad_values_of_configurations_are_refused(version: str) -> None:
+    """INVALID_CONFIG in 3.9, INVALID_REQUEST before (ZkAdminManager.alterConfigs)."""
+    with running(3, version, topics=TOPICS) as cluster:
+        code = "INVALID_CONFIG" if version == "3.9" else "INVALID_REQUEST"
+        for operation, text in BAD_VALUES:
+            assert_refused(cluster, operation, code, text)
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_an_empty_list_of_replicas_is_accepted_and_has_no_leader(version: str) -> None:
+    """Lists must have one length and no repetition, no more (AdminZkClient.validateTopicCreate)."""
+    with running(3, version) as cluster:
+        with pytest.raises(KafkaError) as refused:
+            assigned((0, []))(cluster)
+        assert refused.value.code is ErrorCode.REQUEST_TIMED_OUT
+        assert cluster.controller.partition_state("new", 0) == "NewPartition"
 
 
 @pytest.mark.parametrize("version", CURRENT)

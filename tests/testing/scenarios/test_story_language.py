@@ -8,7 +8,8 @@ from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.data import FetchRequest, FetchResponse
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.testing.faults import MessageFilter, MessageGate, message_type
+from fakekafka.testing.api_names import message_type
+from fakekafka.testing.handles.message_gate import MessageFilter, MessageGate
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.spec import ScenarioSpec
 from fakekafka.testing.scenarios.story.logs import LogRecord, format_log, read_pattern, value_range
@@ -242,7 +243,7 @@ def test_held_messages_are_released_or_lost_rule_by_rule() -> None:
     topics = {"orders": {"assignment": {0: [1, 2]}}}
     with Simulation(brokers=2, topics=topics, config=config, trace=False) as simulation:
         simulation.run_for(1000)
-        gate = MessageGate(simulation.network, simulation.runtime)
+        gate = MessageGate(simulation.running)
         held = simulation.runtime.network
         gate.hold((FetchResponse,), 1, 2)
         gate.hold((LeaderAndIsrRequest,), None, None)

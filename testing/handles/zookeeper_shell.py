@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..actors.node import Node
-from ..protocol.errors import UsageError
-from ..protocol.names import ZOOKEEPER_SHELL
-from ..zkfake.client.client import ZooKeeperClient
-from ..zkfake.messages import Request, ZkCode, ZkResponse, ZooKeeperError
+from ...actors.node import Node
+from ...protocol.errors import UsageError
+from ...protocol.names import ZOOKEEPER_SHELL
+from ...zkfake.client.client import ZooKeeperClient
+from ...zkfake.messages import Request, ZkResponse, ZooKeeperError
 
 if TYPE_CHECKING:
-    from ..actors.delivery import Delivery
-    from ..actors.runtime.runtime import Runtime
-    from ..actors.surroundings import Process
-    from .assembly import ClusterBase
+    from ...actors.delivery import Delivery
+    from ...actors.runtime.runtime import Runtime
+    from ...actors.surroundings import Process
+    from ..running import RunningCluster
 
 _SESSION_TIMEOUT_MS = 6000
 _PATIENCE_MS = 10_000
@@ -61,12 +61,12 @@ class ZooKeeperShell(Node):
         return answer
 
 
-def send(cluster: ClusterBase, request: Any) -> ZkResponse:
-    """Send a request in a session of its own; refusals are ``UsageError``."""
-    cluster._require_waiting()
-    runtime = cluster.runtime
-    admin = cluster._admin.process
-    servers = tuple(process.name for process in cluster.zookeepers.values())
+def send(running: RunningCluster, request: Any) -> ZkResponse:
+    """The answer to a request that is sent in a session of its own."""
+    running.require_waiting()
+    runtime = running.runtime
+    admin = running.admin.process
+    servers = tuple(process.name for process in running.zookeepers.values())
     shells: list[ZooKeeperShell] = []
 
     async def ask() -> ZkResponse:
@@ -76,31 +76,7 @@ def send(cluster: ClusterBase, request: Any) -> ZkResponse:
         return answer
 
     try:
-        answer = cluster.call(ask, 2 * _PATIENCE_MS)
+        return running.call(ask, 2 * _PATIENCE_MS)
     finally:
         for shell in shells:
-            cluster._in_process(admin, shell.halt)
-    if not answer.is_ok:
-        raise UsageError(_refusal(cluster, answer.code, request))
-    return answer
-
-
-def _refusal(cluster: ClusterBase, code: ZkCode, request: Any) -> str:
-    path = request.path
-    if code is ZkCode.NONODE:
-        return f"there is no znode {path!r}" + _missing_parent(cluster, path)
-    if code is ZkCode.NODEEXISTS:
-        return f"znode {path!r} is already there"
-    if code is ZkCode.NOTEMPTY:
-        return f"znode {path!r} has children: {', '.join(cluster.zookeeper.children(path))}"
-    if code is ZkCode.BADVERSION:
-        version = cluster.zookeeper.stat(path).version
-        return f"znode {path!r} has version {version}, not {request.version}"
-    return f"{type(request).__name__} for {path!r}: {code.name}"
-
-
-def _missing_parent(cluster: ClusterBase, path: str) -> str:
-    parent = path.rsplit("/", 1)[0]
-    while parent and parent not in cluster.zookeeper.tree():
-        path, parent = parent, parent.rsplit("/", 1)[0]
-    return f": {path!r} is missing"
+            running.in_process(admin, shell.halt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..actors.broker.broker import Broker
+    from ...actors.broker.broker import Broker
 
 
 def broker_metrics(broker: Broker) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ..protocol.admin import (
+from ...protocol.admin import (
     PREFERRED,
     SET,
     TOPIC_RESOURCE,
@@ -22,14 +22,17 @@ from ..protocol.admin import (
     NewTopic,
     OngoingReassignment,
 )
-from ..protocol.awaiting import Cancelled, Disconnected, RequestTimeout
-from ..protocol.errors import ErrorCode, KafkaError, UsageError
-from ..protocol.host import sleep
-from ..protocol.names import broker_name
-from ..protocol.values import TopicPartition
-from . import arguments
-from .cluster_parts import ClusterParts
-from .faults import REQUESTS
+from ...protocol.awaiting import Cancelled, Disconnected, RequestTimeout
+from ...protocol.errors import ErrorCode, KafkaError, UsageError
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
+from ...protocol.values import TopicPartition
+from .. import arguments
+from ..api_names import REQUESTS
+
+if TYPE_CHECKING:
+    from ...actors.broker.broker import Broker
+    from ..running import RunningCluster
 
 _TIMEOUT_MS = 30000
 _GRACE_MS = 2000
@@ -49,19 +52,25 @@ def _top_error(response: Any) -> ErrorCode:
     return ErrorCode.NONE
 
 
-class AdminOperations(ClusterParts):
-    """Mixed into ``Cluster`` and ``Simulation``. Refusals raise ``KafkaError``."""
+class AdminClient:
+    """Asks the controller for changes and waits for them. Refusals raise ``KafkaError``."""
 
-    async def _ask_controller(self, request: Any) -> Any:
+    __slots__ = ("_running",)
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+
+    async def ask_controller(self, request: Any) -> Any:
         """Ask the active controller, finding it again while it moves (as admin clients do)."""
-        admin = self._admin
+        admin = self._running.admin
         deadline_ms = admin.now_ms() + _TIMEOUT_MS + _GRACE_MS
         while True:
-            controller_id = self._believed_controller()
+            controller = self._running.active_controller()
             left_ms = deadline_ms - admin.now_ms()
-            if controller_id is not None and left_ms > 0:
+            if controller is not None and left_ms > 0:
+                name = broker_name(controller.broker_id)
                 try:
-                    response = await admin.ask(broker_name(controller_id), request, left_ms)
+                    response = await admin.ask(name, request, left_ms)
                     if _top_error(response) != ErrorCode.NOT_CONTROLLER:
                         return response
                 except Cancelled:
@@ -76,14 +85,13 @@ class AdminOperations(ClusterParts):
                 )
             await sleep(admin, _RETRY_MS)
 
-    def _believed_controller(self) -> int | None:
-        return self.controller.id
+    def request(self, request: Any) -> Any:
+        """What the controller answers to a request; asked again while it moves."""
 
-    def _ask(self, request: Any) -> Any:
         def ask() -> Coroutine[Any, Any, Any]:
-            return self._ask_controller(request)
+            return self.ask_controller(request)
 
-        return self.call(ask, _TIMEOUT_MS + 5000)
+        return self._running.call(ask, _TIMEOUT_MS + 5000)
 
     def ask(self, broker_id: int, request: Any, timeout_s: float = 30) -> Any:
         """A broker's response to any request of Kafka's, as one broker sends it to another.
@@ -91,7 +99,7 @@ class AdminOperations(ClusterParts):
         None for a produce request with ``acks=0``, which has no response. Raises
         ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
         """
-        name = self.broker(broker_id).name
+        name = self._running.broker_process(broker_id).name
         if type(request) not in REQUESTS.values():
             right = "a request of fakekafka.protocol, such as data.MetadataRequest(('orders',))"
             arguments.refuse("request", request, right)
@@ -99,11 +107,11 @@ class AdminOperations(ClusterParts):
 
         async def send() -> Any:
             if getattr(request, "acks", None) == 0:
-                self._admin.send(name, request)
+                self._running.admin.send(name, request)
                 return None
-            return await self._admin.ask(name, request, timeout_ms)
+            return await self._running.admin.ask(name, request, timeout_ms)
 
-        return self.call(send, timeout_ms + _GRACE_MS)
+        return self._running.call(send, timeout_ms + _GRACE_MS)
 
     def create_topic(
         self,
@@ -126,7 +134,7 @@ class AdminOperations(ClusterParts):
         overrides = arguments.topic_config(config)
         if assignment is not None:
             lists = arguments.assignment(assignment)
-            known = list(self.processes)
+            known = list(self._running.processes)
             for number, replicas in lists:
                 if replicas and not any(replica in known for replica in replicas):
                     raise UsageError(
@@ -136,7 +144,7 @@ class AdminOperations(ClusterParts):
             topic = NewTopic(name, -1, -1, lists, overrides)
         else:
             topic = NewTopic(name, count, factor, (), overrides)
-        response = self._ask(CreateTopicsRequest((topic,), _TIMEOUT_MS))
+        response = self.request(CreateTopicsRequest((topic,), _TIMEOUT_MS))
         _check_topics(response)
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(name))
 
@@ -151,25 +159,25 @@ class AdminOperations(ClusterParts):
         count = arguments.integer("partitions", partitions)
         factor = arguments.integer("replication_factor", replication_factor)
         topics = tuple(NewTopic(name, count, factor) for name in names)
-        _check_topics(self._ask(CreateTopicsRequest(topics, _TIMEOUT_MS)))
+        _check_topics(self.request(CreateTopicsRequest(topics, _TIMEOUT_MS)))
         last = names[-1]
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(last))
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until no living broker knows it."""
         arguments.text("name", name)
-        _check_topics(self._ask(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
+        _check_topics(self.request(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
         self._wait_everywhere(lambda broker: not broker.metadata_cache.contains_topic(name))
-        self.wait_until(lambda: self._deletion_ended(name))
+        self._running.wait_until(lambda: self._deletion_ended(name))
 
     def _deletion_ended(self, topic: str) -> bool:
         """Whether a topic that no broker knows any more has gone, or its deletion is suspended.
 
         With a broker down it stays suspended; else its znodes go a moment after the metadata.
         """
-        if not all(process.is_alive for process in self.processes.values()):
+        if not all(process.is_alive for process in self._running.processes.values()):
             return True
-        controller = self.controller._active()
+        controller = self._running.active_controller()
         return controller is None or topic not in controller.context.all_topics
 
     def create_partitions(
@@ -183,7 +191,7 @@ class AdminOperations(ClusterParts):
         count = arguments.integer("count", count)
         lists = arguments.replica_lists("assignment", assignment)
         request = CreatePartitionsRequest((NewPartitions(topic, count, lists),), _TIMEOUT_MS)
-        _check_topics(self._ask(request))
+        _check_topics(self.request(request))
         self._wait_everywhere(lambda broker: broker.metadata_cache.partition_count(topic) >= count)
 
     def alter_config(self, topic: str, config: Mapping[str, Any]) -> None:
@@ -191,7 +199,7 @@ class AdminOperations(ClusterParts):
         wanted = dict(arguments.topic_config(config))
         entries = tuple((key, SET, value) for key, value in wanted.items())
         resource = ConfigResource(TOPIC_RESOURCE, arguments.text("topic", topic))
-        response = self._ask(AlterConfigsRequest(((resource, entries),)))
+        response = self.request(AlterConfigsRequest(((resource, entries),)))
         for _, error, message in response.results:
             if error != ErrorCode.NONE:
                 raise KafkaError(error, message or f"topic {topic!r}")
@@ -214,7 +222,7 @@ class AdminOperations(ClusterParts):
         wanted = None
         if partitions is not None:
             wanted = tuple(TopicPartition(*p) for p in arguments.partition_keys(partitions))
-        response = self._ask(ElectLeadersRequest(kinds[election], wanted))
+        response = self.request(ElectLeadersRequest(kinds[election], wanted))
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)
         return {partition: error for partition, error, _ in response.partitions}
@@ -231,7 +239,7 @@ class AdminOperations(ClusterParts):
             )
             for key, ids in targets.items()
         )
-        response = self._ask(AlterPartitionReassignmentsRequest(wanted))
+        response = self.request(AlterPartitionReassignmentsRequest(wanted))
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)
         for partition, error, message in response.partitions:
@@ -240,22 +248,19 @@ class AdminOperations(ClusterParts):
 
     def reassignments(self) -> tuple[OngoingReassignment, ...]:
         """Moves that are under way."""
-        response = self._ask(ListPartitionReassignmentsRequest(None))
+        response = self.request(ListPartitionReassignmentsRequest(None))
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)
         return tuple(response.reassignments)
 
-    def _wait_everywhere(self, condition: Any) -> None:
+    def _wait_everywhere(self, condition: Callable[[Broker], object]) -> None:
         """Wait until a condition holds at every serving broker."""
 
         def holds() -> bool:
-            return all(
-                condition(process.broker)
-                for process in self.processes.values()
-                if process.broker is not None and process.broker.state == "running"
-            )
+            brokers = self._running.living_brokers()
+            return all(condition(broker) for broker in brokers if broker.state == "running")
 
-        self.wait_until(holds)
+        self._running.wait_until(holds)
 
 
 def _check_topics(response: Any) -> None:

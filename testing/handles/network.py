@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..actors.network.latency import Constant, LatencyModel, Lognormal, Uniform
-from ..protocol.errors import UsageError
-from ..protocol.names import TCP_CLIENTS
-from . import arguments
+from ...actors.network.latency import Constant, LatencyModel, Lognormal, Uniform
+from ...protocol.errors import UsageError
+from .. import arguments
 
 if TYPE_CHECKING:
-    from ..actors.delivery import Delivery
-    from .assembly import ClusterBase
+    from ...actors.delivery import Delivery
+    from ..running import RunningCluster
 
 Machine = int | str
 
@@ -20,9 +19,11 @@ Machine = int | str
 class Hold:
     """A rule that keeps messages back, and what it has kept."""
 
-    def __init__(self, handle: NetworkHandle, wants: Callable[[Delivery], bool]) -> None:
-        self._run = handle._run
-        self._network = handle._network
+    __slots__ = ("_network", "_rule", "_running")
+
+    def __init__(self, running: RunningCluster, wants: Callable[[Delivery], bool]) -> None:
+        self._running = running
+        self._network = running.runtime.network
 
         def rule(delivery: Delivery) -> bool:  # of its own, should one function be given twice
             return wants(delivery)
@@ -30,6 +31,10 @@ class Hold:
         rule.__qualname__ = getattr(wants, "__qualname__", repr(wants))
         self._rule = rule
         self._run(lambda: self._network.hold(rule))
+
+    def _run(self, function: Callable[[], Any]) -> Any:
+        self._running.require_going()
+        return self._running.in_process(None, function)
 
     @property
     def messages(self) -> list[Delivery]:
@@ -59,19 +64,11 @@ class Hold:
 class NetworkHandle:
     """Faults of the network. A machine is a broker id or a name such as ``zk-1``."""
 
-    def __init__(self, cluster: ClusterBase) -> None:
-        self._cluster = cluster
-        self._network = cluster.runtime.network
+    __slots__ = ("_network", "_running")
 
-    def _name(self, machine: Machine) -> str:
-        if isinstance(machine, int):
-            return self._cluster.broker(machine).name
-        if not isinstance(machine, str):
-            arguments.refuse("a machine", machine, "a broker id, or a name such as 'zk-1'")
-        known = self._machines()
-        if machine not in known:
-            raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
-        return machine
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+        self._network = running.runtime.network
 
     def _link(
         self, source: Machine | None, target: Machine | None
@@ -81,17 +78,14 @@ class NetworkHandle:
             return None, None
         if source is None or target is None:
             raise UsageError("a link needs both source and target")
-        return self._name(source), self._name(target)
+        return self._running.machine_name(source), self._running.machine_name(target)
 
     def _run(self, function: Callable[[], Any]) -> Any:
-        self._cluster._require_going()
-        return self._cluster._in_process(None, function)
-
-    def _machines(self) -> list[str]:
-        return [*self._cluster.runtime.processes, TCP_CLIENTS]
+        self._running.require_going()
+        return self._running.in_process(None, function)
 
     def _fault(self, text: str) -> None:
-        self._cluster.runtime.note("fault", "network", text)
+        self._running.runtime.note("fault", "network", text)
 
     def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
         """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
@@ -99,7 +93,10 @@ class NetworkHandle:
             raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
         right = "a list of machines, such as [1] or [2, 'zk-1']"
         named = [
-            [self._name(machine) for machine in arguments.listed("a group", group, right)]
+            [
+                self._running.machine_name(machine)
+                for machine in arguments.listed("a group", group, right)
+            ]
             for group in groups
         ]
 
@@ -117,8 +114,8 @@ class NetworkHandle:
 
     def isolate(self, machine: Machine) -> None:
         """Cut a machine off from every other one."""
-        name = self._name(machine)
-        self.partition([name], [other for other in self._machines() if other != name])
+        name = self._running.machine_name(machine)
+        self.partition([name], [other for other in self._running.machines() if other != name])
 
     def heal(self) -> None:
         """Undo every partition and every loss."""
@@ -172,7 +169,7 @@ class NetworkHandle:
         A function that raises is ended, as an observer is.
         """
         arguments.function("wants", wants, "lambda delivery: delivery.target.machine == 'zk-1'")
-        return Hold(self, wants)
+        return Hold(self._running, wants)
 
     def release(self) -> int:
         """Deliver what was held, in order; gives how many messages that were."""

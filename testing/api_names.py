@@ -1,0 +1,52 @@
+"""Requests, messages and error codes by the names that users write."""
+
+from __future__ import annotations
+
+from ..protocol import admin, control, data
+from ..protocol.errors import ErrorCode, UsageError
+from ..zkfake import messages as zookeeper
+from . import arguments
+
+REQUESTS: dict[str, type] = {
+    name.removesuffix("Request"): value
+    for module in (control, data, admin)
+    for name, value in vars(module).items()
+    if name.endswith("Request") and isinstance(value, type)
+}
+"""Kafka's requests by name."""
+
+_MESSAGES: dict[str, type] = {
+    name: value
+    for module in (control, data, admin, zookeeper)
+    for name, value in vars(module).items()
+    if isinstance(value, type) and value.__module__ == module.__name__
+}
+
+
+def message_type(name: str) -> type:
+    """A message by the name of its class, such as ``FetchResponse``."""
+    try:
+        return _MESSAGES[name]
+    except KeyError:
+        hint = arguments.did_you_mean(name, _MESSAGES)
+        raise UsageError(f"there is no message {name!r}{hint}") from None
+
+
+def request_type(api: str) -> type:
+    """The message of an API given by Kafka's name (``Produce``, ``fetch``, ``LeaderAndIsr``)."""
+    arguments.text("api", api)
+    by_lower = {name.lower(): value for name, value in REQUESTS.items()}
+    try:
+        return by_lower[api.replace("_", "").lower().removesuffix("request")]
+    except KeyError:
+        hint = arguments.did_you_mean(api, REQUESTS)
+        raise UsageError(f"there is no API {api!r}{hint}") from None
+
+
+def error_code(error: str | int | ErrorCode) -> ErrorCode:
+    """An error code given by name or number."""
+    try:
+        return ErrorCode[error.upper()] if isinstance(error, str) else ErrorCode(error)
+    except (KeyError, ValueError):
+        hint = arguments.did_you_mean(str(error).upper(), [code.name for code in ErrorCode])
+        raise UsageError(f"there is no error code {error!r}{hint}") from None

@@ -1,0 +1,317 @@
+"""``EmulatedCluster``: what ``Cluster`` and ``Simulation`` can both be asked."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..protocol.data import ACKS_ALL
+from ..protocol.errors import ErrorCode, UsageError
+from ..protocol.values import TopicPartition
+from . import arguments
+from .api_names import error_code, request_type
+from .handles.admin import AdminClient
+from .handles.broker import BrokerHandle
+from .handles.controller import ControllerHandle
+from .handles.injection import Injection
+from .handles.network import NetworkHandle
+from .handles.partitions import Partitions
+from .handles.records import RecordClient
+from .handles.zookeeper import ZooKeeperHandle
+from .restart import is_restored, topics_are_back
+
+if TYPE_CHECKING:
+    from ..actors.broker.process import BrokerProcess
+    from ..actors.delivery import Delivery
+    from ..actors.runtime.runtime import Runtime
+    from ..actors.zookeeper.process import ZooKeeperProcess
+    from ..protocol.admin import OngoingReassignment
+    from ..protocol.awaiting import Pending
+    from ..protocol.records.batch import Record
+    from .assembly import ClusterPlan
+    from .running import RunningCluster
+    from .views import PartitionView
+
+T = TypeVar("T")
+
+
+class EmulatedCluster(abc.ABC):
+    """A cluster in some kind of time; see ``Cluster`` and ``Simulation`` for the arguments."""
+
+    def __init__(self, plan: ClusterPlan) -> None:
+        self._plan = plan
+        self._handles: dict[int, BrokerHandle] = {}
+
+    # -- what runs -----------------------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def running(self) -> RunningCluster:
+        """What runs now; ``UsageError`` before the start, and after the stop of a ``Cluster``."""
+
+    @abc.abstractmethod
+    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
+        """Wait until a condition holds; raises ``WaitTimeout``."""
+
+    @property
+    @abc.abstractmethod
+    def failures(self) -> list[tuple[str, BaseException]]:
+        """What handlers raised that they must not: bugs of the emulation; normally empty."""
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.running.runtime
+
+    @property
+    def processes(self) -> dict[int, BrokerProcess]:
+        return self.running.processes
+
+    @property
+    def zookeepers(self) -> dict[int, ZooKeeperProcess]:
+        return self.running.zookeepers
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        """Ids of all brokers, also of those that are down."""
+        return self._plan.broker_ids
+
+    @property
+    def kafka_version(self) -> str:
+        """The emulated release."""
+        return self._plan.kafka_version
+
+    @property
+    def behaviour(self) -> Any:
+        return self._plan.behaviour
+
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        """Run a coroutine inside the admin node and give its result."""
+        return self.running.call(function, timeout_ms)
+
+    # -- the start -----------------------------------------------------------------------------
+
+    def _start_processes(self) -> list[Pending[None]]:
+        """Start everything; gives what ends when each broker runs, or says why it cannot."""
+        starts = []
+        for zookeeper in self.zookeepers.values():
+            zookeeper.start()
+        for process in self.processes.values():
+            process.start()
+            if process.broker is not None:
+                starts.append(process.broker.running)
+        return starts
+
+    def _has_started(self, starts: Iterable[Pending[None]]) -> bool:
+        """Whether the cluster serves; raises what kept a broker from starting."""
+        for broker_running in starts:
+            if broker_running.done:
+                broker_running.result()
+        running = self.running
+        return running.is_settled and (not is_restored(running) or topics_are_back(running))
+
+    def _create_initial_topics(self) -> None:
+        there = self.topics()
+        for name, shape in self._plan.topics.items():
+            if name not in there:  # a data directory has it
+                self.create_shaped_topic(name, shape)
+
+    def create_shaped_topic(self, name: str, shape: Any) -> None:
+        """Create a topic from a partition count or from arguments of ``create_topic``."""
+        if isinstance(shape, Mapping):
+            self.create_topic(name, **shape)
+        else:
+            replication_factor = min(3, len(self.broker_ids))
+            self.create_topic(name, partitions=shape, replication_factor=replication_factor)
+
+    # -- handles -------------------------------------------------------------------------------
+
+    def broker(self, broker_id: int) -> BrokerHandle:
+        """Handle of a broker, by its id."""
+        running = self.running
+        process = running.broker_process(broker_id)
+        handle = self._handles.get(broker_id)
+        if handle is None:
+            handle = self._handles[broker_id] = BrokerHandle(running, process)
+        return handle
+
+    @property
+    def controller(self) -> ControllerHandle:
+        return ControllerHandle(self.running)
+
+    @property
+    def zookeeper(self) -> ZooKeeperHandle:
+        return ZooKeeperHandle(self.running)
+
+    @property
+    def network(self) -> NetworkHandle:
+        return NetworkHandle(self.running)
+
+    # -- topics and partitions -----------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        config: Mapping[str, Any] | None = None,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        """Create a topic and wait until every partition has a leader.
+
+        ``assignment`` maps partition numbers to broker ids, given instead of the two counts;
+        ``replication_factor`` is otherwise ``default.replication.factor``.
+        """
+        admin = AdminClient(self.running)
+        admin.create_topic(name, partitions, replication_factor, config, assignment)
+
+    def create_topics(
+        self, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
+    ) -> None:
+        """Create many topics of one shape with one request."""
+        AdminClient(self.running).create_topics(names, partitions, replication_factor)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and wait until no living broker knows it."""
+        AdminClient(self.running).delete_topic(name)
+
+    def create_partitions(
+        self, topic: str, count: int, assignment: Sequence[Sequence[int]] = ()
+    ) -> None:
+        """Grow a topic to ``count`` partitions."""
+        AdminClient(self.running).create_partitions(topic, count, assignment)
+
+    def alter_config(self, topic: str, config: Mapping[str, Any]) -> None:
+        """Set configurations of a topic, leaving its others as they are."""
+        AdminClient(self.running).alter_config(topic, config)
+
+    def elect_leaders(
+        self,
+        election: str = "preferred",
+        partitions: Sequence[tuple[str, int]] | None = None,
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Run a ``preferred`` or ``unclean`` election; per partition its error code."""
+        return AdminClient(self.running).elect_leaders(election, partitions)
+
+    def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
+        """Start moving partitions to other brokers; None cancels a move."""
+        AdminClient(self.running).reassign_partitions(targets)
+
+    def reassignments(self) -> tuple[OngoingReassignment, ...]:
+        """Moves that are under way."""
+        return AdminClient(self.running).reassignments()
+
+    def topics(self) -> list[str]:
+        """Names of all topics as the living brokers know them, sorted."""
+        return Partitions(self.running).topics()
+
+    def partition(self, topic: str, partition: int) -> PartitionView:
+        """A snapshot of a partition; ``UsageError`` when it does not exist.
+
+        While no controller is active, or a new one still loads, it shows the newest that a
+        living broker has heard, and its states are empty.
+        """
+        return Partitions(self.running).partition(topic, partition)
+
+    def records(self, topic: str, partition: int, replica: int | None = None) -> list[Record]:
+        """Decoded records as a replica holds them: the leader's when none is named.
+
+        Control records are left out. ``UsageError`` when that replica is not there.
+        """
+        return Partitions(self.running).records(topic, partition, replica)
+
+    def log_bytes(self, topic: str, partition: int, replica: int) -> bytes:
+        """A replica's whole log as stored, for comparing replicas byte by byte."""
+        return Partitions(self.running).log_bytes(topic, partition, replica)
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | str | Iterable[bytes | str | None] | None,
+        key: bytes | str | None = None,
+        partition: int = 0,
+        acks: int = ACKS_ALL,
+        headers: Iterable[tuple[str, bytes | None]] = (),
+    ) -> int:
+        """Append one record, or several given as a list; gives the first offset.
+
+        Waits and retries as a client does while the partition has no leader; ``UsageError`` when
+        it does not exist: nothing is created by producing to it here.
+        """
+        client = RecordClient(self.running)
+        return client.produce(topic, value, key, partition, acks, headers)
+
+    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
+        """Records from ``offset`` to the high watermark, as a consumer sees them now.
+
+        ``UsageError`` when the partition does not exist.
+        """
+        return RecordClient(self.running).consume(topic, partition, offset)
+
+    def ask(self, broker_id: int, request: Any, timeout_s: float = 30) -> Any:
+        """A broker's response to any request of Kafka's, as one broker sends it to another.
+
+        None for a produce request with ``acks=0``, which has no response. Raises
+        ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
+        """
+        return AdminClient(self.running).ask(broker_id, request, timeout_s)
+
+    # -- interventions -------------------------------------------------------------------------
+
+    def inject(
+        self,
+        api: str,
+        error: str | int | None = None,
+        times: int = 1,
+        broker: int | None = None,
+        delay_ms: float = 0,
+        disconnect: bool = False,
+    ) -> Injection:
+        """Answer, delay or break off the next ``times`` requests of an API.
+
+        ``error`` is a name or number of Kafka's; without it the request is only delayed, or its
+        connection broken with ``disconnect``.
+        """
+        running = self.running
+        running.require_going()
+        arguments.number("delay_ms", delay_ms, "milliseconds")
+        if error is None and not delay_ms and not disconnect:
+            raise UsageError("inject needs an error, a delay_ms or disconnect=True")
+        arguments.integer("times", times, 1)
+        wanted = request_type(api)
+        code = None if error is None else error_code(error)
+        machine = None if broker is None else running.broker_process(broker).name
+
+        def install() -> Injection:
+            return Injection(
+                running.runtime,
+                wanted,
+                code,
+                times,
+                machine,
+                delay_ms,
+                disconnect,
+                running.require_own_process,
+            )
+
+        return running.in_process(None, install)
+
+    def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
+        """Call a function with every message that arrives; gives a function that ends it.
+
+        ``reset`` ends it, too. In real time the function runs on a thread of the cluster, so it
+        must not wait for the cluster: note what it saw and act elsewhere. A function that raises
+        is ended: a simulation raises the error at once, a cluster keeps it in ``failures``.
+        """
+        running = self.running
+        running.require_going()
+        arguments.function("function", function, "seen.append")
+        network = running.runtime.network
+        running.in_process(None, lambda: network.observe(function))
+
+        def end() -> None:
+            running.in_process(None, lambda: network.stop_observing(function))
+
+        return end

@@ -1,0 +1,1 @@
+"""Handles: what users hold of the parts of a running cluster."""

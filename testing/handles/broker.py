@@ -1,0 +1,157 @@
+"""Handle of a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import UsageError
+from .. import arguments
+from .metrics import broker_metrics
+
+if TYPE_CHECKING:
+    from ...actors.broker.process import BrokerProcess
+    from ..running import RunningCluster
+
+_SHUTDOWN_TIMEOUT_MS = 120000
+
+
+class BrokerHandle:
+    """One broker: end it, bring it back, freeze it. Every method waits until it is done."""
+
+    __slots__ = ("_process", "_running")
+
+    def __init__(self, running: RunningCluster, process: BrokerProcess) -> None:
+        self._running = running
+        self._process = process
+
+    def __repr__(self) -> str:
+        return f"<broker {self.id} {self._process.state}>"
+
+    @property
+    def id(self) -> int:
+        return self._process.spec.broker_id
+
+    @property
+    def name(self) -> str:
+        return self._process.name
+
+    @property
+    def is_alive(self) -> bool:
+        self._running.require_own_process()
+        return self._process.is_alive
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it is frozen by ``pause``."""
+        self._running.require_own_process()
+        return self._process.process.paused
+
+    @property
+    def state(self) -> str:
+        """``starting``, ``running``, ``pending_controlled_shutdown``, ``shutting_down`` or
+        ``not_running``."""
+        self._running.require_own_process()
+        return self._process.state
+
+    @property
+    def port(self) -> int:
+        """TCP port; the same over restarts. 9092 in a simulation."""
+        return getattr(self._process.spec.listener, "port", 9092)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Kafka's metrics of this broker by name: its replicas', and its controller's.
+
+        Those of an inactive controller are 0. ``UsageError`` when the broker is not running.
+        """
+        broker = self._process.broker
+        if broker is None:
+            raise UsageError(f"{self.name} is not running; it has no metrics")
+        process = self._process.process
+        return dict(self._running.in_process(process, lambda: broker_metrics(broker)))
+
+    def _run(self, function: Callable[[], Any]) -> Any:
+        self._running.require_going()
+        return self._running.in_process(self._process.process, function)
+
+    def kill(self) -> None:
+        """End the process as ``kill -9`` does; its disk keeps all that was appended."""
+        self._run(self._process.kill)
+
+    def power_off(self) -> None:
+        """Cut the power: unflushed data is lost and peers hear nothing of it."""
+        self._run(self._process.power_off)
+
+    def shutdown(self) -> bool:
+        """Shut down in control; False when leadership of some partition could not be moved."""
+        self._running.require_waiting()
+        pending = self._run(self._process.shutdown)
+        self._running.wait_until(
+            lambda: pending.done and not self._process.is_alive, _SHUTDOWN_TIMEOUT_MS / 1000
+        )
+        return bool(pending.result())
+
+    def begin_shutdown(self) -> None:
+        """Start a controlled shutdown without waiting for its end."""
+        self._run(self._process.shutdown)
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start a broker that is down, with the disk it had; waits until it serves.
+
+        Raises what kept it from starting: ``RequestTimeout`` without ZooKeeper, ``KafkaError``
+        KAFKA_STORAGE_ERROR when every log directory is offline.
+        """
+        if wait:
+            self._running.require_waiting()
+        self._run(self._process.start)
+        broker = self._process.broker
+        if wait and broker is not None:
+            running = broker.running
+            self._running.wait_until(lambda: running.done and self.state != "starting", 30)
+            running.result()
+
+    def restart(self) -> None:
+        """Shut down in control and start again; kill first for a crash."""
+        self.shutdown()
+        self.start()
+
+    def pause(self) -> None:
+        """Freeze the process, as a long garbage collection does; ``UsageError`` without one."""
+        self._require_running("nothing to pause")
+        self._run(lambda: self._process.runtime.pause(self._process.process))
+        self._process.runtime.note("fault", self.name, "paused")
+
+    def resume(self) -> None:
+        """Let a paused process go on with everything that waited."""
+        self._require_running("nothing to resume")
+        self._run(lambda: self._process.runtime.resume(self._process.process))
+        self._process.runtime.note("fault", self.name, "resumed")
+
+    def _require_running(self, consequence: str) -> None:
+        self._running.require_going()
+        if not self._process.is_alive:
+            raise UsageError(f"{self.name} is not running; there is {consequence}")
+
+    def fail_log_dir(self, directory: int = 0) -> None:
+        """Let one of the broker's log directories fail, the first by default.
+
+        The broker goes on with the others (``config={"log.dirs": "a,b"}``); with the last one its
+        process ends, before Kafka 1.0 with any.
+        """
+        arguments.integer("directory", directory)
+        broker = self._process.broker
+        if broker is None:
+            raise UsageError(f"{self.name} is not running")
+        if self._run(lambda: broker.fail_log_dir(directory)):
+            self._running.wait_until(lambda: not self._process.is_alive)
+
+    def repair_log_dir(self, directory: int = 0) -> None:
+        """Put a failed log directory in order: the broker finds its content at the next start."""
+        arguments.integer("directory", directory)
+        disk = self._process.spec.disk
+        if not 0 <= directory < len(disk.directories):
+            raise UsageError(
+                f"{self.name} has no log directory {directory}; there are {len(disk.directories)}"
+            )
+        self._run(lambda: disk.repair(disk.directories[directory]))

@@ -1,0 +1,104 @@
+"""Handle of the active controller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import UsageError
+from ...protocol.values import PartitionReplica, TopicPartition
+from ...zkfake.messages import ZkCode, ZooKeeperError
+from .. import arguments
+from .network import NetworkHandle
+from .zookeeper import ZooKeeperHandle
+
+if TYPE_CHECKING:
+    from ...actors.delivery import Delivery
+    from ..running import RunningCluster
+
+
+class ControllerHandle:
+    """The active controller, wherever it is."""
+
+    __slots__ = ("_running",)
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+
+    @property
+    def id(self) -> int | None:
+        """Broker id of the active controller; None during an election."""
+        controller = self._running.active_controller()
+        return None if controller is None else controller.broker_id
+
+    @property
+    def epoch(self) -> int:
+        return int(self._running.require_controller().epoch)
+
+    def partition_state(self, topic: str, partition: int) -> str:
+        """State in the partition state machine, such as ``OnlinePartition``."""
+        key = TopicPartition(*arguments.partition_key("partition", (topic, partition)))
+        state = self._running.require_controller().context.partition_state(key)
+        return str(state)
+
+    def replica_state(self, topic: str, partition: int, broker_id: int) -> str:
+        """State in the replica state machine, such as ``OnlineReplica``."""
+        key = arguments.partition_key("partition", (topic, partition))
+        replica = PartitionReplica(*key, arguments.integer("broker_id", broker_id))
+        state = self._running.require_controller().context.replica_state(replica)
+        return str(state)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Kafka's controller metrics by name."""
+        controller = self._running.require_controller()
+        process = self._running.processes[controller.broker_id].process
+        return dict(self._running.in_process(process, controller.metrics.snapshot))
+
+    def resign(self) -> None:
+        """Delete /controller: every broker takes part in a new election."""
+        controller = self._running.require_controller()
+
+        async def resign() -> None:
+            try:
+                await controller.zk.requests.delete_path("/controller")
+            except ZooKeeperError as error:
+                if error.code != ZkCode.SESSIONEXPIRED:  # else the znode went with the session
+                    raise
+
+        old_epoch = controller.epoch
+        self._running.call(resign, 10000)
+
+        def is_succeeded() -> bool:
+            controller = self._running.active_controller()
+            return controller is not None and controller.epoch > old_epoch
+
+        self._running.wait_until(is_succeeded)
+
+    def move_to(self, broker_id: int) -> None:
+        """Make a broker the active controller.
+
+        ``/controller`` is deleted, as ``resign`` does, while ZooKeeper's news to all other brokers
+        are on their way: so this one is the first to hear and to be elected. No effect when it
+        is the controller; ``WaitTimeout`` when it cannot be, being paused or cut off.
+        """
+        running = self._running
+        chosen = running.broker_process(broker_id)
+        self._running.require_controller()
+        if chosen.state != "running":
+            raise UsageError(f"{chosen.name} is {chosen.state}; it cannot become the controller")
+        if self.id == broker_id:
+            return
+        others = {process.name for process in running.processes.values()} - {chosen.name}
+        servers = {process.name for process in running.zookeepers.values()}
+
+        def is_news_to_others(delivery: Delivery) -> bool:
+            return delivery.sender.machine in servers and delivery.target.machine in others
+
+        hold = NetworkHandle(running).hold(is_news_to_others)
+        try:
+            ZooKeeperHandle(running).delete("/controller")
+            running.wait_until(lambda: self.id == broker_id)
+        finally:
+            hold.end()
+        # Until the former one has heard, it takes itself for the controller.
+        running.wait_until(lambda: len(self._running.active_controllers()) == 1)

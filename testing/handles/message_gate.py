@@ -1,0 +1,84 @@
+"""Messages of chosen kinds that are held back, let go, or lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...actors.delivery import Delivery
+    from ..running import RunningCluster
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFilter:
+    """Messages of some kinds (none: all) on their way between machines (None: any)."""
+
+    messages: tuple[type, ...] = ()
+    source: str | None = None
+    target: str | None = None
+
+    def __call__(self, delivery: Delivery) -> bool:
+        return (
+            (not self.messages or type(delivery.message) in self.messages)
+            and self.source in (None, delivery.sender.machine)
+            and self.target in (None, delivery.target.machine)
+        )
+
+    def covers(self, other: MessageFilter) -> bool:
+        """Whether this one holds for everything for which the other does."""
+        return (
+            (not self.messages or (bool(other.messages) and {*other.messages} <= {*self.messages}))
+            and self.source in (None, other.source)
+            and self.target in (None, other.target)
+        )
+
+
+class MessageGate:
+    """Holds back chosen messages rule by rule; each can be let go, or lost, on its own."""
+
+    __slots__ = ("_network", "_rules", "_running")
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+        self._network = running.runtime.network
+        self._rules: list[MessageFilter] = []
+
+    def _filter(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> MessageFilter:
+        names = [
+            None if end is None else self._running.machine_name(end) for end in (source, target)
+        ]
+        return MessageFilter(messages, *names)
+
+    def hold(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> None:
+        """Keep these back from now on."""
+        rule = self._filter(messages, source, target)
+        self._rules.append(rule)
+        self._network.hold(rule)
+
+    def release(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> None:
+        """End the rules about these, and deliver those that were held."""
+        wanted = self._end_rules(messages, source, target)
+        self._network.release(wanted)
+
+    def lose(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> None:
+        """End the rules about these, and drop those that were held."""
+        wanted = self._end_rules(messages, source, target)
+        self._network.lose_held(wanted)
+
+    def _end_rules(
+        self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
+    ) -> MessageFilter:
+        wanted = self._filter(messages, source, target)
+        for rule in [rule for rule in self._rules if wanted.covers(rule)]:
+            self._rules.remove(rule)
+            self._network.stop_holding(rule)
+        return wanted

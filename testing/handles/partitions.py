@@ -1,0 +1,204 @@
+"""Looking into a cluster: topics, partitions, replicas, and what they store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import UsageError
+from ...protocol.records.batch import Record
+from ...protocol.values import (
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    PartitionReplica,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from .. import arguments
+from ..views import PartitionView, ReplicaView
+
+if TYPE_CHECKING:
+    from ...actors.broker.broker import Broker
+    from ...protocol.control import UpdateMetadataPartitionState
+    from ..running import RunningCluster
+
+
+class Partitions:
+    """Topics, partitions and stored records, as controller and brokers have them now."""
+
+    __slots__ = ("_running",)
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+
+    def topics(self) -> list[str]:
+        """Names of all topics as the living brokers know them, sorted."""
+        self._running.require_own_process()
+        brokers = self._running.living_brokers()
+        return sorted({topic for broker in brokers for topic in broker.metadata_cache.topics()})
+
+    def partition_count(self, topic: str) -> int:
+        """How many partitions of a topic the living brokers know."""
+        brokers = self._running.living_brokers()
+        return max((b.metadata_cache.partition_count(topic) for b in brokers), default=0)
+
+    def partition(self, topic: str, partition: int) -> PartitionView:
+        """A snapshot of a partition; ``UsageError`` when it does not exist.
+
+        While no controller is active, or a new one still loads, it shows the newest that a
+        living broker has heard, and its states are empty.
+        """
+        key = partition_key(topic, partition)
+        controller = self._running.active_controller()
+        if controller is not None:
+            process = self._running.processes[controller.broker_id].process
+            facts = self._running.in_process(process, lambda: _controller_facts(controller, key))
+        else:
+            facts = None
+        if facts is None or facts[1] is None:  # between two controllers, or the new one still loads
+            facts = _metadata_facts(self.newest_metadata(key)) or facts
+        if facts is None:
+            raise self.no_such_partition(key)
+        assignment, leadership, state, states = facts
+        replicas = {
+            broker_id: self._replica_view(key, broker_id, states.get(broker_id, ""))
+            for broker_id in assignment.replicas
+        }
+        leader = leadership.leader_and_isr.leader if leadership is not None else -1
+        at_leader = replicas.get(leader)
+        return PartitionView(
+            topic=topic,
+            partition=partition,
+            state=state,
+            leader=leader if leader >= 0 else None,
+            leader_epoch=leadership.leader_and_isr.leader_epoch if leadership else -1,
+            controller_epoch=leadership.controller_epoch if leadership else -1,
+            zk_version=leadership.leader_and_isr.zk_version if leadership else -1,
+            replicas=assignment.replicas,
+            isr=leadership.leader_and_isr.isr if leadership else (),
+            adding=assignment.adding,
+            removing=assignment.removing,
+            high_watermark=at_leader.high_watermark if at_leader else -1,
+            log_start_offset=at_leader.log_start_offset if at_leader else -1,
+            log_end_offset=at_leader.log_end_offset if at_leader else -1,
+            _replicas=replicas,
+        )
+
+    def _replica_view(self, key: TopicPartition, broker_id: int, state: str) -> ReplicaView:
+        process = self._running.processes.get(broker_id)
+        if process is None:  # of a former cluster, which had more brokers
+            return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, ())
+        broker = process.broker
+
+        def look() -> ReplicaView:
+            log_dir = process.spec.disk.directory_of(key)
+            hosted = None if broker is None else broker.replica_manager.partition(key)
+            log = None if hosted is None else hosted.log
+            if log is None:
+                return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, (), log_dir)
+            assert hosted is not None
+            return ReplicaView(
+                broker_id=broker_id,
+                role="leader" if hosted.is_leader else "follower",
+                state=state,
+                log_start_offset=log.log_start_offset,
+                high_watermark=log.high_watermark,
+                log_end_offset=log.log_end_offset,
+                leader_epoch=hosted.leader_epoch,
+                epochs=tuple(log.epochs),
+                log_dir=log_dir,
+            )
+
+        return self._running.in_process(process.process, look)
+
+    def records(self, topic: str, partition: int, replica: int | None = None) -> list[Record]:
+        """Decoded records as a replica holds them: the leader's when none is named.
+
+        Control records are left out. ``UsageError`` when that replica is not there.
+        """
+        key = partition_key(topic, partition)
+        broker_id = replica if replica is not None else self.partition(topic, partition).leader
+        if broker_id is None:
+            raise UsageError(f"{key} has no leader; name a replica")
+        broker = self._running.broker_process(broker_id).broker
+        if broker is None:
+            raise UsageError(f"broker {broker_id} is not running")
+        batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
+        return [record for batch in batches if not batch.is_control for record in batch.records()]
+
+    def log_bytes(self, topic: str, partition: int, replica: int) -> bytes:
+        """A replica's whole log as stored, for comparing replicas byte by byte."""
+        broker = self._running.broker_process(replica).broker
+        if broker is None:
+            raise UsageError(f"broker {replica} is not running")
+        key = partition_key(topic, partition)
+        batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
+        return b"".join(batch.data for batch in batches)
+
+    def no_such_partition(self, where: TopicPartition) -> UsageError:
+        """What to raise for a partition that nobody knows."""
+        if not any(process.is_alive for process in self._running.processes.values()):
+            return UsageError(f"nobody can tell of {where}: no broker is running")
+        topics = self.topics()
+        if where.topic in topics:
+            count = self.partition_count(where.topic)
+            return UsageError(
+                f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
+            )
+        hint = arguments.did_you_mean(where.topic, topics)
+        return UsageError(f"there is no partition {where}; topics are {topics}{hint}")
+
+    def newest_metadata(self, where: TopicPartition) -> UpdateMetadataPartitionState | None:
+        """What a living broker heard with the highest leader epoch."""
+        newest = None
+        for broker in self._running.living_brokers():
+            state = broker.metadata_cache.partition_state(where)
+            if state is not None and (newest is None or state.leader_epoch > newest.leader_epoch):
+                newest = state
+        return newest
+
+
+def partition_key(topic: Any, partition: Any) -> TopicPartition:
+    """A partition that a user named."""
+    number = arguments.integer("partition", partition, 0)
+    return TopicPartition(arguments.text("topic", topic), number)
+
+
+def _controller_facts(controller: Any, key: TopicPartition) -> Any:
+    context = controller.context
+    assignment = context.partition_full_replica_assignment(key)
+    if not assignment.replicas:
+        return None
+    states = {
+        broker_id: _state_name(
+            context.replica_state(PartitionReplica(key.topic, key.partition, broker_id))
+        )
+        for broker_id in assignment.replicas
+    }
+    return (
+        assignment,
+        context.partition_leadership_info(key),
+        _state_name(context.partition_state(key)),
+        states,
+    )
+
+
+def _metadata_facts(state: UpdateMetadataPartitionState | None) -> Any:
+    if state is None:
+        return None
+    leadership = LeaderIsrAndControllerEpoch(
+        LeaderAndIsr(state.leader, state.leader_epoch, state.isr, state.zk_version),
+        state.controller_epoch,
+    )
+    return ReplicaAssignment(state.replicas), leadership, "", {}
+
+
+def _state_name(state: Any) -> str:
+    return str(state)
+
+
+def _stored_batches(broker: Broker, key: TopicPartition) -> list[Any]:
+    hosted = broker.replica_manager.partition(key)
+    log = None if hosted is None else hosted.log
+    if log is None:
+        raise UsageError(f"broker {broker.broker_id} holds no replica of {key}")
+    return list(log.batches())

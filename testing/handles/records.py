@@ -1,0 +1,142 @@
+"""Writing and reading records without a client of its own: one request at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.awaiting import Cancelled, Disconnected, RequestTimeout
+from ...protocol.data import (
+    ACKS_ALL,
+    CONSUMER_REPLICA_ID,
+    FetchPartition,
+    FetchRequest,
+    ProducePartition,
+    ProduceRequest,
+)
+from ...protocol.errors import ErrorCode, KafkaError, UsageError
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
+from ...protocol.records.batch import Record, build_batch, whole_batches
+from ...protocol.values import TopicPartition
+from ...protocol.znode_payloads import decode_topic
+from .. import arguments
+from .partitions import Partitions, partition_key
+from .zookeeper import ZooKeeperHandle
+
+if TYPE_CHECKING:
+    from ..running import RunningCluster
+
+_TIMEOUT_MS = 30000
+_RETRY_MS = 20
+
+
+class RecordClient:
+    """Sends to the leader, whoever that is, and retries as a client does."""
+
+    __slots__ = ("_partitions", "_running")
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+        self._partitions = Partitions(running)
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | str | Iterable[bytes | str | None] | None,
+        key: bytes | str | None = None,
+        partition: int = 0,
+        acks: int = ACKS_ALL,
+        headers: Iterable[tuple[str, bytes | None]] = (),
+    ) -> int:
+        """Append one record, or several given as a list; gives the first offset.
+
+        Waits and retries as a client does while the partition has no leader; ``UsageError`` when
+        it does not exist: nothing is created by producing to it here.
+        """
+        where = partition_key(topic, partition)
+        arguments.integer("acks", acks)
+        values = arguments.record_values(value)
+        key = arguments.record_bytes("key", key)
+        pairs = arguments.headers(headers)
+        now_ms = self._running.runtime.now_ms()
+        data = build_batch(
+            [Record(index, now_ms, key, item, pairs) for index, item in enumerate(values)]
+        )
+        request = ProduceRequest(acks, _TIMEOUT_MS, (ProducePartition(where, data),))
+
+        async def ask() -> int:
+            response = await self._ask_leader(where, request)
+            return int(response.base_offset)
+
+        return self._running.call(ask, _TIMEOUT_MS + 5000)
+
+    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
+        """Records from ``offset`` to the high watermark, as a consumer sees them now.
+
+        ``UsageError`` when the partition does not exist.
+        """
+        where = partition_key(topic, partition)
+        arguments.integer("offset", offset)
+
+        async def read() -> list[Record]:
+            position = offset
+            found: list[Record] = []
+            while True:
+                wanted = FetchPartition(where, position, -1, 1 << 30)
+                request = FetchRequest(CONSUMER_REPLICA_ID, 0, 0, 1 << 30, (wanted,))
+                answer = await self._ask_leader(where, request)
+                if not answer.records:
+                    return found
+                for batch in whole_batches(answer.records):
+                    if not batch.is_control:
+                        found += [r for r in batch.records() if r.offset >= position]
+                    position = batch.last_offset + 1
+
+        return self._running.call(read, _TIMEOUT_MS + 5000)
+
+    async def _ask_leader(self, where: TopicPartition, request: Any) -> Any:
+        admin = self._running.admin
+        deadline_ms = admin.now_ms() + _TIMEOUT_MS
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+        while True:
+            leader = self.leader_in_metadata(where)
+            if leader is None and not self._may_exist(where):
+                raise self._partitions.no_such_partition(where)
+            left_ms = deadline_ms - admin.now_ms()
+            if leader is not None and left_ms > 0:
+                try:
+                    response = await admin.ask(broker_name(leader), request, left_ms)
+                    error = response.partitions[0].error
+                    if error == ErrorCode.NONE:
+                        return response.partitions[0]
+                    if not error.is_retriable:
+                        raise KafkaError(error, f"{type(request).__name__} for {where}")
+                except Cancelled:
+                    raise
+                except (Disconnected, RequestTimeout):
+                    error = ErrorCode.NETWORK_EXCEPTION
+            if admin.now_ms() >= deadline_ms:
+                raise KafkaError(error, f"{type(request).__name__} for {where}")
+            await sleep(admin, _RETRY_MS)
+
+    def _may_exist(self, where: TopicPartition) -> bool:
+        """Whether a broker or ZooKeeper knows of the partition, or nobody can tell.
+
+        A topic is there from the moment ZooKeeper has its assignment; brokers hear of it later.
+        """
+        if self._partitions.newest_metadata(where) is not None:
+            return True
+        zookeeper = ZooKeeperHandle(self._running)
+        try:
+            if where.topic not in zookeeper.children("/brokers/topics"):
+                return False
+            data = zookeeper.get(f"/brokers/topics/{where.topic}")
+        except UsageError:  # no server runs, or the topic went at this moment
+            return True
+        return any(number == where.partition for number, _ in decode_topic(data).assignment)
+
+    def leader_in_metadata(self, where: TopicPartition) -> int | None:
+        """The leader with the newest epoch any living broker has heard of."""
+        newest = self._partitions.newest_metadata(where)
+        return newest.leader if newest is not None and newest.leader >= 0 else None

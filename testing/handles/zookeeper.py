@@ -1,0 +1,181 @@
+"""Handles of ZooKeeper: the znode tree, and the servers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import UsageError
+from ...zkfake.messages import (
+    ANY_VERSION,
+    CreateRequest,
+    DeleteRequest,
+    SetDataRequest,
+    ZkCode,
+    ZooKeeperError,
+)
+from .. import arguments
+from .zookeeper_shell import send
+
+if TYPE_CHECKING:
+    from ...zkfake.messages import Stat, ZkResponse
+    from ..running import RunningCluster
+
+
+class ZooKeeperHandle:
+    """The znode tree and the servers behind it."""
+
+    __slots__ = ("_running",)
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+
+    def _tree(self) -> Any:
+        self._running.require_own_process()
+        alive = [p for p in self._running.zookeepers.values() if p.is_alive]
+        if not alive:
+            raise UsageError("no ZooKeeper server is running")
+        serving = [p for p in alive if p.server.is_serving]
+        return max(serving or alive, key=lambda p: p.server.last_zxid).server
+
+    def _read_node(self, path: str, function: Callable[[Any], Any]) -> Any:
+        """Read a znode, which must exist."""
+        arguments.path("path", path)
+        try:
+            return self._read(function)
+        except ZooKeeperError as error:
+            if error.code is not ZkCode.NONODE:
+                raise
+            raise UsageError(f"there is no znode {path!r}") from None
+
+    def _read(self, function: Callable[[Any], Any]) -> Any:
+        server = self._tree()
+        process = next(
+            p.process
+            for p in self._running.zookeepers.values()
+            if p.is_alive and p.server is server
+        )
+        return self._running.in_process(process, lambda: function(server))
+
+    def get(self, path: str) -> bytes | None:
+        """Data of a znode; ``UsageError`` when it does not exist."""
+        data: bytes | None = self._read_node(path, lambda server: server.get(path))
+        return data
+
+    def stat(self, path: str) -> Stat:
+        """Versions and times of a znode; ``UsageError`` when it does not exist."""
+        stat: Stat = self._read_node(path, lambda server: server.stat(path))
+        return stat
+
+    def children(self, path: str) -> list[str]:
+        """Names of the children, sorted; ``UsageError`` when the znode does not exist."""
+        return sorted(self._read_node(path, lambda server: server.children(path)))
+
+    def tree(self) -> dict[str, bytes | None]:
+        """Every path with its data, sorted."""
+        return dict(sorted(self._read(lambda server: server.tree()).items()))
+
+    def create(self, path: str, data: bytes | str | None = b"", *, sequential: bool = False) -> str:
+        """Create a persistent znode; gives its path, which ``sequential`` ends with a counter.
+
+        This and the next two go through a session of their own, as an operator's shell does.
+        ``UsageError`` when it is there already, its parent is not, or no majority of servers runs.
+        """
+        arguments.path("path", path)
+        stored = arguments.record_bytes("data", data)
+        request = CreateRequest(path, stored, sequential=bool(sequential))
+        return str(self._send(request).path)
+
+    def set(self, path: str, data: bytes | str | None, *, version: int = ANY_VERSION) -> Stat:
+        """Replace the data of a znode; ``UsageError`` unless it has that version, if one is given.
+
+        Gives its new versions and times.
+        """
+        arguments.path("path", path)
+        stored = arguments.record_bytes("data", data)
+        arguments.integer("version", version, ANY_VERSION)
+        stat = self._send(SetDataRequest(path, stored, version)).stat
+        assert stat is not None
+        return stat
+
+    def delete(self, path: str, *, version: int = ANY_VERSION, recursive: bool = False) -> None:
+        """Delete a znode, with all below it if ``recursive``.
+
+        ``UsageError`` unless it has that version, if one is given, or when it has children.
+        """
+        arguments.path("path", path)
+        arguments.integer("version", version, ANY_VERSION)
+        if recursive:
+            for name in self.children(path):
+                self.delete(f"{path}/{name}", recursive=True)
+        self._send(DeleteRequest(path, version))
+
+    def _send(self, request: Any) -> ZkResponse:
+        answer = send(self._running, request)
+        if not answer.is_ok:
+            raise UsageError(self._refusal(answer.code, request))
+        return answer
+
+    def _refusal(self, code: ZkCode, request: Any) -> str:
+        path = request.path
+        if code is ZkCode.NONODE:
+            return f"there is no znode {path!r}" + self._missing_parent(path)
+        if code is ZkCode.NODEEXISTS:
+            return f"znode {path!r} is already there"
+        if code is ZkCode.NOTEMPTY:
+            return f"znode {path!r} has children: {', '.join(self.children(path))}"
+        if code is ZkCode.BADVERSION:
+            version = self.stat(path).version
+            return f"znode {path!r} has version {version}, not {request.version}"
+        return f"{type(request).__name__} for {path!r}: {code.name}"
+
+    def _missing_parent(self, path: str) -> str:
+        there = self.tree()
+        parent = path.rsplit("/", 1)[0]
+        while parent and parent not in there:
+            path, parent = parent, parent.rsplit("/", 1)[0]
+        return f": {path!r} is missing"
+
+    def expire_session(self, broker_id: int) -> None:
+        """Expire a broker's session at the server, as if its heartbeats had stayed away."""
+        process = self._running.broker_process(broker_id)
+        node = process.controller_node
+        if node is None:
+            raise UsageError(f"broker {broker_id} is not running; it has no session")
+        self._running.require_going()
+        session_id = node.zk_client.session_id
+        self._running.runtime.note("fault", process.name, "session expired")
+        self._read(lambda server: server.expire_session(session_id))
+
+    def server(self, server_id: int) -> ZooKeeperServerHandle:
+        """Handle of a server; ids run from 1."""
+        arguments.integer("server_id", server_id)
+        ids = list(self._running.zookeepers)
+        if server_id not in ids:
+            raise UsageError(f"there is no ZooKeeper server {server_id}; ids are {ids}")
+        return ZooKeeperServerHandle(self._running, server_id)
+
+
+class ZooKeeperServerHandle:
+    """One ZooKeeper server."""
+
+    __slots__ = ("_process", "_running")
+
+    def __init__(self, running: RunningCluster, server_id: int) -> None:
+        self._running = running
+        self._process = running.zookeepers[server_id]
+
+    @property
+    def is_alive(self) -> bool:
+        self._running.require_own_process()
+        return self._process.is_alive
+
+    def kill(self) -> None:
+        """End the process; what it logged stays in its storage."""
+        self._running.require_going()
+        self._running.in_process(self._process.process, self._process.kill)
+
+    def start(self) -> None:
+        """Start it again with its storage."""
+        self._running.require_going()
+        self._running.in_process(self._process.process, self._process.start)

@@ -1,0 +1,118 @@
+"""``RealTimeCluster``: what runs of a ``Cluster``."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..actors.runtime.live import LiveRuntime
+from ..actors.runtime.threaded import ThreadedRuntime
+from ..protocol.awaiting import Pending, Task
+from ..protocol.errors import UsageError
+from . import arguments
+from .condition_text import failed_wait
+from .running import RunningCluster, WaitTimeout
+
+if TYPE_CHECKING:
+    from ..actors.broker.process import BrokerProcess
+    from ..actors.zookeeper.process import ZooKeeperProcess
+    from .assembly import AdminNode
+
+T = TypeVar("T")
+
+_POLL_S = 0.0005
+
+
+def _stood_still() -> str:
+    """What to do instead of waiting in a coroutine, where this is called from one."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return ""
+    return (
+        "; this thread's event loop stood still meanwhile, and clients in it with it: "
+        "`await asyncio.to_thread(cluster.wait_until, condition)` lets them go on"
+    )
+
+
+class RealTimeCluster(RunningCluster):
+    """What runs of a ``Cluster``: its threads go on by themselves, waiting is polling."""
+
+    __slots__ = ("_runtime", "_stopped")
+
+    def __init__(
+        self,
+        runtime: LiveRuntime | ThreadedRuntime,
+        zookeepers: dict[int, ZooKeeperProcess],
+        processes: dict[int, BrokerProcess],
+        admin: AdminNode,
+    ) -> None:
+        super().__init__(zookeepers, processes, admin)
+        self._runtime = runtime
+        self._stopped = False
+
+    @property
+    def runtime(self) -> LiveRuntime | ThreadedRuntime:
+        return self._runtime
+
+    def end(self) -> None:
+        """Refuse what is asked from now on."""
+        self._stopped = True
+
+    def require_going(self) -> None:
+        if self._stopped:
+            raise UsageError("the cluster has been stopped")
+        self.require_own_process()
+
+    def require_own_process(self) -> None:
+        if not self._stopped:
+            self._runtime.thread.require_own_process()
+
+    def require_waiting(self) -> None:
+        self.require_going()
+        if self._runtime.is_own_thread:
+            raise UsageError(
+                "a thread of the cluster cannot wait for the cluster: do in a thread of your own "
+                "what an observer or a filter shall set off"
+            )
+
+    def in_process(self, process: Any, function: Callable[[], T]) -> T:
+        self.require_going()
+        return super().in_process(process, function)
+
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        self.require_waiting()
+        done: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def finish(task: Pending[T]) -> None:
+            error = task.exception
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(task.result())
+
+        def start() -> None:
+            Task(function()).add_done_callback(finish)
+
+        self.runtime.run_in(self.admin.process, start)
+        try:
+            return done.result(timeout_ms / 1000)
+        except concurrent.futures.TimeoutError:
+            raise WaitTimeout(f"no outcome within {timeout_ms / 1000:g} s") from None
+
+    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
+        arguments.condition(condition)
+        arguments.number("timeout_s", timeout_s, "seconds")
+        self.require_waiting()
+        deadline = time.monotonic() + timeout_s
+        pause_s = _POLL_S
+        while not condition():
+            if time.monotonic() > deadline:
+                text = failed_wait(condition, f"{timeout_s:g} s", self.describe())
+                raise WaitTimeout(text + _stood_still())
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, 0.02)

@@ -1,0 +1,147 @@
+"""``RunningCluster``: what runs between the start and the stop of a cluster."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..protocol.errors import FakeKafkaError, UsageError
+from ..protocol.names import TCP_CLIENTS
+from . import arguments
+
+if TYPE_CHECKING:
+    from ..actors.broker.broker import Broker
+    from ..actors.broker.process import BrokerProcess
+    from ..actors.node import Node
+    from ..actors.runtime.runtime import Runtime
+    from ..actors.zookeeper.process import ZooKeeperProcess
+
+T = TypeVar("T")
+
+
+class WaitTimeout(FakeKafkaError, TimeoutError):
+    """A condition did not come true in time."""
+
+
+class RunningCluster(abc.ABC):
+    """The processes of one started cluster, and how its kind of time is waited for.
+
+    Handles take this one and not the ``Cluster`` or ``Simulation`` that users hold. A cluster that
+    is stopped and started again has a new one; the handles of the old one refuse every call.
+    """
+
+    __slots__ = ("admin", "processes", "zookeepers")
+
+    def __init__(
+        self,
+        zookeepers: dict[int, ZooKeeperProcess],
+        processes: dict[int, BrokerProcess],
+        admin: Node,
+    ) -> None:
+        self.zookeepers = zookeepers
+        self.processes = processes
+        self.admin = admin
+        """Where the API's own requests come from."""
+
+    # -- what real and virtual time differ in --------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def runtime(self) -> Runtime: ...
+
+    @abc.abstractmethod
+    def require_going(self) -> None:
+        """Raise ``UsageError`` unless something can be done to the cluster now."""
+
+    @abc.abstractmethod
+    def require_own_process(self) -> None:
+        """Raise ``UsageError`` in a forked child, if what it has there is but a dead copy."""
+
+    @abc.abstractmethod
+    def require_waiting(self) -> None:
+        """Raise ``UsageError`` where the cluster could not go on while somebody waits for it."""
+
+    @abc.abstractmethod
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        """Run a coroutine inside the admin node and give its result."""
+
+    @abc.abstractmethod
+    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
+        """Wait until a condition holds; raises ``WaitTimeout``."""
+
+    def in_process(self, process: Any, function: Callable[[], T]) -> T:
+        """What a function gives that runs as part of a process; None: of no process."""
+        return self.runtime.run_in(process, function)
+
+    # -- who is there --------------------------------------------------------------------------
+
+    def broker_process(self, broker_id: int) -> BrokerProcess:
+        """The process of a broker that a user named."""
+        arguments.integer("broker_id", broker_id)
+        process = self.processes.get(broker_id)
+        if process is None:
+            raise UsageError(f"there is no broker {broker_id!r}; ids are {list(self.processes)}")
+        return process
+
+    def machines(self) -> list[str]:
+        """Names of all machines of the network."""
+        return [*self.runtime.processes, TCP_CLIENTS]
+
+    def machine_name(self, machine: int | str) -> str:
+        """The name of a machine that a user gave by a broker's id or by its name."""
+        if isinstance(machine, int):
+            return self.broker_process(machine).name
+        if not isinstance(machine, str):
+            arguments.refuse("a machine", machine, "a broker id, or a name such as 'zk-1'")
+        known = self.machines()
+        if machine not in known:
+            raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
+        return machine
+
+    def living_brokers(self) -> list[Broker]:
+        """The brokers whose processes run, in the order of their ids."""
+        brokers = [process.broker for process in self.processes.values()]
+        return [broker for broker in brokers if broker is not None]
+
+    def active_controllers(self) -> list[Any]:
+        """All that take themselves for the controller."""
+        self.require_own_process()
+        controllers = [broker.controller for broker in self.living_brokers()]
+        return [controller for controller in controllers if controller.is_active]
+
+    def active_controller(self) -> Any:
+        """The controller with the highest epoch, or None.
+
+        One that was cut off may not know yet that it was deposed.
+        """
+        return max(self.active_controllers(), key=lambda found: found.epoch, default=None)
+
+    def require_controller(self) -> Any:
+        """The active controller; ``UsageError`` while there is none."""
+        controller = self.active_controller()
+        if controller is None:
+            raise UsageError("no controller is active now; wait_until(cluster.controller.id)")
+        return controller
+
+    # -- how it is -----------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every living broker serves and knows the controller and all living brokers."""
+        alive = self.living_brokers()
+        if any(broker.state != "running" for broker in alive):
+            return False
+        ids = {broker.broker_id for broker in alive}
+        return all(
+            broker.metadata_cache.controller_id in ids
+            and ids <= {info.id for info in broker.metadata_cache.alive_brokers()}
+            for broker in alive
+        )
+
+    def describe(self) -> str:
+        """Controller and brokers in a few words, for errors."""
+        controller = self.active_controller()
+        controller_id = None if controller is None else controller.broker_id
+        states = ", ".join(f"{b}: {process.state}" for b, process in self.processes.items())
+        return f"controller {controller_id}, brokers {states}"

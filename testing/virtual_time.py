@@ -1,0 +1,142 @@
+"""``VirtualTimeCluster``: what runs of a ``Simulation``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..actors.runtime.virtual import VirtualRuntime
+from ..protocol.awaiting import Task
+from ..protocol.errors import UsageError
+from . import arguments
+from .condition_text import failed_wait
+from .running import RunningCluster, WaitTimeout
+
+if TYPE_CHECKING:
+    from ..actors.broker.process import BrokerProcess
+    from ..actors.zookeeper.process import ZooKeeperProcess
+    from .assembly import AdminNode
+
+T = TypeVar("T")
+
+
+class VirtualTimeCluster(RunningCluster):
+    """What runs of a ``Simulation``: nothing happens but while somebody waits."""
+
+    __slots__ = ("_ended", "_runtime", "_seed")
+
+    def __init__(
+        self,
+        runtime: VirtualRuntime,
+        seed: int,
+        zookeepers: dict[int, ZooKeeperProcess],
+        processes: dict[int, BrokerProcess],
+        admin: AdminNode,
+    ) -> None:
+        super().__init__(zookeepers, processes, admin)
+        self._runtime = runtime
+        self._seed = seed
+        self._ended = False
+
+    @property
+    def runtime(self) -> VirtualRuntime:
+        return self._runtime
+
+    def end(self) -> None:
+        """Drop every actor and event."""
+        self._ended = True
+        self._runtime.recorder = None
+        self._runtime.stop()
+
+    def require_going(self) -> None:
+        if self._ended:
+            raise UsageError(
+                "the simulation has been stopped: its logs and its recording can be read, but "
+                "nothing happens in it any more; make a new one"
+            )
+
+    def require_own_process(self) -> None:
+        """A forked child has a whole copy, which goes on as the parent's does."""
+
+    def require_waiting(self) -> None:
+        self.require_going()
+        if self._runtime.is_running:
+            raise UsageError(
+                "what is called while events run, such as an observer, cannot run events itself: "
+                "let it note what it saw, and act after step, run_for or run_until"
+            )
+
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
+        self.require_waiting()
+        task = Task(function())
+        self.run_until(lambda: task.done, timeout_ms)
+        return task.result()
+
+    def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
+        arguments.number("timeout_s", timeout_s, "seconds")
+        self.run_until(condition, timeout_s * 1000)
+
+    @property
+    def now_ms(self) -> float:
+        return self._runtime.now_us() / 1000
+
+    def step(self) -> bool:
+        """Run one event; False when nothing is left to happen."""
+        self.require_waiting()
+        happened = self._runtime.step()
+        self._raise_failure()
+        return happened
+
+    def run_for(self, duration_ms: float) -> int:
+        """Run for a span of virtual time; gives the number of events."""
+        self.require_waiting()
+        arguments.number("duration_ms", duration_ms, "milliseconds")
+        count = self._runtime.run(self._runtime.now_us() + int(duration_ms * 1000))
+        self._raise_failure()
+        return count
+
+    def run_until(
+        self,
+        condition: Callable[[], object],
+        timeout_ms: float = 60_000,
+        every_ms: float | None = None,
+    ) -> None:
+        """Run until a condition holds after an event, or after every span of ``every_ms``."""
+        self.require_going()
+        arguments.condition(condition)
+        arguments.number("timeout_ms", timeout_ms, "milliseconds")
+        if every_ms is not None:
+            arguments.number("every_ms", every_ms, "milliseconds", above_zero=True)
+            self._run_until_every(condition, timeout_ms, every_ms)
+            return
+        if condition():
+            return
+        self.require_waiting()
+        runtime = self._runtime
+        limit_us = runtime.now_us() + int(timeout_ms * 1000)
+        while True:
+            runtime.run(limit_us, until=condition)
+            self._raise_failure()
+            if runtime.condition_held:
+                return
+            if runtime.now_us() >= limit_us or runtime.next_time_us() is None:
+                raise self._too_late(condition, timeout_ms)
+
+    def _run_until_every(
+        self, condition: Callable[[], object], timeout_ms: float, every_ms: float
+    ) -> None:
+        limit_ms = self.now_ms + timeout_ms
+        while not condition():
+            if self.now_ms >= limit_ms:
+                raise self._too_late(condition, timeout_ms)
+            self.run_for(every_ms)
+
+    def _too_late(self, condition: Callable[[], object], timeout_ms: float) -> WaitTimeout:
+        state = f"seed {self._seed}, t={self.now_ms:g} ms; {self.describe()}"
+        return WaitTimeout(failed_wait(condition, f"{timeout_ms:g} virtual ms", state))
+
+    def _raise_failure(self) -> None:
+        if self._runtime.failures:
+            name, error = self._runtime.failures[0]
+            error.add_note(f"raised in {name}, seed {self._seed}, t={self.now_ms:g} ms")
+            raise error
