@@ -33,7 +33,7 @@ def measure() -> None:
 
     def one_round() -> tuple[float, float]:
         """Seconds to insert, and to complete, all of them."""
-        host = Simulation(1, trace=False)._admin
+        host = Simulation(1, trace=False).running.admin
         purgatory = Purgatory("bench", WheelTimer(host), 1000)
         operations = [Operation(30_000 + number % 500) for number in range(PENDING)]
         started = time.perf_counter()
