@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -100,7 +101,23 @@ def test_the_wheel_declares_its_entry_points_and_licence(wheel: Path) -> None:
     assert "fakekafka = fakekafka.testing.pytest_plugin" in entry_points
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert message["License-Expression"] == "Apache-2.0"
-    assert set(message.get_all("Provides-Extra", [])) == {"spark", "debug", "fast", "dev"}
+    assert set(message.get_all("Provides-Extra", [])) == {"spark", "fast", "dev"}
+
+
+def test_the_description_stands_alone(wheel: Path) -> None:
+    """A package index resolves no relative link and has no picture of the repository."""
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        message = message_from_bytes(archive.read(metadata))
+    text = message.get_payload()
+    assert message["Description-Content-Type"] == "text/markdown"
+    assert isinstance(text, str)
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", text) == []
+    _, _, text = text.partition("-->\n")
+    assert text.startswith("\n# fakekafka\n")
+    assert "with Cluster(brokers=3) as cluster:" in text
+    assert "docs/" not in text
+    assert "make " not in text
 
 
 def test_the_source_distribution_builds_the_same_wheel(source: Path, sdist: Path) -> None:
@@ -109,7 +126,14 @@ def test_the_source_distribution_builds_the_same_wheel(source: Path, sdist: Path
         names = {name.partition("/")[2] for name in archive.getnames() if "/" in name}
     files = {name for name in names if Path(name).suffix or name in ("LICENSE", "PKG-INFO")}
     files = {name for name in files if ".egg-info" not in name}
-    needed = package_files(source) | {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"}
+    needed = (
+        package_files(source)
+        | {"pyproject.toml", "README.md", "LICENSE"}
+        | {
+            "DESCRIPTION.md",
+            "CHANGELOG.md",
+        }
+    )
     assert files - needed <= {"PKG-INFO", "setup.cfg", "MANIFEST.in"}
     assert needed <= files
 
