@@ -33,7 +33,7 @@ from .storage_failures import StorageFailures
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from .disk.memory import Disk
+    from .disk.disk import Disk
 
 
 class ReplicaManager:

@@ -15,7 +15,8 @@ from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.names import ADMIN, zookeeper_name
 from ..protocol.versions import Behaviour, behaviour
-from ..replication.disk.memory import Disk, MemoryDisk
+from ..replication.disk.disk import Disk
+from ..replication.disk.memory import MemoryDisk
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .defaults import RESTART_DELAY_MS, TEST_RESTART_DELAY_MS, cluster_config, log_dirs

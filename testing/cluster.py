@@ -12,7 +12,7 @@ from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.errors import UsageError
 from ..protocol.names import broker_name
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
-from ..replication.disk.memory import Disk
+from ..replication.disk.disk import Disk
 from ..wire.kafka.gateway import TcpGateway, TcpListener
 from ..wire.zookeeper.gateway import ZooKeeperTcp
 from ..zkfake.server.storage import ZooKeeperStorage
@@ -254,7 +254,7 @@ class Cluster(EmulatedCluster):
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:
             return self._plan.memory_disk()
-        from ..replication.disk.files import FileDisk
+        from ..replication.disk.file_disk import FileDisk
 
         directory = self._data_dir / broker_name(broker_id)
         if self._plan.log_dirs:

@@ -10,7 +10,7 @@ from ...protocol.config import BrokerConfig
 from ...protocol.names import broker_name
 from ...protocol.values import EndPoint
 from ...protocol.versions import Behaviour
-from ...replication.disk.memory import Disk
+from ...replication.disk.disk import Disk
 
 
 class BrokerListener(Protocol):

@@ -29,11 +29,11 @@ from ...protocol.data import (
     ProduceResponse,
 )
 from ...protocol.errors import ErrorCode
+from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import Record, build_batch
 from ...protocol.values import TopicPartition
 from ...replication.follower.manager import bucket_of, java_string_hash
 from .records import (
-    OFFSETS_TOPIC,
     OffsetKey,
     OffsetValue,
     decode_key,

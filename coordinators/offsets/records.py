@@ -7,8 +7,8 @@ import struct
 from typing import NamedTuple
 
 from ...protocol.errors import ClientError
+from ...protocol.internal_topics import OFFSETS_TOPIC
 
-OFFSETS_TOPIC = "__consumer_offsets"
 _OFFSET_KEY_VERSIONS = (0, 1)
 _GROUP_KEY_VERSION = 2
 

@@ -1,41 +1,267 @@
-"""One partition's directory on the real disk: reading it, and recovering it after a crash.
+"""One partition's directory on the real disk, in Kafka's on-disk format (docs/kafka/log.md#files).
 
-Data below the recovery point is believed, what lies above is checked batch by batch
-(docs/kafka/log.md#restart; Kafka's ``Log.loadSegments`` and ``recoverLog``).
+The log keeps its batches in memory as always; every change is written through to the files at
+once, without a buffer of this process, so that what was appended survives ``kill -9``. When the
+directory is read again, data below the recovery point is believed, what lies above is checked
+batch by batch (docs/kafka/log.md#restart; Kafka's ``Log.loadSegments`` and ``recoverLog``).
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.records.batch import Readable, RecordBatch
+from ...protocol.values import TopicPartition
 from ..log.checkpoint_formats import (
+    CLEANER_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
     CorruptCheckpoint,
+    format_epochs,
+    format_offsets,
+    format_topic_id,
     parse_epochs,
     parse_topic_id,
 )
 from ..log.segment import Segment
-from .file_io import read_file
-from .file_writes import SEGMENT_SUFFIXES, FileWrites
+from ..log.storage import LogDirectory, LogStorage
+from .file_io import FileHandles, read_file, write_atomically
 from .segment_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
+    INDEX_SUFFIX,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
+    TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
+    build_indexes,
     file_stem,
+    format_aborted,
+    index_entry,
     parse_aborted,
     scan_batches,
+    time_index_entry,
 )
 
+_SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
-class FileStorage(FileWrites):
+
+class FileStorage(LogStorage):
     """The stored state of one partition in a directory of its own."""
 
-    __slots__ = ()
+    __slots__ = (
+        "_deleted",
+        "_dirty",
+        "_file_delete_delay_ms",
+        "_handles",
+        "_index_interval_bytes",
+        "_sync",
+        "is_loaded",
+        "path",
+    )
+
+    is_real = True
+
+    def __init__(
+        self, directory: LogDirectory, path: str, handles: FileHandles, sync: bool
+    ) -> None:
+        super().__init__(directory)
+        directory.is_real = True
+        self.path = path
+        self._handles = handles
+        self._sync = sync
+        self.is_loaded = False
+        self._index_interval_bytes = 4096
+        self._file_delete_delay_ms = 60000
+        self._dirty: dict[str, None] = {}
+        """Files written since they were last synced."""
+        self._deleted: list[tuple[int, str]] = []
+        """(due time, path) of renamed files of deleted segments."""
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        """Run file operations; an I/O error takes the log directory offline."""
+        try:
+            action()
+        except OSError as error:
+            self.directory.is_offline = True
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory.path} failed: {error}"
+            ) from error
+
+    def _stem(self, segment: Segment) -> str:
+        return f"{self.path}/{segment.base_offset:020d}"
+
+    def _append(self, path: str, data: Readable) -> None:
+        self._handles.append(path, data)
+        self._dirty[path] = None
+
+    # -- hooks ------------------------------------------------------------------------------
+
+    def on_append(self, segment: Segment, batch: RecordBatch, indexed: bool) -> None:
+        stem = self._stem(segment)
+        try:
+            self._append(stem + LOG_SUFFIX, batch.data)
+            if indexed:
+                self._append(stem + INDEX_SUFFIX, index_entry(segment, batch))
+                if segment.time_index_grew:
+                    self._append(stem + TIME_INDEX_SUFFIX, time_index_entry(segment))
+        except OSError as error:
+            self.directory.is_offline = True
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory.path} failed: {error}"
+            ) from error
+
+    def on_aborted(self, segment: Segment) -> None:
+        entry = (segment.aborted or [])[-1:]
+        path = self._stem(segment) + TRANSACTION_INDEX_SUFFIX
+        self._guarded(lambda: self._append(path, format_aborted(entry)))
+
+    def on_roll(self, previous: Segment | None, segment: Segment) -> None:
+        def run() -> None:
+            os.makedirs(self.path, exist_ok=True)
+            if previous is not None:
+                self._finish(previous)
+            stem = self._stem(segment)
+            for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+                self._append(stem + suffix, b"")
+
+        self._guarded(run)
+
+    def _finish(self, segment: Segment) -> None:
+        """End the indexes of a segment that takes no more batches."""
+        stem = self._stem(segment)
+        index, times = build_indexes(segment, self._index_interval_bytes, is_active=False)
+        self._put_if_different(stem + INDEX_SUFFIX, index)
+        self._put_if_different(stem + TIME_INDEX_SUFFIX, times)
+        for suffix in _SEGMENT_SUFFIXES:
+            self._handles.close(stem + suffix)
+
+    def finish_active(self) -> None:
+        """End the indexes at a clean shutdown."""
+        if self.segments:
+            self._guarded(lambda: self._finish(self.segments[-1]))
+
+    def _put_if_different(self, path: str, data: bytes) -> None:
+        if read_file(path) != data:
+            self._handles.close(path)
+            write_atomically(path, data, sync=False)
+            self._dirty[path] = None
+
+    def on_truncate(self, segment: Segment) -> None:
+        self._guarded(lambda: self._cut_files(segment))
+
+    def _cut_files(self, segment: Segment) -> None:
+        """Make the files of a segment agree with what is left of it."""
+        stem = self._stem(segment)
+        path = stem + LOG_SUFFIX
+        if (read_size := _size(path)) != segment.size:
+            if read_size is None or read_size < segment.size:
+                self._handles.close(path)
+                data = b"".join(segment.stored)
+                write_atomically(path, data, sync=False)
+            else:
+                os.truncate(path, segment.size)
+            self._dirty[path] = None
+        is_active = not self.segments or segment is self.segments[-1]
+        index, times = build_indexes(segment, self._index_interval_bytes, is_active)
+        self._put_if_different(stem + INDEX_SUFFIX, index)
+        self._put_if_different(stem + TIME_INDEX_SUFFIX, times)
+        if segment.aborted or _size(stem + TRANSACTION_INDEX_SUFFIX):
+            aborted = format_aborted(segment.aborted or ())
+            self._put_if_different(stem + TRANSACTION_INDEX_SUFFIX, aborted)
+
+    def on_delete(self, segments: Sequence[Segment], now_ms: int) -> None:
+        self._guarded(lambda: self._delete_files(segments, now_ms))
+
+    def _delete_files(self, segments: Sequence[Segment], now_ms: int) -> None:
+        for segment in segments:
+            for suffix in _SEGMENT_SUFFIXES:
+                path = self._stem(segment) + suffix
+                self._handles.close(path)
+                self._dirty.pop(path, None)
+                with suppress(FileNotFoundError):
+                    if now_ms < 0:
+                        os.remove(path)
+                    else:
+                        os.replace(path, path + DELETED_SUFFIX)
+                        due_ms = now_ms + self._file_delete_delay_ms
+                        self._deleted.append((due_ms, path + DELETED_SUFFIX))
+
+    def purge(self, now_ms: int) -> None:
+        kept = []
+        for due_ms, path in self._deleted:
+            if due_ms <= now_ms:
+                with suppress(FileNotFoundError):
+                    os.remove(path)
+            else:
+                kept.append((due_ms, path))
+        self._deleted = kept
+
+    def on_rewrite(self, segment: Segment, replaced: Sequence[Segment], now_ms: int) -> None:
+        def run() -> None:
+            stem = self._stem(segment)
+            data = b"".join(segment.stored)
+            # In this order a crash leaves either all of the old or all of the new content.
+            write_atomically(stem + LOG_SUFFIX + CLEANED_SUFFIX, data, self._sync)
+            os.replace(stem + LOG_SUFFIX + CLEANED_SUFFIX, stem + LOG_SUFFIX + SWAP_SUFFIX)
+            self._delete_files(replaced, now_ms)
+            os.replace(stem + LOG_SUFFIX + SWAP_SUFFIX, stem + LOG_SUFFIX)
+            self._cut_files(segment)
+
+        self._guarded(run)
+
+    def on_flush(self, offset: int) -> None:
+        def run() -> None:
+            if self._sync:
+                for path in self._dirty:
+                    if os.path.exists(path):
+                        self._handles.sync(path)
+            self._dirty.clear()
+
+        self._guarded(run)
+
+    def on_epochs(self) -> None:
+        data = format_epochs(self.epochs or (), self.epoch_starts or ()).encode()
+        self._put(LEADER_EPOCH_CHECKPOINT, data)
+
+    def on_topic_id(self) -> None:
+        self._put(PARTITION_METADATA, format_topic_id(self.topic_id).encode())
+
+    def _put(self, name: str, data: bytes) -> None:
+        def run() -> None:
+            os.makedirs(self.path, exist_ok=True)
+            write_atomically(f"{self.path}/{name}", data, self._sync)
+
+        self._guarded(run)
+
+    def put_snapshot(self, offset: int, data: bytes) -> None:
+        super().put_snapshot(offset, data)
+        self._put(file_stem(offset) + SNAPSHOT_SUFFIX, data)
+
+    def drop_snapshot(self, offset: int) -> None:
+        super().drop_snapshot(offset)
+        with suppress(OSError):
+            os.remove(f"{self.path}/{file_stem(offset)}{SNAPSHOT_SUFFIX}")
+
+    def put_cleaned_offset(self, topic_partition: TopicPartition, offset: int) -> None:
+        super().put_cleaned_offset(topic_partition, offset)
+        path = f"{self.directory.path}/{CLEANER_CHECKPOINT}"
+        data = format_offsets(self.directory.checkpoints[CLEANER_CHECKPOINT]).encode()
+        self._guarded(lambda: write_atomically(path, data, self._sync))
+
+    def cut_to(self, offset: int, index_interval_bytes: int = 4096) -> None:
+        before = list(self.segments)
+        super().cut_to(offset, index_interval_bytes)
+        self._delete_files(before[len(self.segments) :], -1)
+        if self.segments:
+            self._cut_files(self.segments[-1])
+
+    # -- loading and recovering --------------------------------------------------------------
 
     def load(
         self,
@@ -110,7 +336,7 @@ class FileStorage(FileWrites):
                 batches, _ = scan_batches(read_file(path) or b"", base, verify=False)
                 last = batches[-1].last_offset if batches else base
                 for other_base, other_suffix, other in files:
-                    if other_suffix in SEGMENT_SUFFIXES and base <= other_base <= last:
+                    if other_suffix in _SEGMENT_SUFFIXES and base <= other_base <= last:
                         os.remove(f"{self.path}/{other}")
                 os.replace(path, path[: -len(SWAP_SUFFIX)])
 
@@ -175,6 +401,13 @@ class FileStorage(FileWrites):
                 self.epoch_starts.append(batch.base_offset)
         if len(self.epochs) != before:
             self.on_epochs()
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return None
 
 
 def _text(data: bytes) -> str:

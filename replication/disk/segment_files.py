@@ -1,6 +1,6 @@
 """Kafka's on-disk formats of a segment: batches, offset, time and transaction index.
 
-Pure functions on bytes; ``disk_file`` does the reading and writing.
+Pure functions on bytes; ``FileStorage`` does the reading and writing.
 """
 
 from __future__ import annotations

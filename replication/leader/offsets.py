@@ -27,10 +27,10 @@ from ...protocol.data import (
     RequestContext,
 )
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.internal_topics import INTERNAL_TOPICS
 from ...protocol.values import TopicPartition
 from ..log.log import Log
 from ..partition.hosted_partitions import HostedPartitions
-from ..partition.metadata_cache import INTERNAL_TOPICS
 from ..partition.partition import Partition
 from .delayed_delete_records import DelayedDeleteRecords
 from .delayed_requests import DelayedRequests

@@ -14,11 +14,11 @@ from ...protocol.data import (
     RequestContext,
 )
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.internal_topics import INTERNAL_TOPICS
 from ...protocol.records.batch import LENGTH_OVERHEAD, Readable
 from ...protocol.values import TopicPartition
 from ..log.validator import ORIGIN_CLIENT
 from ..partition.hosted_partitions import HostedPartitions
-from ..partition.metadata_cache import INTERNAL_TOPICS
 from ..partition.partition import Partition
 from .delayed_produce import DelayedProduce, DelayedProduceToOne
 from .delayed_requests import DelayedRequests

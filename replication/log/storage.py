@@ -1,7 +1,7 @@
 """What of a partition's log outlives the broker process, and where it is kept.
 
 ``LogStorage`` is the memory kind: the log works on the very lists kept here, so nothing needs to
-be written. Storages on real files (``disk_file``) override the hooks.
+be written. Storages on real files (``FileStorage``) override the hooks.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from .metadata_cache import MetadataCache
 from .partition import Partition
 
 if TYPE_CHECKING:
-    from ..disk.memory import Disk
+    from ..disk.disk import Disk
     from ..log.log import Log
 
 

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from ...protocol.control import UpdateMetadataPartitionState, UpdateMetadataRequest
 from ...protocol.data import MetadataPartition, MetadataRequest, MetadataResponse, MetadataTopic
 from ...protocol.errors import ErrorCode
+from ...protocol.internal_topics import INTERNAL_TOPICS
 from ...protocol.values import LEADER_DURING_DELETE, NO_LEADER, BrokerInfo, TopicPartition
 from ...protocol.versions import DEFAULT_KAFKA_VERSION, Behaviour
 from ...protocol.versions import behaviour as behaviour_of
 
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 TOPIC_NAME_LENGTH_MAX = 249
 _PartitionStates = UpdateMetadataPartitionState | list[UpdateMetadataPartitionState | None]
 """The only partition known of a topic, or several at their number; the last is no gap."""

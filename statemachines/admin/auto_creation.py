@@ -7,12 +7,10 @@ from collections.abc import Iterable
 
 from ...protocol.admin import NewTopic
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.internal_topics import internal_topic
 from ...protocol.topic_names import TakenNames, validate_topic_name
 from .parts import AdminParts
 from .topics import TopicAdmin
-
-OFFSETS_TOPIC = "__consumer_offsets"
-TRANSACTIONS_TOPIC = "__transaction_state"
 
 
 class AutoCreation:
@@ -77,29 +75,7 @@ class AutoCreation:
     def topic_for(self, name: str) -> NewTopic:
         """The topic that is created for a missing one: internal topics have their own shape."""
         config = self._parts.config
-        if name == OFFSETS_TOPIC:
-            return NewTopic(
-                name,
-                config["offsets.topic.num.partitions"],
-                config["offsets.topic.replication.factor"],
-                (),
-                (
-                    ("compression.type", "producer"),
-                    ("cleanup.policy", "compact"),
-                    ("segment.bytes", str(config["offsets.topic.segment.bytes"])),
-                ),
-            )
-        if name == TRANSACTIONS_TOPIC:
-            return NewTopic(
-                name,
-                config["transaction.state.log.num.partitions"],
-                config["transaction.state.log.replication.factor"],
-                (),
-                (
-                    ("unclean.leader.election.enable", "false"),
-                    ("compression.type", "uncompressed"),
-                    ("cleanup.policy", "compact"),
-                    ("min.insync.replicas", str(config["transaction.state.log.min.isr"])),
-                ),
-            )
+        internal = internal_topic(name, config)
+        if internal is not None:
+            return internal
         return NewTopic(name, config["num.partitions"], config["default.replication.factor"])

@@ -14,7 +14,7 @@ from fakekafka.protocol.control import ControlledShutdownRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOINT
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.testing import simulation

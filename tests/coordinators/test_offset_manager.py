@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 from fakekafka.coordinators.offsets.manager import OffsetManager
 from fakekafka.coordinators.offsets.records import (
-    OFFSETS_TOPIC,
     OffsetKey,
     OffsetValue,
     decode_key,
@@ -28,6 +27,7 @@ from fakekafka.protocol.data import (
     ProduceRequest,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
 from fakekafka.protocol.records.batch import Record, parse_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.follower.manager import java_string_hash

@@ -55,8 +55,8 @@ BANNED_IN_CORES = {
 }
 ALLOWED_FOR_ANNOTATIONS = ("random",)
 
-DISK_FILE_PREFIX = "replication/disk/file"
-"""The backend that puts a broker's disk on the real one is the only core file with I/O."""
+DISK_FILE_PREFIX = "replication/disk/file_"
+"""The backend that puts a broker's disk on the real one: the only files of a core with I/O."""
 DISK_FILE_MAY_IMPORT = ("io", "os", "pathlib", "shutil", "tempfile")
 
 EXCEPTIONS: dict[str, str] = {}
@@ -216,8 +216,8 @@ def test_an_import_downwards_is_fine(path: str, text: str) -> None:
         ("zkfake/a.py", "from datetime import datetime", 1),
         ("replication/a.py", "import os.path, socket", 2),
         ("replication/a.py", "from pathlib import Path", 1),
-        ("replication/disk/files.py", "import os\nopen('x')", 0),
-        ("replication/disk/files.py", "import threading", 1),
+        ("replication/disk/file_disk.py", "import os\nopen('x')", 0),
+        ("replication/disk/file_disk.py", "import threading", 1),
         ("coordinators/a.py", "def f():\n    open('x')", 1),
         ("coordinators/a.py", "import random", 1),
         ("coordinators/a.py", "if TYPE_CHECKING:\n    import random", 0),

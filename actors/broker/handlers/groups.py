@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ....coordinators.offsets.records import OFFSETS_TOPIC
 from ....protocol.data import (
     INTERNAL_CONTEXT,
     Coordinator,
@@ -16,6 +15,7 @@ from ....protocol.data import (
     RequestContext,
 )
 from ....protocol.errors import ErrorCode
+from ....protocol.internal_topics import OFFSETS_TOPIC
 from ....protocol.values import TopicPartition
 from ....zkfake.messages import ZooKeeperError
 from ...delivery import Delivery

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.tests.support.logs import Tools
 
 WRITER = """
@@ -20,7 +20,7 @@ import sys
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
 from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.file_disk import FileDisk
 
 path, per_batch, flush_every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 disk = FileDisk(path)

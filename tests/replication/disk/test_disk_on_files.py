@@ -11,7 +11,7 @@ import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk.files import FileDisk
+from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.logs import Tools
 

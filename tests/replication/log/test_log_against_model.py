@@ -8,8 +8,9 @@ from typing import Any
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
 from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk.files import FileDisk
-from fakekafka.replication.disk.memory import Disk, MemoryDisk
+from fakekafka.replication.disk.disk import Disk
+from fakekafka.replication.disk.file_disk import FileDisk
+from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.log.retention import delete_old_segments
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule

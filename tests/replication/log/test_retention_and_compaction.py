@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.data import AbortedTransaction
-from fakekafka.replication.disk.files import FileDisk
-from fakekafka.replication.disk.memory import Disk, MemoryDisk
+from fakekafka.replication.disk.disk import Disk
+from fakekafka.replication.disk.file_disk import FileDisk
+from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.log.compaction import compact
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.compaction import compacted, content, put

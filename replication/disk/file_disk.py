@@ -31,9 +31,9 @@ from ..log.checkpoint_formats import (
 from ..log.log import Log
 from ..log.settings import LogSettings
 from ..log.storage import LogDirectory, LogStorage
+from .disk import Disk
 from .file_io import FileHandles, read_file, write_atomically
 from .file_storage import FileStorage
-from .memory import Disk
 
 _PARTITION_DIRECTORY = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
 _DELETED_DIRECTORY = "-delete"

@@ -1,0 +1,44 @@
+"""The topics that Kafka keeps for itself: their names, and the shape they are created in."""
+
+from __future__ import annotations
+
+from .admin import NewTopic
+from .config import BrokerConfig
+
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+
+
+def internal_topic(name: str, config: BrokerConfig) -> NewTopic | None:
+    """What an internal topic is created as; None for any other name.
+
+    Kafka: ``GroupCoordinator.offsetsTopicConfigs``,
+    ``TransactionStateManager.transactionTopicConfigs``.
+    """
+    if name == OFFSETS_TOPIC:
+        return NewTopic(
+            name,
+            config["offsets.topic.num.partitions"],
+            config["offsets.topic.replication.factor"],
+            (),
+            (
+                ("compression.type", "producer"),
+                ("cleanup.policy", "compact"),
+                ("segment.bytes", str(config["offsets.topic.segment.bytes"])),
+            ),
+        )
+    if name == TRANSACTIONS_TOPIC:
+        return NewTopic(
+            name,
+            config["transaction.state.log.num.partitions"],
+            config["transaction.state.log.replication.factor"],
+            (),
+            (
+                ("unclean.leader.election.enable", "false"),
+                ("compression.type", "uncompressed"),
+                ("cleanup.policy", "compact"),
+                ("min.insync.replicas", str(config["transaction.state.log.min.isr"])),
+            ),
+        )
+    return None

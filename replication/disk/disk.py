@@ -1,0 +1,354 @@
+"""The disk of a broker: what survives the broker process, and what a power failure leaves.
+
+A ``Disk`` holds one or several log directories. A broker process opens its logs with ``open_log``
+and ends in one of three ways: ``close`` (clean: everything flushed, marker written), ``kill`` (the
+page cache survives: everything appended is there) or ``power_off`` (only what was flushed is).
+``MemoryDisk`` keeps all of it in memory, ``FileDisk`` in Kafka's files
+(docs/kafka/log.md#files).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ...protocol.config import TopicConfig
+from ...protocol.errors import ErrorCode, KafkaError, UsageError
+from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
+from ...protocol.versions import behaviour as behaviour_of
+from ..log.checkpoint_formats import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from ..log.log import Log
+from ..log.settings import LogSettings
+from ..log.storage import LogDirectory, LogStorage
+
+
+class Disk:
+    """Log directories and the logs in them. This class keeps everything in memory."""
+
+    def __init__(self, directories: Sequence[str] = ("memory-0",)) -> None:
+        if not directories:
+            raise UsageError("a disk needs at least one log directory")
+        self._directories = {path: LogDirectory(path) for path in directories}
+        self._storages: dict[TopicPartition, LogStorage] = {}
+        """What is stored, by partition; whether opened or not."""
+        self.logs: dict[TopicPartition, Log] = {}
+        """Logs opened by the running process."""
+        self._settings: dict[int, LogSettings] = {}
+        """By identity of the ``TopicConfig``, which the settings keep alive."""
+        self._is_up = False
+        """Whether a process uses the disk."""
+        self._meta: dict[str, dict[str, str]] = {path: {} for path in directories}
+
+    # -- directories --------------------------------------------------------------------------
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        return tuple(self._directories)
+
+    @property
+    def offline_dirs(self) -> tuple[str, ...]:
+        return tuple(path for path, d in self._directories.items() if d.is_offline)
+
+    def fail(self, directory: str | None = None) -> None:
+        """Take a log directory (the first) offline until ``repair``: its logs raise
+        KAFKA_STORAGE_ERROR."""
+        self._directory(directory).is_offline = True
+
+    def repair(self, directory: str | None = None) -> None:
+        """Put a failed directory in order; a restarted broker finds its content there again."""
+        self._directory(directory).is_offline = False
+
+    def _directory(self, path: str | None) -> LogDirectory:
+        if path is None:
+            return next(iter(self._directories.values()))
+        try:
+            return self._directories[path]
+        except KeyError:
+            known = ", ".join(self._directories)
+            raise UsageError(f"no log directory {path!r}; there are {known}") from None
+
+    def directory_of(self, topic_partition: TopicPartition) -> str | None:
+        """The log directory a partition lies in; None if it is not stored here."""
+        storage = self._storages.get(topic_partition)
+        return None if storage is None else storage.directory.path
+
+    def stored(self, topic_partition: TopicPartition) -> LogStorage | None:
+        """What is stored of a partition, to look at while no process uses the disk."""
+        self._load_all()
+        return self._storages.get(topic_partition)
+
+    # -- life of a process --------------------------------------------------------------------
+
+    def start(self) -> None:
+        """A process begins to use the disk; called by whatever it does first."""
+        if self._is_up:
+            return
+        self._is_up = True
+        for directory in self._directories.values():
+            if not directory.is_offline:
+                self._start_directory(directory)
+
+    def _start_directory(self, directory: LogDirectory) -> None:
+        """Take note of a clean shutdown, and remove the marker."""
+
+    def close(self) -> None:
+        """End the process cleanly: flush, snapshot, checkpoint; no effect when it has ended."""
+        if not self._is_up:
+            return
+        for log in self.logs.values():
+            if not log.storage.directory.is_offline:
+                log.flush()
+                log.take_producer_snapshot()
+                self._close_log(log)
+        self.checkpoint_log_offsets()
+        for directory in self._directories.values():
+            if not directory.is_offline:
+                self._mark_clean(directory)
+        self._forget_process()
+
+    def dispose(self) -> None:
+        """Close for good, and give the memory of all batches back.
+
+        Logs lie in reference cycles: without this the batches would stay until the collector
+        comes by, which it does after so many objects, however large they are.
+        """
+        segments = [s for storage in self._storages.values() for s in storage.segments]
+        self.close()
+        for segment in segments:
+            segment.discard()
+
+    def _close_log(self, log: Log) -> None:
+        """Finish the files of a log."""
+
+    def _mark_clean(self, directory: LogDirectory) -> None:
+        directory.was_clean = True
+
+    def kill(self) -> None:
+        """End the process at once: what it had appended stays."""
+        if not self._is_up:
+            return
+        for directory in self._directories.values():
+            directory.was_clean = False
+        self._forget_process()
+
+    def power_off(self, survivors: Mapping[TopicPartition, int] | None = None) -> None:
+        """Cut the power: every log ends at what was flushed.
+
+        ``survivors`` gives a greater end for some partitions: the operating system may have
+        written more than it was asked to.
+        """
+        self._load_all()
+        for name, storage in self._storages.items():
+            if not storage.directory.is_offline:
+                offset = storage.flushed_offset
+                if survivors is not None and survivors.get(name, -1) > offset:
+                    offset = survivors[name]
+                    storage.flushed_offset = offset
+                self._cut(storage, offset)
+        self.kill()
+
+    def _load_all(self) -> None:
+        """Make sure every storage knows its segments."""
+
+    def _cut(self, storage: LogStorage, offset: int) -> None:
+        storage.cut_to(offset)
+
+    def _forget_process(self) -> None:
+        self._is_up = False
+        self.logs = {}
+        self._settings.clear()
+
+    # -- logs ---------------------------------------------------------------------------------
+
+    def existing_partitions(self) -> list[TopicPartition]:
+        """The partitions stored in directories that are online, sorted."""
+        self.start()
+        return sorted(
+            name for name, storage in self._storages.items() if not storage.directory.is_offline
+        )
+
+    def stored_topic_id(self, topic_partition: TopicPartition) -> str:
+        """The topic id of a log in a directory that is online, open or not; empty without one."""
+        storage = self._storages.get(topic_partition)
+        return "" if storage is None or storage.directory.is_offline else storage.topic_id
+
+    def open_log(
+        self,
+        topic_partition: TopicPartition,
+        config: TopicConfig,
+        behaviour: Behaviour | None = None,
+        is_new: bool = True,
+    ) -> Log:
+        """Open a partition's log, recovering it, or create an empty one.
+
+        Opening it again gives the same object. A new log goes to the directory with the fewest
+        partitions. Raises ``KafkaError`` KAFKA_STORAGE_ERROR when its directory is offline, or
+        when it is not stored here, not ``is_new``, and a directory that may hold it is offline.
+        """
+        log = self.logs.get(topic_partition)
+        if log is not None:
+            return log
+        self.start()
+        if behaviour is None:
+            behaviour = behaviour_of(config.kafka_version)
+        storage = self._storages.get(topic_partition)
+        if storage is None:
+            if not is_new and self.offline_dirs:
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"{topic_partition} may lie in an offline directory: "
+                    + ", ".join(self.offline_dirs),
+                )
+            storage = self._create(topic_partition, self._emptiest_directory())
+            self._storages[topic_partition] = storage
+        storage.directory.check()
+        settings = self._settings_for(config, behaviour)
+        self._load(topic_partition, storage, settings)
+        starts = storage.directory.checkpoints.get(LOG_START_OFFSET_CHECKPOINT)
+        log = Log(
+            topic_partition,
+            settings,
+            behaviour,
+            storage,
+            starts.get(topic_partition, 0) if starts else 0,
+        )
+        self.logs[topic_partition] = log
+        return log
+
+    def _settings_for(self, config: TopicConfig, behaviour: Behaviour) -> LogSettings:
+        settings = self._settings.get(id(config))
+        if settings is None or settings.config is not config:
+            if len(self._settings) > 1000:
+                self._settings.clear()
+            settings = self._settings[id(config)] = LogSettings(config, behaviour)
+        return settings
+
+    def _emptiest_directory(self) -> LogDirectory:
+        online = [d for d in self._directories.values() if not d.is_offline]
+        if not online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory is offline")
+        if len(online) == 1:
+            return online[0]
+        counts = {directory.path: 0 for directory in online}
+        for storage in self._storages.values():
+            if storage.directory.path in counts:
+                counts[storage.directory.path] += 1
+        return min(online, key=lambda directory: counts[directory.path])
+
+    def _create(self, topic_partition: TopicPartition, directory: LogDirectory) -> LogStorage:
+        return LogStorage(directory)
+
+    def _load(
+        self, topic_partition: TopicPartition, storage: LogStorage, settings: LogSettings
+    ) -> None:
+        """Bring the segments of a storage into memory."""
+
+    def delete_log(self, topic_partition: TopicPartition) -> None:
+        """Remove a partition; no effect if it is not stored here.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when its directory is offline.
+        """
+        self.start()
+        storage = self._storages.get(topic_partition)
+        if storage is None:
+            return
+        storage.directory.check()
+        self._delete(topic_partition, storage)
+        self._storages.pop(topic_partition, None)
+        self.logs.pop(topic_partition, None)
+        for name, offsets in storage.directory.checkpoints.items():
+            if topic_partition in offsets:
+                kept = {k: v for k, v in offsets.items() if k != topic_partition}
+                self._write_checkpoint(storage.directory, name, kept)
+
+    def _delete(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
+        """Remove the files of a partition."""
+
+    # -- checkpoints --------------------------------------------------------------------------
+
+    def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        """The entries of a checkpoint file, over all directories that are online."""
+        self.start()
+        found: dict[TopicPartition, int] = {}
+        for directory in self._directories.values():
+            if not directory.is_offline:
+                found.update(directory.checkpoints.get(name, {}))
+        return found
+
+    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace a checkpoint file, each partition's entry in the directory it lies in."""
+        self.start()
+        online = [d for d in self._directories.values() if not d.is_offline]
+        if len(self._directories) == 1:
+            for directory in online:
+                self._write_checkpoint(directory, name, dict(offsets))
+            return
+        parts: dict[str, dict[TopicPartition, int]] = {d.path: {} for d in online}
+        for topic_partition, offset in offsets.items():
+            path = self.directory_of(topic_partition)
+            if path in parts:
+                parts[path][topic_partition] = offset
+        for directory in online:
+            self._write_checkpoint(directory, name, parts[directory.path])
+
+    def _write_checkpoint(
+        self, directory: LogDirectory, name: str, offsets: dict[TopicPartition, int]
+    ) -> None:
+        directory.checkpoints[name] = offsets
+
+    def read_high_watermarks(self) -> dict[TopicPartition, int]:
+        return self.read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+
+    def checkpoint_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.write_checkpoint(HIGH_WATERMARK_CHECKPOINT, offsets)
+
+    def checkpoint_log_offsets(self) -> None:
+        """Write recovery points and log start offsets of the open logs (docs/kafka/log.md#files).
+
+        Log starts only where they lie above the first segment. Partitions that are stored but not
+        open keep their entries.
+        """
+        self._merge(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+        self._merge(
+            LOG_START_OFFSET_CHECKPOINT,
+            lambda log: (
+                log.log_start_offset if log.log_start_offset > log.segments[0].base_offset else None
+            ),
+        )
+
+    def _merge(self, name: str, value: Callable[[Log], int | None]) -> None:
+        offsets = {
+            tp: offset
+            for tp, offset in self.read_checkpoint(name).items()
+            if tp not in self.logs and tp in self._storages
+        }
+        for topic_partition, log in self.logs.items():
+            offset = value(log)
+            if offset is not None:
+                offsets[topic_partition] = offset
+        self.write_checkpoint(name, offsets)
+
+    # -- meta.properties ------------------------------------------------------------------------
+
+    def read_meta_properties(self, directory: str | None = None) -> dict[str, str]:
+        """``broker.id``, ``cluster.id`` and so on; empty where nothing was written yet."""
+        self.start()
+        return dict(self._meta[self._directory(directory).path])
+
+    def write_meta_properties(self, values: Mapping[str, str]) -> None:
+        """Have the same properties in every directory that is online; what is there stays.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when they cannot be written.
+        """
+        self.start()
+        for path, directory in self._directories.items():
+            if not directory.is_offline and self._meta[path] != values:
+                self._meta[path] = dict(values)
+                self._write_meta(directory)
+
+    def _write_meta(self, directory: LogDirectory) -> None:
+        """Write the file."""
