@@ -3,8 +3,8 @@
 The ```console blocks of the pages written by hand are renewed too, see docs/console_blocks.py.
 
 python docs/generate.py            write docs/reference (versions, configuration, state-machines,
-                                   coverage), the pictures and output of docs/stories, and
-                                   DESCRIPTION.md
+                                   coverage), the pictures and output of docs/stories,
+                                   the picture of the rooms, and DESCRIPTION.md
 python docs/generate.py --check    change nothing; exit 1 and name the pages that are stale
 """
 
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fakekafka.docs import console_blocks, draw_stories
+from fakekafka.docs import console_blocks, draw_rooms, draw_stories
 from fakekafka.docs.citations import collect, coverage_page
 from fakekafka.docs.description import description
 
@@ -188,9 +188,10 @@ def main(arguments: list[str]) -> int:
             print(f"wrote {name}")
     for problem in problems:
         print(problem, file=sys.stderr)
+    rooms = draw_rooms.main(arguments)
     stories = draw_stories.main(arguments)
     blocks = console_blocks.main(arguments)
-    return 1 if problems or stories or blocks else 0
+    return 1 if problems or rooms or stories or blocks else 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakekafka.docs import citations
+from fakekafka.docs import citations, draw_rooms
 from fakekafka.tests.support.paths import ROOT
 
 
@@ -173,3 +173,15 @@ def test_the_page_lists_every_behaviour_once(behaviours: Any) -> None:
     assert f"| {one}<br>`tests/a.py::test_two` |" in page
     assert "| **none yet** |" in page
     assert "| not applicable: No broker here has a transaction coordinator. |" in page
+
+
+def test_the_picture_of_the_rooms_is_drawn_from_imports() -> None:
+    """Folders inside folders are named, and only imports between folders are dots."""
+    texts = {
+        "wire/kafka/registry.py": "from ...protocol import values\nfrom . import apis",
+        "wire/kafka/apis.py": "",
+        "protocol/values.py": "",
+    }
+    assert draw_rooms.uses(texts) == {("wire", "protocol")}
+    assert draw_rooms.rooms(texts)["wire"] == ["kafka"]
+    assert draw_rooms.draw(texts).count("<circle") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import posixpath
 import re
 import tomllib
@@ -137,3 +138,43 @@ def test_dead_links_are_found(link: str, count: int) -> None:
 def test_fragment_names_are_checked(name: str, count: int) -> None:
     """The name carries the type."""
     assert len(fragment_findings(FRAGMENTS + name, {"feature", "fix"})) == count
+
+
+SHOWN = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
+PATHS = re.compile(r"`((?:\.ci|[a-z_]+)/[\w/.-]*[\w/])`")
+PATHS_OF = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md")
+
+
+def test_what_the_docstring_page_shows_exists(texts: dict[str, str]) -> None:
+    """A class that moves is moved in docs/reference/python.md, too: the site needs its module."""
+    names = SHOWN.findall(texts["docs/reference/python.md"])
+    assert len(names) > 15
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            module, _, attribute = name.rpartition(".")
+            assert hasattr(importlib.import_module(module), attribute), name
+
+
+def path_findings(path: str, text: str, root: Path) -> list[str]:
+    """Files and folders that a page names in code and that do not exist."""
+    named = PATHS.findall(text)
+    written = [name for name in named if not name.startswith("out/")]
+    return [f"{path}: there is no {name}" for name in written if not (root / name).exists()]
+
+
+@pytest.mark.parametrize("path", PATHS_OF)
+def test_files_that_are_named_exist(path: str, texts: dict[str, str], root: Path) -> None:
+    """A module that moves takes its mentions along."""
+    assert path_findings(path, texts[path], root) == []
+
+
+def test_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
+    """Folders end with a slash or not; what is no path is left alone."""
+    (tmp_path / "wire").mkdir()
+    text = "`wire/` `wire/gone.py` `docs/gone/` `a / b` `CP-1` `wire`"
+    assert path_findings("a.md", text, tmp_path) == [
+        "a.md: there is no wire/gone.py",
+        "a.md: there is no docs/gone/",
+    ]
