@@ -296,7 +296,8 @@ BOMBS = {
     "zstd": (4, compression.compress(4, ZEROS)),
     "zstd of one repeated byte": (
         4,
-        b"\x28\xb5\x2f\xfd\0\x58" + struct.pack("<I", 131072 << 3 | 2)[:3] * 23 + b"\0\3\0\0\0",
+        # Each block: a header of three bytes, then the byte that is repeated.
+        b"\x28\xb5\x2f\xfd\0\x58" + struct.pack("<I", 131072 << 3 | 2) * 23 + b"\3\0\0\0",
     ),
 }
 
