@@ -97,6 +97,34 @@ def _ask(runtime, client, *requests, **options) -> None:
     runtime.run_in(client.process, ask)
 
 
+class Table:
+    """Handlers that stand beside their node."""
+
+    def __init__(self, node) -> None:
+        self._node = node
+
+    def add(self, request, delivery) -> None:
+        self._node.reply(delivery, -(request.left + request.right))
+
+    async def slow(self, request, _delivery):
+        return await self._node.ask("other", AddRequest(request.number, 100), 1000)
+
+
+def test_functions_of_other_objects_handle_what_is_registered(runtime, settle) -> None:
+    """They come before the methods of the node, a coroutine's outcome is the reply, and what is not
+    registered finds its method."""
+    server, client = _spawn(runtime)
+    table = Table(server)
+    handlers = {AddRequest: table.add, SlowRequest: table.slow}
+    runtime.run_in(server.process, lambda: server.register_handlers(handlers))
+    _ask(runtime, client, AddRequest(1, 2), RefusedRequest(1), SlowRequest(7))
+    settle(lambda: len(client.outcomes) == 3)
+    assert client.outcomes[0] == -3
+    assert client.outcomes[1].code is ErrorCode.NOT_CONTROLLER
+    assert client.outcomes[2] == 107
+    assert server.order == []
+
+
 def test_handler_names_follow_the_message_types() -> None:
     assert handler_name(LeaderAndIsrRequest) == "on_leader_and_isr_request"
     assert handler_name(AddRequest) == "on_add_request"
