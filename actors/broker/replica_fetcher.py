@@ -12,7 +12,8 @@ from typing import Any
 
 from ...protocol.host import Timer
 from ...protocol.names import broker_name
-from ...replication.follower.fetcher import FetcherRequest, ReplicaFetcher
+from ...replication.follower.fetch_state import FetcherRequest
+from ...replication.follower.fetcher import ReplicaFetcher
 from ..node import Node
 from ..surroundings import Process, Surroundings
 

@@ -7,10 +7,24 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from ...protocol.data import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from ...protocol.errors import ErrorCode, InvariantError, KafkaError
 from ...protocol.values import TopicPartition
 
 if TYPE_CHECKING:
+    from ..log.log import Log
     from ..partition.partition import Partition
+
+
+FetcherRequest = FetchRequest | OffsetForLeaderEpochRequest | ListOffsetsRequest
+FetcherResponse = FetchResponse | OffsetForLeaderEpochResponse | ListOffsetsResponse
 
 
 class FetchStage(IntEnum):
@@ -85,3 +99,18 @@ class FetcherCallbacks:
         self.verify_checksums = False
         """Check what is fetched. Off by default: batches are shared objects, so only a test that
         damages them on the way needs it."""
+
+
+def is_storage_failure(error: Exception) -> bool:
+    """Whether the disk failed, and not only one partition."""
+    return isinstance(error, OSError) or (
+        isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR
+    )
+
+
+def log_of(partition: Partition) -> Log:
+    """The log of a partition that is being copied."""
+    log = partition.log
+    if log is None:
+        raise InvariantError(f"{partition.topic_partition} is fetched but has no log")
+    return log

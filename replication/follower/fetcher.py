@@ -11,47 +11,338 @@ the outcome. A partition is in one of these stages::
 and, beside its stage, possibly delayed by a back-off. Truncation goes first, then out-of-range
 look-ups, then fetching. An answer is used only for partitions that still are as they were when
 it was asked: same leadership, same position, not delayed.
+
+Two indexes keep the cost of a request proportional to what changed: ``_busy`` holds the partitions
+that are not plainly fetching, ``_dirty`` those of which the leader's fetch session does not know
+the current position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
+from ...protocol.config import BrokerConfig
 from ...protocol.data import (
+    EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
+    FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
     FetchResponse,
+    ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    OffsetForLeaderEpochPartition,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
 from ...protocol.errors import ErrorCode, FakeKafkaError, InvariantError, KafkaError, invariant
-from ...protocol.fetch_session_epochs import EPOCH_MAX, INITIAL_EPOCH, next_epoch
+from ...protocol.fetch_session_epochs import (
+    EPOCH_MAX,
+    INITIAL_EPOCH,
+    INVALID_SESSION_ID,
+    next_epoch,
+)
+from ...protocol.host import Host
 from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
-from .fetch_session_handler import FetcherRequest, FetcherResponse, FetchTracking, log_of
-from .fetch_state import FetcherCallbacks, FetchStage, PartitionFetchState
+from ...protocol.versions import Behaviour
+from .fetch_session_handler import FetchSessionHandler
+from .fetch_state import (
+    FetcherCallbacks,
+    FetcherRequest,
+    FetcherResponse,
+    FetchStage,
+    PartitionFetchState,
+    is_storage_failure,
+    log_of,
+)
+from .truncation import truncation_offset
 
-__all__ = [
-    "FetchStage",
-    "FetcherCallbacks",
-    "FetcherRequest",
-    "FetcherResponse",
-    "PartitionFetchState",
-    "ReplicaFetcher",
-]
+if TYPE_CHECKING:
+    from ..partition.partition import Partition
 
 _NONE = ErrorCode.NONE
 _FETCHING = FetchStage.FETCHING
 _SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
-class ReplicaFetcher(FetchTracking):
+class ReplicaFetcher:
     """Copies partitions from one leader; driven by its actor."""
 
-    __slots__ = ()
+    __slots__ = (
+        "_backoff_ms",
+        "_behaviour",
+        "_broker_epoch",
+        "_busy",
+        "_callbacks",
+        "_delayed_until_ms",
+        "_dirty",
+        "_max_bytes",
+        "_min_bytes",
+        "_now_ms",
+        "_partition_max_bytes",
+        "_sends_epochs",
+        "_session",
+        "_states",
+        "_truncates_on_fetch",
+        "_wait_ms_max",
+        "broker_id",
+        "fetcher_id",
+        "is_running",
+        "leader_id",
+        "name",
+        "on_wake",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        broker_id: int,
+        leader_id: int,
+        fetcher_id: int,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        broker_epoch: Callable[[], int],
+        callbacks: FetcherCallbacks,
+    ) -> None:
+        self.name = name
+        self.broker_id = broker_id
+        self.leader_id = leader_id
+        self.fetcher_id = fetcher_id
+        self.on_wake: Callable[[], object] | None = None
+        """Called when there may be something to do; set by the actor that runs the loop."""
+        self.is_running = True
+        """False once stopped, or (0.10) dead of an exception: nothing is asked any more."""
+        self._now_ms = host.now_ms
+        self._behaviour = behaviour
+        self._broker_epoch = broker_epoch
+        self._callbacks = callbacks
+        self._states: dict[TopicPartition, PartitionFetchState] = {}
+        self._busy: dict[TopicPartition, None] = {}
+        """Partitions in another stage than FETCHING, or delayed; a subset of ``_states``."""
+        self._dirty: dict[TopicPartition, PartitionFetchState] = {}
+        """Partitions the next fetch has to name; disjoint from ``_busy``."""
+        self._session = FetchSessionHandler(behaviour.fetch_sessions)
+        self._delayed_until_ms = 0
+        self._backoff_ms: int = config["replica.fetch.backoff.ms"]
+        self._wait_ms_max: int = config["replica.fetch.wait.max.ms"]
+        self._min_bytes: int = config["replica.fetch.min.bytes"]
+        self._max_bytes: int = config["replica.fetch.response.max.bytes"]
+        self._partition_max_bytes: int = config["replica.fetch.max.bytes"]
+        self._sends_epochs = behaviour.fetch_epoch_fencing
+        self._truncates_on_fetch = behaviour.truncation == "fetch"
+
+    # -- what is tracked --------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        return tuple(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def state(self, topic_partition: TopicPartition) -> PartitionFetchState | None:
+        return self._states.get(topic_partition)
+
+    def add(self, partition: Partition, leader_epoch: int, initial_offset: int) -> None:
+        """Track a partition; one tracked with the same epoch stays as it is (DP-56)."""
+        name = partition.topic_partition
+        known = self._states.get(name)
+        if known is not None and known.leader_epoch == leader_epoch:
+            return
+        log = log_of(partition)
+        stage = FetchStage.TRUNCATING
+        offset = initial_offset
+        last_fetched_epoch = -1
+        if initial_offset < 0:
+            stage = FetchStage.ASKING_LATEST
+            offset = log.log_end_offset
+        elif self._behaviour.truncation == "high_watermark":
+            stage = FetchStage.FETCHING  # was cut to its high watermark already
+        elif self._truncates_on_fetch and log.latest_epoch >= 0:
+            stage = FetchStage.FETCHING
+            offset = log.log_end_offset
+            last_fetched_epoch = log.latest_epoch
+        state = PartitionFetchState(partition, offset, leader_epoch, stage)
+        state.last_fetched_epoch = last_fetched_epoch
+        self._states[name] = state
+        self._touch(name, state)
+        self._wake()
+
+    def remove(self, names: Iterable[TopicPartition]) -> None:
+        """Stop tracking; an answer under way will not be applied to them."""
+        for name in names:
+            if self._states.pop(name, None) is None:
+                continue
+            self._busy.pop(name, None)
+            self._dirty.pop(name, None)
+            self._session.forget(name)
+
+    def stop(self) -> None:
+        """Ask nothing more; a late answer is ignored."""
+        self.is_running = False
+        self._wake()
+
+    def log_start_changed(self, topic_partition: TopicPartition) -> None:
+        """The follower's own retention raised its log start: the leader is to be told."""
+        state = self._states.get(topic_partition)
+        if state is not None and topic_partition not in self._busy:
+            self._dirty[topic_partition] = state
+
+    def _wake(self) -> None:
+        if self.on_wake is not None:
+            self.on_wake()
+
+    def _touch(self, name: TopicPartition, state: PartitionFetchState) -> None:
+        """Keep the indexes in step with a state that changed."""
+        if state.stage is FetchStage.FETCHING and not state.delayed_until_ms:
+            self._busy.pop(name, None)
+            self._session.forgotten.pop(name, None)
+            self._dirty[name] = state
+        else:
+            self._busy[name] = None
+            self._dirty.pop(name, None)
+            self._session.forget(name)
+
+    def _delay(self, name: TopicPartition, state: PartitionFetchState) -> None:
+        """Leave a partition alone for the back-off time."""
+        state.delayed_until_ms = self._now_ms() + self._backoff_ms
+        self._touch(name, state)
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def next_request(self) -> FetcherRequest | None:
+        """What to ask the leader now; None: wait for ``on_wake`` or ``delay_ms``."""
+        if not self.is_running or not self._states:
+            return None
+        if self._busy or self._delayed_until_ms:
+            now_ms = self._now_ms()
+            if now_ms < self._delayed_until_ms:
+                return None
+            self._delayed_until_ms = 0
+            for name in tuple(self._busy):
+                state = self._states[name]
+                if 0 < state.delayed_until_ms <= now_ms:
+                    state.delayed_until_ms = 0
+                    self._touch(name, state)
+            request = self._truncation_request() or self._offsets_request()
+            if request is not None:
+                return request
+            if len(self._busy) == len(self._states) or not self.is_running:
+                return None
+        return self._fetch_request()
+
+    def delay_ms(self) -> int | None:
+        """Milliseconds until ``next_request`` may answer differently by itself; None: never."""
+        if not self.is_running or not self._states:
+            return None
+        now_ms = self._now_ms()
+        if self._delayed_until_ms > now_ms:
+            return self._delayed_until_ms - now_ms
+        earliest_ms: int | None = None
+        for name in self._busy:
+            until_ms = self._states[name].delayed_until_ms
+            if not until_ms:
+                return 0
+            if earliest_ms is None or until_ms < earliest_ms:
+                earliest_ms = until_ms
+        if earliest_ms is None or len(self._busy) < len(self._states):
+            return 0
+        return max(0, earliest_ms - now_ms)
+
+    def _ready(self, stage: FetchStage) -> list[tuple[TopicPartition, PartitionFetchState]]:
+        states = self._states
+        return [
+            (name, state)
+            for name in self._busy
+            if (state := states[name]).stage is stage and not state.delayed_until_ms
+        ]
+
+    def _truncation_request(self) -> OffsetForLeaderEpochRequest | None:
+        asked = []
+        for name, state in self._ready(FetchStage.TRUNCATING):
+            latest_epoch = log_of(state.partition).latest_epoch
+            if self._behaviour.epoch_cache and latest_epoch >= 0:
+                asked.append(
+                    OffsetForLeaderEpochPartition(
+                        name, latest_epoch, state.leader_epoch if self._sends_epochs else -1
+                    )
+                )
+                state.sent_offset = state.fetch_offset
+            else:
+                # No epoch to ask about: cut to what is known to be committed.
+                self._guarded(name, state, self._truncate_to, -1, state.fetch_offset)
+        return OffsetForLeaderEpochRequest(self.broker_id, tuple(asked)) if asked else None
+
+    def _offsets_request(self) -> ListOffsetsRequest | None:
+        for stage, timestamp in (
+            (FetchStage.ASKING_LATEST, LATEST_TIMESTAMP),
+            (FetchStage.ASKING_EARLIEST, EARLIEST_TIMESTAMP),
+        ):
+            asked = []
+            for name, state in self._ready(stage):
+                epoch = state.leader_epoch if self._sends_epochs else -1
+                asked.append(ListOffsetsPartition(name, timestamp, epoch))
+                state.sent_offset = state.fetch_offset
+            if asked:
+                return ListOffsetsRequest(self.broker_id, tuple(asked))
+        return None
+
+    def _fetch_request(self) -> FetchRequest:
+        session = self._session
+        session_epoch = session.epoch
+        forgotten: tuple[TopicPartition, ...] = ()
+        named = self._dirty
+        if session_epoch > INITIAL_EPOCH:
+            if session.forgotten:
+                forgotten = session.take_forgotten()
+        else:
+            busy = self._busy
+            named = {name: state for name, state in self._states.items() if name not in busy}
+            session.forget_all()
+        wanted: tuple[FetchPartition, ...] = ()
+        if named:
+            entries = []
+            for name, state in named.items():
+                log = state.partition.log
+                if log is None:
+                    log = log_of(state.partition)  # raises
+                fetch_offset = state.sent_offset = state.fetch_offset
+                log_start_offset = state.sent_log_start_offset = log.log_start_offset
+                entries.append(
+                    FetchPartition(
+                        name,
+                        fetch_offset,
+                        log_start_offset,
+                        self._partition_max_bytes,
+                        state.leader_epoch if self._sends_epochs else -1,
+                        state.last_fetched_epoch if self._truncates_on_fetch else -1,
+                    )
+                )
+            wanted = tuple(entries)
+            if session.is_used:
+                session.partitions.update(named)
+            self._dirty.clear()
+        broker_epoch = self._broker_epoch
+        return FetchRequest(
+            self.broker_id,
+            self._wait_ms_max,
+            self._min_bytes,
+            self._max_bytes,
+            wanted,
+            0,
+            session.session_id,
+            session_epoch,
+            forgotten,
+            "",
+            broker_epoch(),
+        )
+
+    # -- answers ----------------------------------------------------------------------------
 
     def on_response(self, request: FetcherRequest, response: FetcherResponse) -> None:
         """Apply the leader's answer to ``request``.
@@ -61,22 +352,26 @@ class ReplicaFetcher(FetchTracking):
         if not self.is_running:
             return
         if not isinstance(request, FetchRequest):
-            self._on_look_up_response(request, response)
+            if isinstance(response, OffsetForLeaderEpochResponse):
+                self._on_epoch_response(request, response)  # type: ignore[arg-type]
+            else:
+                self._on_offsets_response(request, response)  # type: ignore[arg-type]
             return
         answers: FetchResponse = response  # type: ignore[assignment]
         if answers.error is not _NONE:
-            self._reset_session()
+            self._session.reset()
             if answers.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
-                self._session_id = 0
+                self._session.session_id = INVALID_SESSION_ID
             if answers.error not in _SESSION_ERRORS:
                 self._delayed_until_ms = self._now_ms() + self._backoff_ms
             return
-        if self._uses_sessions:
+        session = self._session
+        if session.is_used:
             if request.session_epoch > INITIAL_EPOCH and answers.session_id:
-                epoch = self._session_epoch
-                self._session_epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
+                epoch = session.epoch
+                session.epoch = epoch + 1 if epoch < EPOCH_MAX else next_epoch(epoch)
             else:
-                self._begin_session(request, answers)
+                session.begin(answers.session_id)
         states = self._states
         for answer in answers.partitions:
             name = answer.topic_partition
@@ -95,18 +390,6 @@ class ReplicaFetcher(FetchTracking):
             if not self.is_running:
                 return
 
-    def _on_look_up_response(
-        self,
-        request: OffsetForLeaderEpochRequest | ListOffsetsRequest,
-        response: FetcherResponse,
-    ) -> None:
-        if isinstance(request, OffsetForLeaderEpochRequest):
-            assert isinstance(response, OffsetForLeaderEpochResponse)
-            self._on_epoch_response(request, response)
-        else:
-            assert isinstance(response, ListOffsetsResponse)
-            self._on_offsets_response(request, response)
-
     def on_failure(self, request: FetcherRequest) -> None:
         """The request was lost or the leader is unreachable: everything waits for a back-off.
 
@@ -115,19 +398,10 @@ class ReplicaFetcher(FetchTracking):
         if not self.is_running:
             return
         if isinstance(request, FetchRequest):
-            self._reset_session()
+            self._session.reset()
         self._delayed_until_ms = self._now_ms() + self._backoff_ms
 
     # -- fetching ---------------------------------------------------------------------------
-
-    def _begin_session(self, request: FetchRequest, response: FetchResponse) -> None:
-        if response.session_id == 0:
-            # Not admitted, or closed by the leader: full fetches until it admits one.
-            self._reset_session()
-            self._session_id = 0
-        else:
-            self._session_id = response.session_id
-            self._session_epoch = 1
 
     def _on_fetched(
         self, name: TopicPartition, state: PartitionFetchState, answer: FetchPartitionResponse
@@ -186,7 +460,7 @@ class ReplicaFetcher(FetchTracking):
         ):
             self._delay(name, state)  # damaged on the way: the same offset again
             return
-        is_disk = _is_storage_failure(error)  # takes the partition offline, not the thread
+        is_disk = is_storage_failure(error)  # takes the partition offline, not the thread
         if self._behaviour.follower_failure_stops_fetcher and not is_disk:
             self.is_running = False  # one bad partition kills the whole thread
             self._callbacks.on_failed(name, str(error))
@@ -236,12 +510,8 @@ class ReplicaFetcher(FetchTracking):
             action(name, state, epoch, offset)
         except (FakeKafkaError, OSError) as error:
             self._fail(name, str(error))
-            if _is_storage_failure(error):
+            if is_storage_failure(error):
                 self._callbacks.on_storage_failure(name, error)
-
-    def _truncate_without_history(self, name: TopicPartition, state: PartitionFetchState) -> None:
-        """No epoch to ask about: cut to what is known to be committed."""
-        self._guarded(name, state, self._truncate_to, -1, state.fetch_offset)
 
     def _truncate_to(
         self, name: TopicPartition, state: PartitionFetchState, _epoch: int, offset: int
@@ -263,26 +533,11 @@ class ReplicaFetcher(FetchTracking):
     def _truncate_by_epoch(
         self, name: TopicPartition, state: PartitionFetchState, epoch: int, end_offset: int
     ) -> None:
-        """Cut what the leader does not share (``AbstractFetcherThread.getOffsetTruncationState``).
-
-        The leader's answer: ``epoch`` is its largest one not above the one asked, ``end_offset``
-        where that ends. While fetching, further rounds happen by themselves.
-        """
-        log = log_of(state.partition)
-        is_finished = True
-        if end_offset < 0:
-            offset = state.fetch_offset
-        elif epoch < 0:
-            offset = min(end_offset, log.log_end_offset)
-        else:
-            own = log.end_offset_for_epoch(epoch)
-            if own.end_offset < 0:
-                offset = min(end_offset, log.log_end_offset)
-            elif own.leader_epoch != epoch:
-                offset = min(own.end_offset, log.log_end_offset)
-                is_finished = state.stage is FetchStage.FETCHING
-            else:
-                offset = min(own.end_offset, end_offset, log.log_end_offset)
+        """Cut what the leader does not share."""
+        is_fetching = state.stage is FetchStage.FETCHING
+        offset, is_finished = truncation_offset(
+            log_of(state.partition), state.fetch_offset, is_fetching, epoch, end_offset
+        )
         self._truncate(name, state, offset, is_finished)
 
     def _on_epoch_response(
@@ -363,9 +618,3 @@ class ReplicaFetcher(FetchTracking):
         state.last_fetched_epoch = log.latest_epoch
         state.stage = FetchStage.FETCHING
         self._touch(name, state)
-
-
-def _is_storage_failure(error: Exception) -> bool:
-    return isinstance(error, OSError) or (
-        isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR
-    )

@@ -10,7 +10,8 @@ from ...protocol.config import BrokerConfig
 from ...protocol.host import Host
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
-from .fetcher import FetcherCallbacks, ReplicaFetcher
+from .fetch_state import FetcherCallbacks
+from .fetcher import ReplicaFetcher
 
 if TYPE_CHECKING:
     from ..partition.partition import Partition

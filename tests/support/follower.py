@@ -19,8 +19,7 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
-from fakekafka.replication.follower.fetch_session_handler import FetcherRequest
-from fakekafka.replication.follower.fetch_state import PartitionFetchState
+from fakekafka.replication.follower.fetch_state import FetcherRequest, PartitionFetchState
 from fakekafka.replication.follower.fetcher import ReplicaFetcher
 from fakekafka.replication.log.log import Log
 from fakekafka.tests.support.present import present

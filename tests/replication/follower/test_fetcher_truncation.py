@@ -13,7 +13,7 @@ from fakekafka.protocol.data import (
     OffsetForLeaderEpochResponse,
 )
 from fakekafka.protocol.errors import ErrorCode, InvariantError
-from fakekafka.replication.follower.fetcher import FetchStage
+from fakekafka.replication.follower.fetch_state import FetchStage
 from fakekafka.tests.support.follower import LONG, OTHER, Follower, batch_at, fetched
 from fakekafka.tests.support.replica_cluster import TP
 
