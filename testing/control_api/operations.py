@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from ... import __version__
 from ...protocol.errors import FakeKafkaError, KafkaError
+from ..actions import ACTIONS
 from .fields import KINDS, checked_body, whole_number
 
 if TYPE_CHECKING:
@@ -64,11 +65,8 @@ def _brokers(cluster: Cluster, _arguments: dict[str, Any]) -> list[dict[str, Any
     return [{"id": h.id, "state": h.state, "is_alive": h.is_alive, "port": h.port} for h in handles]
 
 
-def _broker(action: str) -> Callable[[Cluster, dict[str, Any]], Any]:
-    def run(cluster: Cluster, arguments: dict[str, Any]) -> Any:
-        return getattr(cluster.broker(arguments["broker"]), action)()
-
-    return run
+def _act(name: str) -> Callable[[Cluster, dict[str, Any]], Any]:
+    return ACTIONS[name].perform
 
 
 def _records(cluster: Cluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -93,26 +91,10 @@ def _create_topic(cluster: Cluster, arguments: dict[str, Any]) -> None:
     )
 
 
-def _elect(cluster: Cluster, arguments: dict[str, Any]) -> dict[str, str]:
-    partitions = arguments.get("partitions")
-    wanted = None if partitions is None else [(topic, number) for topic, number in partitions]
-    outcome = cluster.elect_leaders(arguments.get("election", "preferred"), wanted)
-    return {str(partition): error.name for partition, error in outcome.items()}
-
-
 def _reassign(cluster: Cluster, arguments: dict[str, Any]) -> None:
     cluster.reassign_partitions(
         {(entry[0], entry[1]): entry[2] for entry in arguments["reassignments"]}
     )
-
-
-def _inject(cluster: Cluster, arguments: dict[str, Any]) -> None:
-    names = ("error", "times", "broker", "delay_ms", "disconnect")
-    cluster.inject(arguments["api"], **{n: arguments[n] for n in names if n in arguments})
-
-
-def _partition_network(cluster: Cluster, arguments: dict[str, Any]) -> None:
-    cluster.network.partition(*arguments["groups"], both_ways=arguments.get("both_ways", True))
 
 
 def _controller(cluster: Cluster, _arguments: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +107,7 @@ _BROKER_ACTIONS = ("kill", "power_off", "shutdown", "start", "restart", "pause",
 OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/brokers", "all brokers with their state", _brokers),
     *(
-        Operation("POST", f"/brokers/{{broker}}/{action}", f"{action} a broker", _broker(action))
+        Operation("POST", f"/brokers/{{broker}}/{action}", ACTIONS[action].summary, _act(action))
         for action in _BROKER_ACTIONS
     ),
     Operation("GET", "/topics", "names of all topics", lambda cluster, _: cluster.topics()),
@@ -173,8 +155,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "POST",
         "/elect_leaders",
-        "run a preferred or unclean election",
-        _elect,
+        ACTIONS["elect_leaders"].summary,
+        _act("elect_leaders"),
         (("election", "string", False), ("partitions", "partitions", False)),
     ),
     Operation(
@@ -185,33 +167,38 @@ OPERATIONS: tuple[Operation, ...] = (
         (("reassignments", "moves", True),),
     ),
     Operation("GET", "/controller", "the active controller and its metrics", _controller),
-    Operation("POST", "/controller/resign", "elect anew", lambda c, _: c.controller.resign()),
+    Operation(
+        "POST",
+        "/controller/resign",
+        ACTIONS["resign_controller"].summary,
+        _act("resign_controller"),
+    ),
     Operation(
         "POST",
         "/zookeeper/expire_session/{broker}",
-        "expire a broker's session",
-        lambda c, a: c.zookeeper.expire_session(a["broker"]),
+        ACTIONS["expire_session"].summary,
+        _act("expire_session"),
     ),
     Operation(
         "POST",
         "/network/partition",
-        "cut the links between groups of machines",
-        _partition_network,
+        ACTIONS["partition"].summary,
+        _act("partition"),
         (("groups", "groups", True), ("both_ways", "boolean", False)),
     ),
-    Operation("POST", "/network/heal", "undo cuts and losses", lambda c, _: c.network.heal()),
+    Operation("POST", "/network/heal", ACTIONS["heal"].summary, _act("heal")),
     Operation(
         "POST",
         "/network/latency",
         "set the delay of all links",
-        lambda c, a: c.network.latency(a["constant_ms"]),
+        _act("latency"),
         (("constant_ms", "number", True),),
     ),
     Operation(
         "POST",
         "/inject",
-        "answer, delay or break off the next requests of an API",
-        _inject,
+        ACTIONS["inject"].summary,
+        _act("inject"),
         (
             ("api", "string", True),
             ("error", "string", False),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from ...protocol.errors import UsageError
+from ..actions import ACTIONS
 from ..api_names import error_code, request_type
 from ..defaults import log_dirs
 from .pieces import (
+    PARTITION_NAME,
     check_broker,
     check_machine,
     check_partition,
@@ -52,7 +53,7 @@ def _drop(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
 def _latency(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     if not table.has("latency"):
         raise table.error("latency", "is missing; write {constant_ms = 5} or another model")
-    return {"latency": read_latency(table.table("latency")), **_link(table, cluster)}
+    return {**read_latency(table.table("latency")).arguments(), **_link(table, cluster)}
 
 
 def _link(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
@@ -63,11 +64,8 @@ def _link(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     return {name: read_machine(table, name, cluster) for name in names}
 
 
-_PARTITION_NAME = re.compile(r"(.+)-(\d+)")
-
-
 def _partition_name(table: Table, name: str, text: Any, cluster: ClusterSpec) -> tuple[str, int]:
-    match = _PARTITION_NAME.fullmatch(text) if isinstance(text, str) else None
+    match = PARTITION_NAME.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise table.error(name, f"{text!r} is no partition; write it like 'orders-0'")
     check_partition(table, name, match[1], int(match[2]), cluster)
@@ -144,30 +142,25 @@ def _note(table: Table, _cluster: ClusterSpec) -> dict[str, Any]:
     return {"text": text}
 
 
-ACTIONS: dict[str, tuple[bool, Read]] = {
-    "kill": (True, _nothing),
-    "power_off": (True, _nothing),
-    "shutdown": (True, _nothing),
-    "start": (True, _nothing),
-    "restart": (True, _nothing),
-    "pause": (True, _nothing),
-    "resume": (True, _nothing),
-    "expire_session": (True, _nothing),
-    "fail_log_dir": (True, _log_dir),
-    "isolate": (False, _isolate),
-    "partition": (False, _partition),
-    "heal": (False, _nothing),
-    "drop": (False, _drop),
-    "latency": (False, _latency),
-    "elect_leaders": (False, _elect_leaders),
-    "reassign": (False, _reassign),
-    "resign_controller": (False, _nothing),
-    "kill_zookeeper": (False, _server),
-    "start_zookeeper": (False, _server),
-    "inject": (False, _inject),
-    "note": (False, _note),
+def _start(_table: Table, _cluster: ClusterSpec) -> dict[str, Any]:
+    return {"wait": False}
+
+
+_READERS: dict[str, Read] = {
+    "start": _start,
+    "fail_log_dir": _log_dir,
+    "isolate": _isolate,
+    "partition": _partition,
+    "drop": _drop,
+    "latency": _latency,
+    "elect_leaders": _elect_leaders,
+    "reassign": _reassign,
+    "kill_zookeeper": _server,
+    "start_zookeeper": _server,
+    "inject": _inject,
+    "note": _note,
 }
-"""Action to (whether it is about a broker, reader of its own keys)."""
+"""Action to the reader of its own keys, where it has some beside ``broker``."""
 
 
 def read_fault(table: Table, cluster: ClusterSpec, stop: StopSpec) -> FaultSpec:
@@ -185,9 +178,9 @@ def read_fault(table: Table, cluster: ClusterSpec, stop: StopSpec) -> FaultSpec:
     every_ms = table.number("every_ms", 0.0)
     if (times > 1) != (every_ms > 0):
         raise table.error("every_ms", "belongs to times > 1, and times > 1 needs it")
-    about_broker, read = ACTIONS[action]
+    about_broker = ACTIONS[action].is_about_broker
     broker = check_broker(table, "broker", cluster) if about_broker else None
-    arguments = read(table, cluster)
+    arguments = _READERS.get(action, _nothing)(table, cluster)
     expected = table.raw("expect", [])
     texts = expected if isinstance(expected, list) else [expected]
     spec = FaultSpec(

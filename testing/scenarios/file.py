@@ -18,7 +18,7 @@ from ...protocol.config import BrokerConfig, validate_topic_config
 from ...protocol.errors import UsageError
 from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
 from .. import arguments
-from .faults import ACTIONS, read_fault
+from .faults import read_fault
 from .pieces import ids_text, read_condition, read_latency, read_machine
 from .spec import (
     MOST_PER_S,
@@ -36,7 +36,7 @@ from .story.reading import read_header, read_story
 from .table import ScenarioError, Table, flatten, nearest
 from .verdict import METRICS
 
-__all__ = ["ACTIONS", "ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
+__all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
            "with_parameters"]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from ...protocol.names import ADMIN, broker_name, zookeeper_name
 from .conditions import BrokerReference, Condition
 from .spec import ClusterSpec, LatencySpec
 from .table import Table, nearest
+
+PARTITION_NAME = re.compile(r"(.+)-(\d+)")
 
 OTHER_MACHINES = ("clients", ADMIN)
 """Beside those of brokers, of ZooKeeper servers, and of the workloads' clients."""

@@ -16,6 +16,7 @@ from typing import Any
 from ...actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ...protocol.errors import FakeKafkaError, UsageError
 from ...tracing.header import build_header
+from ..actions import ACTIONS
 from ..checks import fully_replicated
 from ..running import WaitTimeout
 from ..simulation import Simulation
@@ -68,7 +69,13 @@ class ScenarioRun:
                 self._expect(expectation.that, expectation.within_ms, expectation.message)
             judge(self.spec, self.simulation, self.workloads, self.result)
         else:
-            story = StoryRun(self, self.spec.story)
+            story = StoryRun(
+                self.simulation,
+                self.spec.story,
+                self.spec.cluster.kafka_version,
+                self.create_topic,
+                lambda: self.elapsed_ms,
+            )
             self.result.problems += story.play()
             self.result.story = story.result
         self.result.virtual_ms = self.simulation.now_ms
@@ -213,50 +220,12 @@ class ScenarioRun:
         return act
 
     def _act(self, fault: FaultSpec) -> None:
-        simulation, arguments = self.simulation, fault.arguments
+        arguments = dict(fault.arguments)
         if fault.broker is not None:
-            broker_id = fault.broker.resolve(simulation)
-            if broker_id is None:
+            arguments["broker"] = fault.broker.resolve(self.simulation)
+            if arguments["broker"] is None:
                 raise UsageError(f"there is no {fault.broker.text} at this moment")
-            self._act_on_broker(fault, broker_id)
-        elif fault.action == "isolate":
-            simulation.network.isolate(arguments["machine"])
-        elif fault.action == "partition":
-            simulation.network.partition(*arguments["groups"], both_ways=arguments["both_ways"])
-        elif fault.action == "heal":
-            simulation.network.heal()
-        elif fault.action == "drop":
-            simulation.network.drop(**arguments)
-        elif fault.action == "latency":
-            link = {name: value for name, value in arguments.items() if name != "latency"}
-            simulation.network.latency(**arguments["latency"].arguments(), **link)
-        elif fault.action == "elect_leaders":
-            simulation.elect_leaders(arguments["election"], arguments["partitions"])
-        elif fault.action == "reassign":
-            simulation.reassign_partitions(arguments["replicas"])
-        elif fault.action == "resign_controller":
-            simulation.controller.resign()
-        elif fault.action == "kill_zookeeper":
-            simulation.zookeeper.server(arguments["server"]).kill()
-        elif fault.action == "start_zookeeper":
-            simulation.zookeeper.server(arguments["server"]).start()
-        elif fault.action == "inject":
-            simulation.inject(**arguments)
-        elif fault.action == "note":
-            simulation.runtime.note("note", "scenario", arguments["text"])
-        else:
-            raise UsageError(f"there is no action {fault.action!r}")
-
-    def _act_on_broker(self, fault: FaultSpec, broker_id: int) -> None:
-        handle = self.simulation.broker(broker_id)
-        if fault.action == "expire_session":
-            self.simulation.zookeeper.expire_session(broker_id)
-        elif fault.action == "fail_log_dir":
-            handle.fail_log_dir(fault.arguments["directory"])
-        elif fault.action == "start":
-            handle.start(wait=False)
-        else:
-            getattr(handle, fault.action)()
+        ACTIONS[fault.action].perform(self.simulation, arguments)
 
     # -- expectations --------------------------------------------------------------------------
 

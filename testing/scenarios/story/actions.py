@@ -5,12 +5,13 @@ An action is ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` has all of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ....protocol.config import validate_topic_config
 from ....protocol.errors import UsageError
 from ....protocol.names import ADMIN
+from ...actions import ACTIONS
 from ...api_names import message_type
 from ..pieces import check_machine
 from ..spec import ActionSpec, ClusterSpec, StateExpect
@@ -18,7 +19,11 @@ from ..table import Table, flatten
 from .logs import value_range
 
 if TYPE_CHECKING:
-    from .play import StoryRun
+    from ....protocol.values import TopicPartition
+    from ...handles.message_gate import MessageGate
+    from ...simulation import Simulation
+    from ..spec import StorySpec
+    from .clients import StoryClients
 
 _WITHIN_MS = 60_000.0
 
@@ -31,6 +36,28 @@ class NameReader(Protocol):
     def state(self, table: Table) -> StateExpect: ...
 
 
+class StoryDriver(Protocol):
+    """What actions need of the playing of a story."""
+
+    simulation: Simulation
+    story: StorySpec
+    where: TopicPartition
+    clients: StoryClients
+    gate: MessageGate
+
+    def advance(
+        self,
+        for_ms: float | None = None,
+        until: StateExpect | None = None,
+        within_ms: float = 0.0,
+    ) -> None: ...
+
+    def flush(self, broker_id: int) -> None: ...
+
+    def create_topic(self) -> None: ...
+
+
+Act = Callable[[StoryDriver, Mapping[str, Any]], object]
 Read = Callable[[Table, NameReader, ClusterSpec], dict[str, Any]]
 
 
@@ -168,71 +195,72 @@ def _answer_name(table: Table) -> str:
     return name
 
 
-STEP_ACTIONS: dict[str, Read] = {
-    "produce": _produce,
-    "run": _run,
-    "kill": _any_broker,
-    "power_off": _any_broker,
-    "shutdown": _any_broker,
-    "start": _any_broker,
-    "pause": _any_broker,
-    "resume": _any_broker,
-    "expire_session": _any_broker,
-    "flush": _broker,
-    "hold": _messages,
-    "release": _messages,
-    "lose": _messages,
-    "cut": _link,
-    "heal": _nothing,
-    "elect": _elect,
-    "resign_controller": _nothing,
-    "alter_config": _config,
-    "create_topic": _nothing,
-    "read": _read,
-    "ask_epoch": _ask_epoch,
-    "ask_leader": _ask_leader,
+# -- doing -------------------------------------------------------------------------------------
+
+
+def _shared(name: str) -> Act:
+    """What the table of all actions says, with the keys the step has."""
+    return lambda run, arguments: ACTIONS[name].perform(run.simulation, arguments)
+
+
+def _of_clients(name: str) -> Act:
+    return lambda run, arguments: getattr(run.clients, name)(**arguments)
+
+
+def _of_gate(name: str) -> Act:
+    return lambda run, arguments: getattr(run.gate, name)(**arguments)
+
+
+def _cut(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
+    groups = [[arguments["from"]], [arguments["to"]]]
+    both_ways = arguments["both_ways"]
+    ACTIONS["partition"].perform(run.simulation, {"groups": groups, "both_ways": both_ways})
+
+
+def _elect_story_leader(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
+    wanted = {**arguments, "partitions": [run.where]}
+    ACTIONS["elect_leaders"].perform(run.simulation, wanted)
+
+
+def _alter_config(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
+    run.simulation.alter_config(run.story.topic, arguments["config"])
+
+
+STEP_ACTIONS: dict[str, tuple[Read, Act]] = {
+    "produce": (_produce, _of_clients("produce")),
+    "run": (_run, lambda run, arguments: run.advance(**arguments)),
+    "kill": (_any_broker, _shared("kill")),
+    "power_off": (_any_broker, _shared("power_off")),
+    "shutdown": (_any_broker, _shared("shutdown")),
+    "start": (_any_broker, _shared("start")),
+    "pause": (_any_broker, _shared("pause")),
+    "resume": (_any_broker, _shared("resume")),
+    "expire_session": (_any_broker, _shared("expire_session")),
+    "flush": (_broker, lambda run, arguments: run.flush(arguments["broker"])),
+    "hold": (_messages, _of_gate("hold")),
+    "release": (_messages, _of_gate("release")),
+    "lose": (_messages, _of_gate("lose")),
+    "cut": (_link, _cut),
+    "heal": (_nothing, _shared("heal")),
+    "elect": (_elect, _elect_story_leader),
+    "resign_controller": (_nothing, _shared("resign_controller")),
+    "alter_config": (_config, _alter_config),
+    "create_topic": (_nothing, lambda run, _: run.create_topic()),
+    "read": (_read, _of_clients("read")),
+    "ask_epoch": (_ask_epoch, _of_clients("ask_epoch")),
+    "ask_leader": (_ask_leader, _of_clients("ask_leader")),
 }
-"""Action to the reader of its own keys."""
+"""Action to the reader of its own keys, and to what it does."""
 
 
 def read_action(table: Table, reader: NameReader, cluster: ClusterSpec) -> ActionSpec:
     """One entry of a step's ``do``."""
     action = table.text("action", choices=STEP_ACTIONS)
-    arguments = STEP_ACTIONS[action](table, reader, cluster)
+    arguments = STEP_ACTIONS[action][0](table, reader, cluster)
     table.finish()
     return ActionSpec(action, arguments)
 
 
-# -- doing -------------------------------------------------------------------------------------
-
-
-def act(run: StoryRun, spec: ActionSpec) -> None:
+def act(run: StoryDriver, spec: ActionSpec) -> None:
     """Do what an action says; operating errors are raised."""
-    simulation, arguments = run.simulation, spec.arguments
-    if spec.action in ("kill", "power_off", "shutdown", "start", "pause", "resume"):
-        getattr(simulation.broker(arguments["broker"]), spec.action)()
-    elif spec.action == "expire_session":
-        simulation.zookeeper.expire_session(arguments["broker"])
-    elif spec.action in ("produce", "read", "ask_epoch", "ask_leader"):
-        getattr(run.clients, spec.action)(**arguments)
-    elif spec.action == "run":
-        run.advance(**arguments)
-    elif spec.action == "flush":
-        run.flush(arguments["broker"])
-    elif spec.action in ("hold", "release", "lose"):
-        getattr(run.gate, spec.action)(*arguments.values())
-    elif spec.action == "cut":
-        ends = [arguments["from"]], [arguments["to"]]
-        simulation.network.partition(*ends, both_ways=arguments["both_ways"])
-    elif spec.action == "heal":
-        simulation.network.heal()
-    elif spec.action == "elect":
-        simulation.elect_leaders(arguments["election"], [run.where])
-    elif spec.action == "resign_controller":
-        simulation.controller.resign()
-    elif spec.action == "alter_config":
-        simulation.alter_config(run.story.topic, arguments["config"])
-    elif spec.action == "create_topic":
-        run.create_topic()
-    else:
-        raise UsageError(f"there is no action {spec.action!r}")
+    STEP_ACTIONS[spec.action][1](run, spec.arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from .logs import LogRecord
 from .state import StoryState, differences, look
 
 if TYPE_CHECKING:
-    from ..run import ScenarioRun
+    from ...simulation import Simulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,24 @@ class StoryResult:
 
 
 class StoryRun:
-    """One playing of a story; ``run`` is the scenario that set the cluster up."""
+    """One playing of a story, in a simulation that is set up."""
 
-    def __init__(self, run: ScenarioRun, story: StorySpec) -> None:
-        self.simulation = run.simulation
+    def __init__(
+        self,
+        simulation: Simulation,
+        story: StorySpec,
+        kafka_version: str,
+        create_topic: Callable[[str], None],
+        elapsed_ms: Callable[[], float],
+    ) -> None:
+        self.simulation = simulation
         self.story = story
         self.where = TopicPartition(story.topic, story.partition)
-        self.clients = StoryClients(run.simulation, story, lambda: self.look().leader)
-        self.gate = MessageGate(run.simulation.running)
-        self.result = StoryResult(story, run.spec.cluster.kafka_version)
-        self._run = run
+        self.clients = StoryClients(simulation, story, lambda: self.look().leader)
+        self.gate = MessageGate(simulation.running)
+        self.result = StoryResult(story, kafka_version)
+        self._create_topic = create_topic
+        self._elapsed_ms = elapsed_ms
 
     def play(self) -> list[str]:
         """Play every step up to the first that fails; gives the problems."""
@@ -74,7 +82,7 @@ class StoryRun:
             state = self.look()
             problems = problems or differences(step.expect, state, self.story)
             self.result.steps.append(
-                StepResult(step.name, self._run.elapsed_ms, state, tuple(problems))
+                StepResult(step.name, self._elapsed_ms(), state, tuple(problems))
             )
             if problems:
                 where = f"kafka_version {self.result.kafka_version}, step {number} ({step.name})"
@@ -134,7 +142,7 @@ class StoryRun:
         hosted.log.flush()
 
     def create_topic(self) -> None:
-        self._run.create_topic(self.story.topic)
+        self._create_topic(self.story.topic)
 
 
 # -- the outcome -------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..faults import _PARTITION_NAME
-from ..pieces import check_partition
+from ..pieces import PARTITION_NAME, check_partition
 from ..spec import (
     STORY_VERSIONS,
     ClusterSpec,
@@ -62,7 +61,7 @@ def read_header(table: Table) -> StoryHeader:
 def read_story(root: Table, header: StoryHeader, cluster: ClusterSpec) -> StorySpec:
     """The steps of a story, for the version the cluster has."""
     table = root.table("story")
-    match = _PARTITION_NAME.fullmatch(header.partition)
+    match = PARTITION_NAME.fullmatch(header.partition)
     if match is None:
         raise table.error("partition", f"{header.partition!r} is none; write it like 'orders-0'")
     check_partition(table, "partition", match[1], int(match[2]), cluster)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.testing.actions import ACTIONS
 from fakekafka.testing.scenarios.conditions import BrokerReference, Condition
-from fakekafka.testing.scenarios.faults import ACTIONS
 from fakekafka.testing.scenarios.file import (
     expand_matrix,
     load_scenario,
@@ -137,7 +137,7 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "latency": (
         "latency = {uniform_ms = [1, 2]}",
-        {"latency": LatencySpec("uniform", 1.0, 2.0)},
+        {"uniform_ms": (1.0, 2.0)},
     ),
     "reassign": ("replicas = {orders-1 = [2, 3]}", {"replicas": {("orders", 1): [2, 3]}}),
     "kill_zookeeper": ("server = 3", {"server": 3}),
@@ -167,7 +167,7 @@ def test_fault_arguments(action: str) -> None:
     assert fault.arguments == arguments
 
 
-@pytest.mark.parametrize("action", [name for name, (about, _) in ACTIONS.items() if about])
+@pytest.mark.parametrize("action", [name for name, one in ACTIONS.items() if one.is_about_broker])
 def test_actions_about_a_broker_need_one(action: str) -> None:
     """The error names the key and the forms."""
     with pytest.raises(ScenarioError, match=r"faults\[0\]\.broker: is missing; write an id"):

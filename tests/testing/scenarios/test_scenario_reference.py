@@ -6,9 +6,9 @@ import re
 from dataclasses import fields
 
 import pytest
+from fakekafka.testing.actions import ACTIONS
 from fakekafka.testing.scenarios import spec
 from fakekafka.testing.scenarios.conditions import NAMES, QUESTIONS
-from fakekafka.testing.scenarios.faults import ACTIONS
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
 from fakekafka.testing.scenarios.verdict import METRICS
