@@ -25,7 +25,7 @@ import pykka
 
 from ..protocol.awaiting import Disconnected, Pending, RequestTimeout, Task
 from ..protocol.errors import KafkaError, UsageError
-from ..protocol.host import Timer
+from ..protocol.host import StateListener, Timer
 from .delivery import Delivery
 from .port import Handler, Port
 from .surroundings import Process, Surroundings
@@ -87,6 +87,7 @@ class Node(pykka.Actor):
         self.port: Port = runtime.create_port(self, process.name, self._handlers)
         self.answer: Callable[[Delivery, Any], None] = self.port.answer
         """``reply`` for those who answer thousands of requests a second."""
+        self.state_listener: StateListener | None = runtime.state_listener(name)
         self._tasks: dict[Task[Any], None] = {}
         self._busy: Task[Any] | None = None
         self._backlog: deque[Delivery] = deque()

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ..protocol.host import Timer
+from ..protocol.host import StateListener, Timer
 from .delivery import Delivery
 
 
@@ -27,6 +27,14 @@ class TraceSink(Protocol):
         cause: int | None,
         why: str | None = None,
     ) -> int: ...
+
+
+class StateSink(TraceSink, Protocol):
+    """A sink that also takes changes of state."""
+
+    def state(self, seq: int | None, path: str, old: Any, new: Any, time_us: int) -> None:
+        """Take a change made while event ``seq`` was handled, or outside of any."""
+        ...
 
 
 class Resident(Protocol):
@@ -105,6 +113,10 @@ class Surroundings(Protocol):
 
     @property
     def recorder(self) -> TraceSink | None: ...
+
+    def state_listener(self, actor: str) -> StateListener | None:
+        """Who hears of an actor's changes of state; None when nobody does."""
+        ...
 
     def now_us(self) -> int:
         """Microseconds since the runtime started."""

@@ -18,6 +18,10 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
+StateListener = Callable[[str, Any, Any], object]
+"""Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value."""
+
+
 class Host(Protocol):
     """The surroundings of a core: one actor of one runtime."""
 
@@ -25,6 +29,8 @@ class Host(Protocol):
     """Name of the actor in the network, such as ``broker-1``."""
     rng: random.Random
     """Seeded generator of the runtime."""
+    state_listener: StateListener | None
+    """None while no run is recorded; a core asks before it tells."""
 
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch, by the clock of the runtime."""

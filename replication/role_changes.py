@@ -265,6 +265,7 @@ class RoleChanges:
                 continue
             try:
                 log.truncate_to(log.high_watermark)
+                partition.report_state()
             except (KafkaError, OSError):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
                 self._failures.mark_partition_offline(partition.topic_partition)

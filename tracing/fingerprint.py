@@ -54,9 +54,6 @@ class Fingerprint:
             self.absorb()
         return seq
 
-    def state(self, seq: int, path: str, old: Any, new: Any) -> None:
-        """State changes are not part of the outline."""
-
     def absorb(self) -> None:
         """Feed what is buffered to the digest."""
         if self._buffer:

@@ -138,16 +138,21 @@ class Recorder:
 
         return event
 
-    def state(self, seq: int, path: str, old: Any, new: Any) -> None:
-        """A state change made while handling event ``seq``: ``broker-1/orders-0/hw``, old, new.
+    keeps_state = True
+    """Cores are told to report their changes of state."""
+
+    def state(
+        self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
+    ) -> None:
+        """A state change made while handling event ``seq``: ``broker-1/orders-0/isr``, old, new.
 
         It joins that event; when the event's chunk is written already it becomes an event of
-        its own, caused by that one.
+        its own, caused by that one. So does a change outside of any event (``seq`` None).
         """
         pending = self._pending
         tagged = self._packer.tagged
         change = (self._strings[path], tagged(old), tagged(new))
-        if pending and pending[0][0] <= seq <= pending[-1][0]:
+        if seq is not None and pending and pending[0][0] <= seq <= pending[-1][0]:
             event = pending[seq - pending[0][0]]
             if event[11]:
                 event[11].append(change)
@@ -155,10 +160,15 @@ class Recorder:
                 event[11] = [change]
             return
         last = self._last_chunk
-        if last is None or not 0 <= seq <= last.last_seq:
+        if seq is not None and (last is None or not 0 <= seq <= last.last_seq):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         number = next(self._seqs)
-        time_ns = pending[-1][1] if pending else last.time_last_us * 1000
+        if time_us is not None:
+            time_ns = time_us * 1000
+        elif pending:
+            time_ns = pending[-1][1]
+        else:
+            time_ns = 0 if last is None else last.time_last_us * 1000
         actor = self._strings[path.partition("/")[0]]
         pending.append(
             [
@@ -295,9 +305,11 @@ class LockedRecorder(Recorder):
 
         return event
 
-    def state(self, seq: int, path: str, old: Any, new: Any) -> None:
+    def state(
+        self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
+    ) -> None:
         with self._lock:
-            super().state(seq, path, old, new)
+            super().state(seq, path, old, new, time_us)
 
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
         with self._lock:

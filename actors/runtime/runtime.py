@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 import pykka
 
-from ...protocol.host import Timer
+from ...protocol.host import StateListener, Timer
 from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
+from ..state_changes import StateChanges
 from ..surroundings import Process, Resident, TraceSink
 
 T = TypeVar("T")
@@ -209,6 +210,13 @@ class Runtime(abc.ABC):
         if level in _TRACED_LEVELS:
             self.note("note", name, f"{level}: {text}")
         logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)
+
+    def state_listener(self, actor: str) -> StateListener | None:
+        """Who hears of an actor's changes of state: a recorder that keeps them."""
+        recorder: Any = self.recorder
+        if not getattr(recorder, "keeps_state", False):
+            return None
+        return StateChanges(self, recorder, actor).changed
 
     def note(self, kind: str, actor: str, text: str) -> None:
         """Write a fault or a note into the trace."""

@@ -435,6 +435,8 @@ class ReplicaFetcher:
         except (FakeKafkaError, OSError) as error:
             self._on_append_error(name, state, error)
             return
+        if partition.state_listener is not None:
+            partition.report_state()
         if batches:
             state.fetch_offset = log.log_end_offset
             if self._truncates_on_fetch:  # else the leader is not told
@@ -524,6 +526,7 @@ class ReplicaFetcher:
     ) -> None:
         log = log_of(state.partition)
         log.truncate_to(offset)
+        state.partition.report_state()
         state.fetch_offset = log.log_end_offset
         state.last_fetched_epoch = log.latest_epoch
         if is_finished:
@@ -614,6 +617,7 @@ class ReplicaFetcher:
         log = log_of(state.partition)
         if leader_start > log.log_end_offset:
             log.truncate_fully_and_start_at(leader_start)
+            state.partition.report_state()
         state.fetch_offset = log.log_end_offset
         state.last_fetched_epoch = log.latest_epoch
         state.stage = FetchStage.FETCHING

@@ -12,7 +12,7 @@ the state is consistent, through ``PartitionContext.high_watermark_moved``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.control import LeaderAndIsrPartitionState
 from ...protocol.errors import ErrorCode, KafkaError, invariant
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ..log.log import Log
 
 _NONE = ErrorCode.NONE
+_REPORTED_NAMES = (
+    "role", "leader", "leader_epoch", "isr", "proposed_isr", "log_end_offset", "high_watermark",
+)  # fmt: skip
+_UNREPORTED = (None, None, -1, (), None, None, None)
 _GIVE_UP_ERRORS = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -54,7 +58,9 @@ class Partition:
         "remote_replicas",
         "removing_replicas",
         "replicas",
+        "reported",
         "settings",
+        "state_listener",
         "topic_partition",
     )
 
@@ -86,6 +92,30 @@ class Partition:
         """The other assigned replicas, in assignment order; kept on leaders."""
         self.fetch_entries: list[FetchEntry] | None = None
         """Where followers' fetch sessions watch this partition; leaders only."""
+        self.state_listener = context.host.state_listener
+        self.reported: tuple[Any, ...] = _UNREPORTED
+        """What the listener was told last, by ``_REPORTED_NAMES``."""
+
+    def report_state(self) -> None:
+        """Tell the listener what has changed since the last report; for when there is one."""
+        tell = self.state_listener
+        if tell is None:
+            return
+        log, pending = self.log, self.pending_isr
+        role = None if self.leader_id is None else "leader" if self.is_leader else "follower"
+        now = (
+            role,
+            self.leader_id,
+            self.leader_epoch,
+            self.isr,
+            None if pending is None else pending.proposal.isr,
+            None if log is None else log.log_end_offset,
+            None if log is None else log.high_watermark,
+        )
+        before, self.reported = self.reported, now
+        for name, old, new in zip(_REPORTED_NAMES, before, now, strict=True):
+            if old != new:
+                tell(f"{self.topic_partition}/{name}", old, new)
 
     # -- role changes -----------------------------------------------------------------------
 
@@ -116,6 +146,7 @@ class Partition:
         context.isr_updater.clear_pending(self.topic_partition)
         if self.maybe_increment_high_watermark(now_ms):
             context.high_watermark_moved(self)
+        self.report_state()
         return is_new_leader
 
     def _start_leader_epoch(
@@ -164,6 +195,7 @@ class Partition:
         self.leader_id = state.leader
         self.is_leader = False
         context.isr_updater.clear_pending(self.topic_partition)
+        self.report_state()
         return restart
 
     def _restarts_fetcher(self, state: LeaderAndIsrPartitionState) -> bool:
@@ -206,6 +238,7 @@ class Partition:
         self.leader_id = None
         self.is_leader = False
         self.leader_epoch_start_offset = None
+        self.report_state()
 
     # -- high watermark ---------------------------------------------------------------------
 
@@ -234,6 +267,8 @@ class Partition:
         if self.context.frozen_under_min_isr and len(self.isr) < self.min_isr:
             return False
         log.update_high_watermark(new)
+        if self.state_listener is not None:
+            self.report_state()
         return True
 
     def _may_join_soon(self, replica: Replica, now_ms: int) -> bool:
@@ -349,6 +384,7 @@ class Partition:
 
     def _submit(self, pending: PendingIsr) -> None:
         self.pending_isr = pending  # before submitting: the answer may come synchronously
+        self.report_state()
         accepted = self.context.isr_updater.submit(
             self.topic_partition,
             pending.proposal,
@@ -361,6 +397,7 @@ class Partition:
     def _roll_back_isr(self) -> None:
         self.maximal_isr = self.isr
         self.pending_isr = None
+        self.report_state()
 
     def _on_isr_answer(
         self, pending: PendingIsr, error: ErrorCode, stored: LeaderAndIsr | None
@@ -390,6 +427,7 @@ class Partition:
         self.isr = self.maximal_isr = stored.isr
         self.partition_epoch = stored.zk_version
         self.pending_isr = None
+        self.report_state()
         self.wake_fetchers()  # who left the ISR meanwhile idle may come back with its next fetch
         if pending.is_expansion:
             context.isr_expands += 1

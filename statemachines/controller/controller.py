@@ -93,7 +93,7 @@ class KafkaController:
         self.log = log
         self.tenure = Tenure(broker_id)
         self.registration = BrokerRegistration(zk, host, broker_info)
-        self.context = ControllerContext(behaviour)
+        self.context = ControllerContext(behaviour, host.state_listener)
         self.event_manager = ControllerEventManager(
             host, self, preempt_queued_events=behaviour.preempt_queued_events, log=log
         )

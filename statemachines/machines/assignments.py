@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ...protocol.host import StateListener
 from ...protocol.values import (
     LeaderIsrAndControllerEpoch,
     PartitionReplica,
@@ -29,6 +30,7 @@ class ClusterFacts(RegisteredBrokers):
     def __init__(self, behaviour: Behaviour) -> None:
         super().__init__()
         self.behaviour = behaviour
+        self.state_listener: StateListener | None = None
         self._forget_facts()
 
     def _forget_facts(self) -> None:
@@ -230,6 +232,8 @@ class ClusterFacts(RegisteredBrokers):
         old = self._leadership.get(topic_partition)
         self._leadership[topic_partition] = leadership
         leader = leadership.leader_and_isr.leader
+        if self.state_listener is not None:
+            _tell_changes(self.state_listener, topic_partition, old, leadership)
         if old is None:
             self._led.setdefault(leader, {})[topic_partition] = None
         elif old.leader_and_isr.leader != leader:
@@ -364,6 +368,20 @@ class ClusterFacts(RegisteredBrokers):
 
     def _stop_counting_imbalance(self, topic: str) -> None:
         self.preferred_replica_imbalance_count -= self.imbalance_of_topic(topic)
+
+
+def _tell_changes(
+    tell: StateListener,
+    topic_partition: TopicPartition,
+    old: LeaderIsrAndControllerEpoch | None,
+    new: LeaderIsrAndControllerEpoch,
+) -> None:
+    """Report what differs between the leadership known before and the one known now."""
+    before, now = None if old is None else old.leader_and_isr, new.leader_and_isr
+    for name in ("leader", "leader_epoch", "isr"):
+        was, is_now = getattr(before, name, None), getattr(now, name)
+        if was != is_now:
+            tell(f"{topic_partition}/{name}", was, is_now)
 
 
 def _is_imbalanced(assignment: ReplicaAssignment, leadership: LeaderIsrAndControllerEpoch) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ...protocol.host import StateListener
 from ...protocol.values import PartitionReplica, TopicPartition
 from ...protocol.versions import Behaviour
 from .assignments import ClusterFacts
@@ -22,8 +23,9 @@ from .transitions import PARTITION_PREDECESSORS, PartitionState, ReplicaState, r
 class ControllerContext(ClusterFacts):
     """The controller's memory; ``reset_context`` empties it."""
 
-    def __init__(self, behaviour: Behaviour) -> None:
+    def __init__(self, behaviour: Behaviour, state_listener: StateListener | None = None) -> None:
         super().__init__(behaviour)
+        self.state_listener = state_listener
         self.replica_predecessors = replica_predecessors(behaviour)
         self.unclean_leader_elections = 0
         """Elections of a leader outside the ISR, ever (``UncleanLeaderElectionsPerSec``)."""
@@ -60,6 +62,8 @@ class ControllerContext(ClusterFacts):
             states.pop(topic_partition, None)
         else:
             states[topic_partition] = target
+        if current is not target and self.state_listener is not None:
+            self.state_listener(f"{topic_partition}/state", current.kafka_name, target.kafka_name)
         if current is not target and topic_partition.topic not in self.topics_with_deletion_started:
             if target is PartitionState.OFFLINE:
                 self.offline_partition_count += 1

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...protocol.config import BrokerConfig
+from ...protocol.host import StateListener
 from ...protocol.values import (
     NO_LEADER,
     LeaderAndIsr,
@@ -99,7 +100,11 @@ class ReplicaStateMachine:
         try:
             self._batch.new_batch()
             for broker_id, partitions in by_broker.items():
+                tell = self._context.state_listener
+                before = () if tell is None else self._states(broker_id, partitions)
                 await self._do_handle_state_changes(broker_id, partitions, target)
+                if tell is not None:
+                    self._tell_changes(tell, broker_id, partitions, before)
             self._batch.send_requests_to_brokers(self._context.epoch)
         except ControllerMoved as moved:
             self._batch.clear()
@@ -109,6 +114,25 @@ class ReplicaStateMachine:
             # What is left would make the next batch refuse to open.
             self._batch.clear()
             self._log("error", f"moving replicas to {target} failed: {error!r}")
+
+    def _states(
+        self, broker_id: int, partitions: Sequence[TopicPartition]
+    ) -> Sequence[ReplicaState]:
+        states = self._context.replica_states_on_broker(broker_id)
+        return [states.get(partition, ReplicaState.NON_EXISTENT) for partition in partitions]
+
+    def _tell_changes(
+        self,
+        tell: StateListener,
+        broker_id: int,
+        partitions: Sequence[TopicPartition],
+        before: Sequence[ReplicaState],
+    ) -> None:
+        """Report the replicas whose state has changed."""
+        after = self._states(broker_id, partitions)
+        for partition, old, new in zip(partitions, before, after, strict=True):
+            if new is not old:
+                tell(f"{partition}/replica-{broker_id}/state", old.kafka_name, new.kafka_name)
 
     async def _do_handle_state_changes(
         self, broker_id: int, partitions: Sequence[TopicPartition], target: ReplicaState

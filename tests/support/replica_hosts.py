@@ -6,6 +6,7 @@ import heapq
 import random
 from typing import Any
 
+from fakekafka.protocol.host import StateListener
 from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.protocol.values import TopicPartition
 
@@ -61,6 +62,7 @@ class FakeHost:
         self.name = name
         self.clock = clock
         self.rng = random.Random(name)
+        self.state_listener: StateListener | None = None
         self.is_alive = True
 
     def now_ms(self) -> int:

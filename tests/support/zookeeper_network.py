@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from fakekafka.protocol.awaiting import Task
+from fakekafka.protocol.host import StateListener
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import CreateRequest, ZkCode
@@ -36,6 +37,7 @@ class _Host:
         self.network = network
         self.name = name
         self.rng = network.rng
+        self.state_listener: StateListener | None = None
         self.is_alive = True
 
     def now_ms(self) -> int:

@@ -37,7 +37,7 @@ from .quorum_messages import (
     UpToDate,
 )
 from .roles import RoleOwner
-from .sessions import SessionTracker
+from .sessions import SessionTracker, tell_expiry
 from .synchronisation import difference
 
 _COUNTER_MAX = 0xFFFFFFFF
@@ -262,6 +262,7 @@ class Leading:
         self._tracker.touch(session_id)
 
     def _expire(self, session_id: int) -> None:
+        tell_expiry(self._server.host, session_id)
         self._propose(session_id, CloseSession())
 
     def revalidate(self, connection: ClientConnection, session_id: int) -> None:

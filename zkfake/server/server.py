@@ -11,7 +11,6 @@ event that announces it. A role that loses its quorum drops all connections: cli
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ...protocol.errors import invariant
@@ -47,11 +46,9 @@ from .leading import Leading
 from .looking import Looking
 from .quorum_messages import Notification, Vote
 from .roles import Role, ZooKeeperConfig
+from .sessions import tell_expiry
 from .standalone import Standalone
 from .storage import ZooKeeperStorage
-
-ApplyObserver = Callable[[str, str, int], object]
-"""Called with path, operation (``create``, ``delete``, ``set``) and zxid."""
 
 _OPERATION_NAMES = {
     EventType.NODE_CREATED: "create",
@@ -89,7 +86,6 @@ class ZooKeeperServer:
         self.election = FastLeaderElection(host, server_id, self.peers, self._on_elected)
         self.role: Role = self._first_role()
         self._running = False
-        self._observer: ApplyObserver | None = None
         now_ms = host.now_ms()
         first_id = (server_id << 56) | ((now_ms << 24 & (1 << 64) - 1) >> 8)
         storage.next_session_id = max(storage.next_session_id, first_id)
@@ -276,9 +272,10 @@ class ZooKeeperServer:
         """A transaction is in the tree: fire watches, then answer if it was asked for here."""
         changes = self.storage.tree.take_changes()
         if changes:
-            if self._observer is not None:
+            listener = self.host.state_listener
+            if listener is not None:
                 for event_type, path in changes:
-                    self._observer(path, _OPERATION_NAMES[event_type], zxid)
+                    listener(f"znodes{path}", None, [_OPERATION_NAMES[event_type], zxid])
             self.watches.fire(changes)
         kind = type(request)
         if kind is CreateSession:
@@ -342,6 +339,7 @@ class ZooKeeperServer:
     def expire_session(self, session_id: int) -> None:
         """Expire a session as if its heartbeats had stayed away; needs a serving server."""
         if self.role.is_serving and session_id in self.storage.tree.sessions:
+            tell_expiry(self.host, session_id)
             self.role.submit(None, session_id, 0, CloseSession())
 
     def fail_authentication(self, session_id: int) -> None:
@@ -350,10 +348,6 @@ class ZooKeeperServer:
         if connection is not None:
             self.host.send(connection.source, AuthFailed(connection.connection_id))
             self._forget_connection(connection)
-
-    def on_apply(self, observer: ApplyObserver | None) -> None:
-        """Call ``observer(path, operation, zxid)`` for every node changed here from now on."""
-        self._observer = observer
 
     @property
     def is_serving(self) -> bool:

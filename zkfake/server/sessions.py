@@ -8,6 +8,12 @@ from heapq import heappop, heappush
 from ...protocol.host import Host, Timer
 
 
+def tell_expiry(host: Host, session_id: int) -> None:
+    """Tell whoever records the run that a session has expired."""
+    if host.state_listener is not None:
+        host.state_listener(f"sessions/{session_id:#x}", "open", "expired")
+
+
 class SessionTracker:
     """Expires sessions that are silent longer than their timeout, in buckets of a tick.
 

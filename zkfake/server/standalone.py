@@ -8,7 +8,7 @@ from ..messages import CloseSession, CreateSession, SessionRequest, SyncRequest
 from .connections import ClientConnection
 from .quorum_messages import Txn
 from .roles import RoleOwner
-from .sessions import SessionTracker
+from .sessions import SessionTracker, tell_expiry
 
 
 class Standalone:
@@ -71,6 +71,7 @@ class Standalone:
         self._tracker.touch(session_id)
 
     def _expire(self, session_id: int) -> None:
+        tell_expiry(self._server.host, session_id)
         self.submit(None, session_id, 0, CloseSession())
 
     def on_message(self, source: str, message: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.errors import InvariantError
 from fakekafka.tests.support.zookeeper_network import ZkNetwork
@@ -104,10 +106,11 @@ def test_expiring_an_unknown_session_does_nothing(single: ZkNetwork) -> None:
     assert single.servers[1].last_zxid == zxid
 
 
-def test_observers_see_every_change_with_its_zxid(single: ZkNetwork) -> None:
-    seen: list[tuple[str, str, int]] = []
+def test_a_listener_hears_of_every_change_with_its_zxid(single: ZkNetwork) -> None:
+    """Znodes that are created, set or deleted, and the session that expires."""
+    seen: list[tuple[str, Any, Any]] = []
     client = single.connected()
-    single.servers[1].on_apply(lambda *change: seen.append(change))
+    single.servers[1].host.state_listener = lambda *change: seen.append(change)
     single.run(
         client.handle_requests(
             [
@@ -120,13 +123,13 @@ def test_observers_see_every_change_with_its_zxid(single: ZkNetwork) -> None:
     )
     single.servers[1].expire_session(client.session_id)
     assert seen == [
-        ("/a", "create", 2),
-        ("/a", "set", 3),
-        ("/b", "create", 3),
-        ("/b", "delete", 5),
-        ("/a", "delete", 6),
+        ("znodes/a", None, ["create", 2]),
+        ("znodes/a", None, ["set", 3]),
+        ("znodes/b", None, ["create", 3]),
+        ("znodes/b", None, ["delete", 5]),
+        (f"sessions/{client.session_id:#x}", "open", "expired"),
+        ("znodes/a", None, ["delete", 6]),
     ]
-    single.servers[1].on_apply(None)
 
 
 def test_views_read_the_tree_as_applied(single: ZkNetwork) -> None:

@@ -1,0 +1,116 @@
+"""A recorded run tells every change of state with the event that brought it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.tracing.fingerprint import Fingerprint
+from fakekafka.tracing.recorder import Recorder
+
+VERSIONS = ("0.10", "1.1", "2.8", "3.9")
+
+
+def changes(simulation: Simulation, since: int = 0) -> list[tuple[str, Any, Any]]:
+    """(path, old, new) of every change since an event."""
+    return [change for event in simulation.events if event.seq >= since for change in event.delta]
+
+
+def values(simulation: Simulation, path: str, since: int = 0) -> list[Any]:
+    """What a path changed to, in order; every change begins where the last one ended."""
+    found = [(old, new) for name, old, new in changes(simulation, since) if name == path]
+    for (_, ended), (begun, _) in itertools.pairwise(found):
+        assert begun == ended
+    return [new for _, new in found]
+
+
+@pytest.fixture(params=VERSIONS)
+def simulation(request: pytest.FixtureRequest) -> Any:
+    """One partition, led by its first replica, which is not the controller's broker."""
+    config = {"zookeeper.session.timeout.ms": 6000, "replica.lag.time.max.ms": 1000}
+    with Simulation(3, seed=1, kafka_version=request.param, config=config) as running:
+        running.create_topic("t", assignment={0: [2, 3]})
+        running.run_for(500)
+        yield running
+
+
+def test_a_failover_in_changes_of_state(simulation: Simulation) -> None:
+    """Session, znodes, partition and replica states, the election, and the new leader's role."""
+    assert simulation.controller.id != 2
+    controller = f"controller-{simulation.controller.id}"
+    since = len(simulation.recorder)
+    simulation.broker(2).kill()
+    simulation.run_until(lambda: simulation.partition("t", 0).leader == 3, 30_000)
+    simulation.run_for(500)
+    told = changes(simulation, since)
+    expired = [path for path, _, new in told if new == "expired"]
+    assert len(expired) == 1
+    assert expired[0].startswith("zk-1/sessions/0x")
+    assert any(path == "zk-1/znodes/brokers/ids/2" and new[0] == "delete" for path, _, new in told)
+    states = values(simulation, f"{controller}/t-0/state", since)
+    assert states == ["OfflinePartition", "OnlinePartition"]
+    assert values(simulation, f"{controller}/t-0/leader", since)[-1] == 3
+    assert values(simulation, f"{controller}/t-0/isr", since)[-1] == [3]
+    assert values(simulation, f"{controller}/t-0/replica-2/state", since) == ["OfflineReplica"]
+    assert values(simulation, "broker-3/t-0/role", since) == ["leader"]
+    assert values(simulation, "broker-3/t-0/leader_epoch", since)[-1] > 0
+
+
+def test_a_record_moves_log_ends_and_then_high_watermarks(simulation: Simulation) -> None:
+    """The leader's log end first, its high watermark once the follower has fetched on."""
+    since = len(simulation.recorder)
+    simulation.produce("t", b"v", partition=0)
+    simulation.run_for(1000)
+    moves = [
+        (path.removesuffix("/t-0"), name, new)
+        for path, name, new in (
+            (*path.rsplit("/", 1), new) for path, _, new in changes(simulation, since)
+        )
+        if name in ("log_end_offset", "high_watermark")
+    ]
+    assert moves == [
+        ("broker-2", "log_end_offset", 1),
+        ("broker-3", "log_end_offset", 1),
+        ("broker-2", "high_watermark", 1),
+        ("broker-3", "high_watermark", 1),
+    ]
+
+
+def test_a_proposal_of_an_isr_and_its_commit(simulation: Simulation) -> None:
+    """What the leader asks for is told before what it was given."""
+    since = len(simulation.recorder)
+    simulation.broker(3).pause()
+    simulation.produce("t", b"v", partition=0, acks=1)
+    simulation.run_until(lambda: simulation.partition("t", 0).isr == (2,), 30_000)
+    simulation.run_for(500)
+    shrink = [
+        (path, new)
+        for path, _, new in changes(simulation, since)
+        if path in ("broker-2/t-0/proposed_isr", "broker-2/t-0/isr")
+    ]
+    assert shrink[0] == ("broker-2/t-0/proposed_isr", [2])
+    assert ("broker-2/t-0/isr", [2]) in shrink
+    assert values(simulation, "broker-2/t-0/proposed_isr", since)[-1] is None
+
+
+def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
+    """Recorded with its state or by a fingerprint alone, the run is the same."""
+    outlines = []
+    for recorder in (Recorder(), Fingerprint()):
+        with Simulation(3, seed=4, recorder=recorder) as simulation:
+            simulation.create_topic("t", partitions=2, replication_factor=3)
+            simulation.produce("t", b"v", partition=0)
+            simulation.broker(1).kill()
+            simulation.run_for(3000)
+        outlines.append(recorder.outline())
+    assert outlines[0] == outlines[1]
+
+
+def test_nobody_listens_where_nothing_is_recorded() -> None:
+    """Cores are not even asked to tell."""
+    with Simulation(1, seed=4, trace=False) as simulation:
+        nodes = simulation.runtime.network.nodes
+        assert nodes
+        assert all(node.state_listener is None for node in nodes.values())
