@@ -29,7 +29,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "actors": (
         ("delivery",),
         ("surroundings",),
-        ("network",),
+        ("network", "state_changes"),
         ("port",),
         ("node",),
         ("runtime",),
