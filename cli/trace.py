@@ -1,6 +1,7 @@
 """``fakekafka trace``: look into a recorded run.
 
-The verbs that ask about one run stand here; those that compare or write runs in ``trace_compare``.
+The verbs that ask about one run stand here; those that compare runs in ``trace_comparison``, those
+that write files in ``trace_files``.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from ..tracing.events import Event, jsonable
 from ..tracing.expressions import parse_duration_us
 from ..tracing.text import format_event, format_time
 from ..tracing.trace import Trace
-from . import trace_compare
+from . import trace_comparison, trace_files
 from .exits import DOES_NOT_HOLD
-from .trace_shared import File, Json, Seq, Verbose, app, opened, print_events, print_json, seq_of
+from .trace_app import File, Json, Seq, Verbose, app, opened, print_events, print_json, seq_of
 
-__all__ = ["app", "trace_compare"]
+__all__ = ["app", "trace_comparison", "trace_files"]
 
 
 @app.command()
@@ -162,7 +163,7 @@ def at(
     as_json: Json = False,
 ) -> None:
     """State after an event: recorded changes, and what messages told (marked ~)."""
-    from ..tracing.told_state import MESSAGE, state_at
+    from ..tracing.state_history import MESSAGE, state_at
 
     with opened(file) as trace:
         state = state_at(trace, seq_of(seq), actor, path)
@@ -189,7 +190,7 @@ def watch(
     as_json: Json = False,
 ) -> None:
     """Every change of a piece of state; ~ marks what only a message told."""
-    from ..tracing.told_state import MESSAGE, changes
+    from ..tracing.state_history import MESSAGE, changes
 
     found = 0
     with opened(file) as trace:
@@ -260,3 +261,17 @@ def _tree(root: queries.Effect) -> dict[str, Any]:
         place["effects"] = [{} for _ in node.children]
         waiting += zip(node.children, place["effects"], strict=True)
     return tree
+
+
+@app.command()
+def story(file: File, as_json: Json = False) -> None:
+    """Who died, who noticed, who was elected, how long partitions were unavailable."""
+    from ..tracing.timeline import timeline
+
+    with opened(file) as trace:
+        lines = timeline(trace.events())
+        if as_json:
+            print_json([{"time_ms": time_ms, "text": text} for time_ms, text in lines])
+            return
+        for time_ms, text in lines:
+            print(f"{time_ms:12.3f} ms  {text}")

@@ -35,7 +35,7 @@ class SelectorContext(Protocol):
     ) -> LeaderIsrAndControllerEpoch | None: ...
 
 
-class LeaderSelector(Protocol):
+class PartitionLeaderSelector(Protocol):
     """Chooses the leader of one partition."""
 
     def select_leader(

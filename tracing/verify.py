@@ -16,7 +16,7 @@ RunAgain = Callable[[dict[str, Any], Recorder], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verification:
     """What running again gave."""
 
     holds: bool
@@ -48,7 +48,7 @@ def refusal(trace: Trace) -> str | None:
     return None
 
 
-def verify(trace: Trace, run_again: RunAgain) -> Verdict:
+def verify(trace: Trace, run_again: RunAgain) -> Verification:
     """Run the scenario in the header again and compare fingerprints.
 
     Raises ``TraceError`` with the reason when the trace cannot be run again, or is damaged: the
@@ -66,4 +66,4 @@ def verify(trace: Trace, run_again: RunAgain) -> Verdict:
     difference = None
     if replayed != recorded:
         difference = first_difference(trace, recorder.trace(trace.header))
-    return Verdict(replayed == recorded, recorded, replayed, len(recorder), difference)
+    return Verification(replayed == recorded, recorded, replayed, len(recorder), difference)

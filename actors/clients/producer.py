@@ -28,7 +28,7 @@ from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
-from .producer_queue import EPOCH_MAX, NOBODY, Batch, Callback, Identity, PartitionQueue
+from .producer_queue import EPOCH_MAX, NOBODY, Callback, Identity, PartitionQueue, ProducerBatch
 
 _NONE = ErrorCode.NONE
 
@@ -135,13 +135,13 @@ class SimulatedProducer(SimulatedClient):
             and (leader := self.leaders.get(where)) is not None
             and queue.ready_for is self._identity
         ):  # nothing to wait for: without the queue
-            alone = Batch(now)
+            alone = ProducerBatch(now)
             alone.records.append((key, value, now, callback))
             self._send(where, queue, alone, leader[0])
             return
         batch = queue.open_batch
         if batch is None:
-            batch = queue.open_batch = Batch(now)
+            batch = queue.open_batch = ProducerBatch(now)
             queue.batches.append(batch)
             if settings.linger_ms:
                 self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
@@ -211,13 +211,13 @@ class SimulatedProducer(SimulatedClient):
                 left_ms = batch.created_at_ms + settings.delivery_timeout_ms - now
                 self.call_later_ms(left_ms, functools.partial(self._reach_deadline, queue, batch))
 
-    def _may_send(self, queue: PartitionQueue, batch: Batch) -> bool:
+    def _may_send(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
         if self._identity is NOBODY and queue.is_idempotent:
             self._ask_producer_id()
             return False
         return queue.may_send(batch, self._identity)
 
-    def _reach_deadline(self, queue: PartitionQueue, batch: Batch) -> None:
+    def _reach_deadline(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """The delivery timeout of a batch is over, perhaps before its request has ended."""
         if self.stopped or batch.has_ended:
             return
@@ -225,7 +225,7 @@ class SimulatedProducer(SimulatedClient):
             self._give_up(queue, batch)
         self._drain(queue.topic_partition, queue)
 
-    def _give_up(self, queue: PartitionQueue, batch: Batch) -> None:
+    def _give_up(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """A batch ends by its delivery timeout."""
         queue.given_up(batch)
         if queue.wants_new_epoch():
@@ -283,7 +283,11 @@ class SimulatedProducer(SimulatedClient):
         self.on_metadata()
 
     def _send(
-        self, topic_partition: TopicPartition, queue: PartitionQueue, batch: Batch, leader: int
+        self,
+        topic_partition: TopicPartition,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        leader: int,
     ) -> None:
         records = batch.records
         if batch.base_sequence < 0:
@@ -316,7 +320,7 @@ class SimulatedProducer(SimulatedClient):
         self,
         topic_partition: TopicPartition,
         queue: PartitionQueue,
-        batch: Batch,
+        batch: ProducerBatch,
         outcome: ProduceResponse | BaseException,
     ) -> None:
         if self.stopped:
@@ -353,7 +357,7 @@ class SimulatedProducer(SimulatedClient):
         if queue.batches:
             self._drain(topic_partition, queue)
 
-    def _should_retry(self, error: ErrorCode, queue: PartitionQueue, batch: Batch) -> bool:
+    def _should_retry(self, error: ErrorCode, queue: PartitionQueue, batch: ProducerBatch) -> bool:
         """(``Sender.canRetry``, ``TransactionManager.canRetry``)"""
         if self.now_ms() - batch.created_at_ms >= self.settings.delivery_timeout_ms:
             return False
@@ -368,7 +372,7 @@ class SimulatedProducer(SimulatedClient):
                 return True
         return error.is_retriable
 
-    def _finish(self, batch: Batch, error: ErrorCode, base_offset: int) -> None:
+    def _finish(self, batch: ProducerBatch, error: ErrorCode, base_offset: int) -> None:
         batch.has_ended = True
         records = batch.records
         if error:

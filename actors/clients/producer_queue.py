@@ -40,7 +40,7 @@ NOBODY: Identity = (-1, -1)
 EPOCH_MAX = 32767
 
 
-class Batch:
+class ProducerBatch:
     """Records that go out together."""
 
     __slots__ = (
@@ -112,9 +112,9 @@ class PartitionQueue:
     def __init__(self, topic_partition: TopicPartition, is_idempotent: bool) -> None:
         self.topic_partition = topic_partition
         self.is_idempotent = is_idempotent
-        self.batches: deque[Batch] = deque()
+        self.batches: deque[ProducerBatch] = deque()
         """Those to be sent again come first, in the order of their numbers."""
-        self.open_batch: Batch | None = None  # last of ``batches`` while it takes records
+        self.open_batch: ProducerBatch | None = None  # last of ``batches`` while it takes records
         self.in_flight = 0
         """Requests without an answer."""
         self.not_before_ms = 0
@@ -123,13 +123,13 @@ class PartitionQueue:
         """In whose name its batches are numbered."""
         self.ready_for: Identity | None = None if is_idempotent else NOBODY
         """``identity`` while new batches may be numbered in it."""
-        self.tracked: list[Batch] = []
+        self.tracked: list[ProducerBatch] = []
         """With idempotence: those sent and not ended, in the order of their numbers."""
         self.next_sequence = 0
         self._acknowledged_sequence = 0  # the number after the last one acknowledged
         self._unresolved_sequence = -1  # the number after the last one given up after a retry
 
-    def put_back(self, batch: Batch) -> None:
+    def put_back(self, batch: ProducerBatch) -> None:
         """Let a batch be sent again, in the order of the numbers."""
         batch.is_retried = True
         position = 0
@@ -141,7 +141,7 @@ class PartitionQueue:
 
     # -- numbering ------------------------------------------------------------------------------
 
-    def acknowledged(self, batch: Batch) -> None:
+    def acknowledged(self, batch: ProducerBatch) -> None:
         """A batch is stored; the answer may come after it was given up."""
         end_sequence = batch.base_sequence + len(batch.records)
         if end_sequence > self._acknowledged_sequence:
@@ -149,7 +149,7 @@ class PartitionQueue:
         if self.is_idempotent and not batch.has_ended:
             self.tracked.remove(batch)
 
-    def given_up(self, batch: Batch) -> None:
+    def given_up(self, batch: ProducerBatch) -> None:
         """A batch ended without an answer that says what became of it.
 
         Only one that was sent again holds the next ones up (``Sender.sendProducerData``); behind
@@ -161,7 +161,7 @@ class PartitionQueue:
                 self._unresolved_sequence = max(self._unresolved_sequence, batch.end_sequence)
                 self.ready_for = None
 
-    def shows_gap(self, batch: Batch) -> bool:
+    def shows_gap(self, batch: ProducerBatch) -> bool:
         """Whether a batch refused as out of order proves that something before it is missing.
 
         Otherwise it waits for others that are sent again first (``TransactionManager.canRetry``).
@@ -181,7 +181,7 @@ class PartitionQueue:
         self.ready_for = self.identity
         return False
 
-    def may_send(self, batch: Batch, identity: Identity) -> bool:
+    def may_send(self, batch: ProducerBatch, identity: Identity) -> bool:
         """Whether the first batch can be sent with the number it has, or be given one as
         ``identity`` (``RecordAccumulator.shouldStopDrainBatchesForPartition``)."""
         if not self.is_idempotent:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline
 from ...election.selectors import (
     ControlledShutdownLeaderSelector,
-    LeaderSelector,
     NoOpLeaderSelector,
     OfflinePartitionLeaderSelector,
+    PartitionLeaderSelector,
     PreferredReplicaPartitionLeaderSelector,
     ReassignedPartitionLeaderSelector,
 )
@@ -109,7 +109,7 @@ class LegacyElection:
 
     async def _selector(
         self, topic_partition: TopicPartition, current: LeaderAndIsr, strategy: Strategy | None
-    ) -> LeaderSelector:
+    ) -> PartitionLeaderSelector:
         context = self._context
         if isinstance(strategy, OfflinePartition):
             permitted = strategy.allow_unclean or await self._unclean_permitted(

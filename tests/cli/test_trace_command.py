@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakekafka.cli import trace as command
-from fakekafka.cli import trace_compare
+from fakekafka.cli import trace_comparison
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.traces import (
     header,
@@ -128,11 +128,11 @@ def test_verify(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def otherwise(head: dict[str, Any], recorder: Recorder) -> None:
         recorder.event(0, "note", "x", None, None, None, None, "extra")
 
-    monkeypatch.setattr(trace_compare, "_runner", lambda: again)
+    monkeypatch.setattr(trace_comparison, "_runner", lambda: again)
     held = run("verify", file)
     assert held.exit_code == 0
     assert held.stdout.startswith("verified: 22 events, fingerprint ")
-    monkeypatch.setattr(trace_compare, "_runner", lambda: otherwise)
+    monkeypatch.setattr(trace_comparison, "_runner", lambda: otherwise)
     failed = run("verify", file)
     assert failed.exit_code == 1
     assert "first difference at #0: kind: 'spawn' / 'note'" in failed.stdout
@@ -191,7 +191,7 @@ def test_a_damaged_trace_is_neither_verified_nor_the_same(
     def again(head: dict[str, Any], recorder: Recorder) -> None:
         record_fetches(recorder, 3000)
 
-    monkeypatch.setattr(trace_compare, "_runner", lambda: again)
+    monkeypatch.setattr(trace_comparison, "_runner", lambda: again)
     for name in ("whole", "damaged"):
         recorder = Recorder(TraceWriter(tmp_path / name, header()))
         again({}, recorder)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.actors.clients.producer_queue import EPOCH_MAX, Batch, PartitionQueue
+from fakekafka.actors.clients.producer_queue import EPOCH_MAX, PartitionQueue, ProducerBatch
 from fakekafka.protocol.data import ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
@@ -121,11 +121,11 @@ def test_the_last_epoch_is_followed_by_another_producer_id() -> None:
         assert numbers(simulation) == [(0, 0), (EPOCH_MAX, 0), (0, 0)]
 
 
-def sent(queue: PartitionQueue, count: int) -> list[Batch]:
+def sent(queue: PartitionQueue, count: int) -> list[ProducerBatch]:
     """Batches of one record each, numbered and tracked as after their first send."""
     batches = []
     for _ in range(count):
-        batch = Batch(0)
+        batch = ProducerBatch(0)
         batch.records.append((None, b"x", 0, None))
         batch.base_sequence = queue.next_sequence
         queue.next_sequence += 1
@@ -161,7 +161,7 @@ def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored()
     assert not queue.wants_new_epoch()
     assert queue.may_send(behind, queue.identity), "with the number it has"
     assert behind.base_sequence == 1
-    assert not queue.may_send(Batch(0), queue.identity), "nothing new until that is settled"
+    assert not queue.may_send(ProducerBatch(0), queue.identity), "nothing new until that is settled"
     queue.given_up(behind)
     assert queue.wants_new_epoch(), "both are gone without an acknowledgement"
 
@@ -173,7 +173,7 @@ def test_an_expired_batch_that_was_sent_once_holds_nothing_up() -> None:
     (expired,) = sent(queue, 1)
     queue.given_up(expired)
     assert not queue.wants_new_epoch()
-    assert queue.may_send(Batch(0), queue.identity)
+    assert queue.may_send(ProducerBatch(0), queue.identity)
 
 
 def sends(simulation: Simulation, producer: Any) -> list[tuple[float, int, int]]:

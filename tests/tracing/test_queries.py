@@ -13,7 +13,7 @@ from fakekafka.tests.support.traces import (
 from fakekafka.tracing import queries
 from fakekafka.tracing.expressions import compile_expression, parse_duration_us
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.told_state import changes, path_matches, state_at
+from fakekafka.tracing.state_history import changes, path_matches, state_at
 from fakekafka.tracing.trace import Trace
 
 assert ORDERS_0

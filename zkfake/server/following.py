@@ -13,7 +13,7 @@ from typing import Any
 from ..messages import SessionRequest, SyncRequest
 from ..timers import OneTimer
 from .connections import ClientConnection
-from .links import Link
+from .links import ServerLink
 from .quorum_messages import (
     Ack,
     AckEpoch,
@@ -48,7 +48,7 @@ class Following:
         self._server = server
         self._leader = server.peers[leader_id]
         self.is_serving = False
-        self._link = Link(server.host, self._leader, 0)
+        self._link = ServerLink(server.host, self._leader, 0)
         self._is_accepted = False  # the leader has answered on this link
         self._attempts = 0
         self._sync: SyncFollower | None = None
@@ -87,7 +87,7 @@ class Following:
             self._give_up()
             return
         host = self._server.host
-        self._link = Link(host, self._leader, host.rng.getrandbits(62))
+        self._link = ServerLink(host, self._leader, host.rng.getrandbits(62))
         self._link.send(FollowerInfo, self._server.server_id, self._server.storage.accepted_epoch)
         delay_ms = min(CONNECT_RETRY_MS_MIN << self._attempts, CONNECT_RETRY_MS_MAX)
         self._attempts += 1

@@ -15,7 +15,7 @@ from typing import Any
 from ..messages import CloseSession, CreateSession, SessionRequest, SyncRequest, ZkCode
 from ..timers import OneTimer
 from .connections import ClientConnection
-from .links import Follower, Link
+from .links import Follower, ServerLink
 from .quorum_messages import (
     Ack,
     AckEpoch,
@@ -126,7 +126,7 @@ class Leading:
         for known in list(self._followers.values()):
             if known.server_id == info.server_id:
                 self._drop(known)
-        follower = Follower(info.server_id, Link(self._server.host, source, info.link_id))
+        follower = Follower(info.server_id, ServerLink(self._server.host, source, info.link_id))
         if not follower.link.accepts(info):
             follower.link.close()
             return

@@ -8,7 +8,7 @@ from ...protocol.host import Host
 from .quorum_messages import LinkClosed
 
 
-class Link:
+class ServerLink:
     """One end of a link; ``peer`` is the node at the other."""
 
     __slots__ = ("_host", "_received", "_sent", "last_heard_ms", "link_id", "peer")
@@ -46,7 +46,7 @@ class Follower:
     __slots__ = ("acked_zxid", "has_acked_epoch", "is_active", "is_sent_history", "link",
                  "server_id")  # fmt: skip
 
-    def __init__(self, server_id: int, link: Link) -> None:
+    def __init__(self, server_id: int, link: ServerLink) -> None:
         self.server_id = server_id
         self.link = link
         self.has_acked_epoch = False

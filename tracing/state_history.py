@@ -17,7 +17,7 @@ from .trace import Trace
 DELTA, MESSAGE = "delta", "message"
 
 
-class Change(NamedTuple):
+class StateChange(NamedTuple):
     """One change of one path."""
 
     event: Event
@@ -71,7 +71,9 @@ def path_matches(path: str, pattern: str) -> bool:
     return path == pattern or path.startswith(pattern.rstrip("/") + "/")
 
 
-def changes(trace: Trace, pattern: str | None = None, stop: int | None = None) -> Iterator[Change]:
+def changes(
+    trace: Trace, pattern: str | None = None, stop: int | None = None
+) -> Iterator[StateChange]:
     """Every change of the matching paths, in order; told values only where they are news."""
     known: dict[str, Any] = {}
     recorded: dict[str, None] = {}
@@ -80,22 +82,22 @@ def changes(trace: Trace, pattern: str | None = None, stop: int | None = None) -
             recorded[path] = None
             known[path] = new
             if pattern is None or path_matches(path, pattern):
-                yield Change(event, path, old, new, DELTA)
+                yield StateChange(event, path, old, new, DELTA)
         for path, value in told_by(event):
             if path in recorded or (pattern is not None and not path_matches(path, pattern)):
                 continue
             old = known.get(path)
             if path not in known or old != value:
                 known[path] = value
-                yield Change(event, path, old, value, MESSAGE)
+                yield StateChange(event, path, old, value, MESSAGE)
 
 
 def state_at(
     trace: Trace, seq: int, actor: str | None = None, pattern: str | None = None
-) -> dict[str, Change]:
+) -> dict[str, StateChange]:
     """Path to the last change at or before an event: the state after it, sorted by path."""
     trace.event(seq)
-    state: dict[str, Change] = {}
+    state: dict[str, StateChange] = {}
     for change in changes(trace, pattern, seq + 1):
         if actor is None or change.path.partition("/")[0] == actor:
             state[change.path] = change

@@ -1,0 +1,90 @@
+"""Verbs of ``fakekafka trace`` that compare runs: diff, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..tracing.events import Event
+from ..tracing.text import format_event
+from .exits import DOES_NOT_HOLD
+from .trace_app import File, Json, app, opened, print_json
+
+
+@app.command()
+def diff(
+    left: File,
+    right: Annotated[Path, typer.Argument(help="another .fktrace file")],
+    lines: Annotated[int, typer.Option(help="events of each run to align")] = 30,
+    as_json: Json = False,
+) -> None:
+    """Where two runs part: the first differing event, then both aligned; status 1 if different."""
+    from ..tracing.diff import aligned, first_difference
+
+    with opened(left) as a, opened(right) as b:
+        difference = first_difference(a, b)
+        if difference is None:
+            a.check()
+            b.check()
+        if as_json:
+            print_json(
+                {
+                    "different": difference is not None,
+                    "seq": difference.seq if difference else None,
+                    "columns": list(difference.columns) if difference else [],
+                    "left": _maybe(difference.left if difference else None),
+                    "right": _maybe(difference.right if difference else None),
+                }
+            )
+        elif difference is None:
+            print(f"the same {len(a)} events")
+        else:
+            print(f"first difference at {difference.describe()}")
+            for line in aligned(a, b, difference.seq, lines):
+                if line.left is not None:
+                    print(f"{line.mark if line.mark != '~' else '<'} {format_event(line.left)}")
+                if line.right is not None and line.mark in "+~":
+                    print(f"{line.mark if line.mark != '~' else '>'} {format_event(line.right)}")
+    if difference is not None:
+        raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _maybe(event: Event | None) -> dict[str, Any] | None:
+    return None if event is None else event.as_dict()
+
+
+def _runner() -> Callable[[dict[str, Any], Any], object]:
+    from ..testing.scenarios.run import run_from_header
+
+    return run_from_header
+
+
+@app.command()
+def verify(file: File, as_json: Json = False) -> None:
+    """Run the scenario of a trace again and compare fingerprints; status 1 if they differ."""
+    from ..tracing.verify import verify as run_again
+
+    with opened(file) as trace:
+        verdict = run_again(trace, lambda header, recorder: _runner()(header, recorder))
+        difference = verdict.difference
+        if as_json:
+            print_json(
+                {
+                    "holds": verdict.holds,
+                    "recorded": verdict.recorded,
+                    "replayed": verdict.replayed,
+                    "events": verdict.events,
+                    "first_difference": difference.describe() if difference else None,
+                }
+            )
+        elif verdict.holds:
+            print(f"verified: {verdict.events} events, fingerprint {verdict.recorded}")
+        else:
+            print(f"the run came out otherwise: {verdict.recorded} in the file,")
+            print(f"{verdict.replayed} now ({verdict.events} events)")
+            print(f"first difference at {difference.describe()}" if difference else "")
+    if not verdict.holds:
+        raise typer.Exit(DOES_NOT_HOLD)

@@ -1,0 +1,89 @@
+"""Verbs of ``fakekafka trace`` that write files: slice, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..protocol.errors import UsageError
+from ..tracing import queries
+from ..tracing.expressions import parse_duration_us
+from ..tracing.text import format_event
+from .exits import refuse_overwriting
+from .trace_app import File, app, opened, print_events
+
+
+@app.command("slice")
+def slice_(
+    file: File,
+    out: Annotated[Path, typer.Option("-o", "--out", help="the smaller trace")],
+    actor: Annotated[list[str] | None, typer.Option(help="events at or with it")] = None,
+    op: Annotated[int | None, typer.Option(help="events of this client operation")] = None,
+    time: Annotated[str | None, typer.Option(help="a span such as 1.5s:2s")] = None,
+) -> None:
+    """A smaller trace of some events, still valid; seqs stay what they were."""
+    from ..tracing.slices import write_slice
+
+    with opened(file) as trace:
+        if not actor and op is None and time is None:
+            raise UsageError("slice needs --actor, --op or --time")
+        refuse_overwriting(out, file, "trace")
+        lanes = trace.actors()
+        for name in actor or ():
+            if name not in lanes:
+                raise UsageError(f"no actor {name!r} in this trace; there are {', '.join(lanes)}")
+        start_us, stop_us = _span(time)
+        source = trace.events() if op is None else iter(queries.of_operation(trace, op))
+        chosen = queries.selected(
+            source,
+            actors=frozenset(actor) if actor else None,
+            start_us=start_us,
+            stop_us=stop_us,
+        )
+        words = [f"--actor {name}" for name in actor or ()]
+        words += [f"--op {op}"] if op is not None else []
+        words += [f"--time {time}"] if time is not None else []
+        try:
+            count = write_slice(trace, chosen, out, " ".join(words))
+        except OSError as error:
+            raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
+        print(f"{count} of {len(trace)} events written to {out}")
+
+
+def _span(text: str | None) -> tuple[int | None, int | None]:
+    if text is None:
+        return None, None
+    first, colon, last = text.partition(":")
+    if not colon:
+        raise UsageError(f"--time takes a span such as 1.5s:2s, not {text!r}")
+    start_us = parse_duration_us(first) if first else None
+    stop_us = parse_duration_us(last) if last else None
+    if start_us is not None and stop_us is not None and stop_us <= start_us:
+        raise UsageError(f"--time {text}: the end must be after the beginning")
+    return start_us, stop_us
+
+
+@app.command()
+def export(
+    file: File,
+    to: Annotated[str, typer.Option("--to", help="text")] = "text",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="default: standard output")
+    ] = None,
+) -> None:
+    """The trace in another form: ``text`` is what golden files hold."""
+    with opened(file) as trace:
+        if to != "text":
+            raise UsageError(f"cannot export to {to!r}; there is: text")
+        if out is None:
+            print_events(trace.events(), 0, False)
+            return
+        refuse_overwriting(out, file, "trace")
+        try:
+            with out.open("w", encoding="utf-8") as stream:
+                stream.writelines(format_event(event) + "\n" for event in trace.events())
+        except OSError as error:
+            raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
+        print(f"{len(trace)} events written to {out}")

@@ -1,0 +1,44 @@
+"""A class is found by its name: no two in the package share one."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+
+from fakekafka.tests.support.imports import in_package
+
+SHARED: dict[str, str] = {
+    "BrokerChannels": "the controller's channels, and the protocol of what its batches ask of them",
+    "ControlledShutdown": "Kafka's name of the controller's event and of the election it asks for",
+    "Outcome": "how an experiment and how a story ended; neither is imported elsewhere",
+    "ReplicaState": "the controller's state of a replica, and a line of a story about one",
+    "ReplicaView": "Kafka's name of what a selector chooses from, and a view for tests",
+}
+"""Names of several classes, with the reason."""
+
+
+def shared_names(texts: dict[str, str]) -> dict[str, list[str]]:
+    """Names of classes at the top of several files of the package."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for path, text in texts.items():
+        if in_package(path) and path.endswith(".py"):
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.ClassDef):
+                    files[node.name].append(path)
+    return {name: paths for name, paths in files.items() if len(paths) > 1}
+
+
+def test_no_two_classes_share_a_name(texts: dict[str, str]) -> None:
+    """Or the table says why."""
+    found = shared_names(texts)
+    assert {name: paths for name, paths in found.items() if name not in SHARED} == {}
+
+
+def test_a_shared_name_is_found() -> None:
+    """Whichever folders the two files are in."""
+    texts = {
+        "zkfake/a.py": "class A: ...",
+        "wire/b.py": "class A: ...\nclass B: ...",
+        "tests/c.py": "class B: ...",
+    }
+    assert shared_names(texts) == {"A": ["zkfake/a.py", "wire/b.py"]}
