@@ -134,7 +134,7 @@ class TopicAdmin:
             None,
             "" if validate_only else topic_id,
             len(assignment),
-            len(assignment[0]),
+            len(next(iter(assignment.values()))),  # before 2.3 there may be no partition 0
             tuple(config.items()),
         )
 

@@ -83,14 +83,7 @@ ANY_VERSION: list[tuple[Operation, str, str]] = [
     # assignments
     (assigned((0, [1, 1])), "INVALID_REPLICA_ASSIGNMENT", "Duplicate"),
     (assigned((0, [1, 2]), (1, [1])), "INVALID_REPLICA_ASSIGNMENT", "same number"),
-    (assigned((1, [1]), (2, [2])), "INVALID_REPLICA_ASSIGNMENT", "consecutive"),
-    (assigned((0, [1]), (3, [2])), "INVALID_REPLICA_ASSIGNMENT", "consecutive"),
     # configurations
-    (create(config={"nonsense": 1}), "INVALID_CONFIG", "nonsense"),
-    (create(config={"retention.ms": "soon"}), "INVALID_CONFIG", "soon"),
-    (create(config={"cleanup.policy": "burn"}), "INVALID_CONFIG", "burn"),
-    (alter("unknown", "retention.ms", "1"), "UNKNOWN_TOPIC_OR_PARTITION", "unknown"),
-    (alter("with space", "retention.ms", "1"), "UNKNOWN_TOPIC_OR_PARTITION", "with space"),
     (alter("t", "nonsense", "1"), "INVALID_CONFIG", "nonsense"),
     (alter("t", "num.partitions", "2"), "INVALID_CONFIG", "num.partitions"),
     # deletion and expansion
@@ -106,6 +99,16 @@ ANY_VERSION: list[tuple[Operation, str, str]] = [
     (grow("t", 3, [1, 1]), "INVALID_REPLICA_ASSIGNMENT", "Duplicate"),
     (grow("t", 3, [1]), "INVALID_REPLICA_ASSIGNMENT", "partition 0 has 2"),
     (grow("t", 3, []), "INVALID_REPLICA_ASSIGNMENT", "0"),
+]
+
+SINCE_2_3: list[tuple[Operation, str, str]] = [
+    (assigned((1, [1]), (2, [2])), "INVALID_REPLICA_ASSIGNMENT", "consecutive"),
+    (assigned((0, [1]), (3, [2])), "INVALID_REPLICA_ASSIGNMENT", "consecutive"),
+    (create(config={"nonsense": 1}), "INVALID_CONFIG", "nonsense"),
+    (create(config={"retention.ms": "soon"}), "INVALID_CONFIG", "soon"),
+    (create(config={"cleanup.policy": "burn"}), "INVALID_CONFIG", "burn"),
+    (alter("unknown", "retention.ms", "1"), "UNKNOWN_TOPIC_OR_PARTITION", "unknown"),
+    (alter("with space", "retention.ms", "1"), "UNKNOWN_TOPIC_OR_PARTITION", "with space"),
 ]
 
 BAD_VALUES: list[tuple[Operation, str]] = [
@@ -142,6 +145,22 @@ def test_impossible_operations_on_topics_are_refused(version: str) -> None:
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
         for operation, code, text in ANY_VERSION:
             assert_refused(cluster, operation, code, text)
+
+
+@pytest.mark.parametrize("version", CURRENT)
+def test_what_older_releases_let_pass_or_answer_otherwise_is_refused(version: str) -> None:
+    """Gaps (KAFKA-7864), bad configurations at creation, configurations of unknown topics."""
+    with running(3, version, topics=TOPICS, config=DELETES) as cluster:
+        for operation, code, text in SINCE_2_3:
+            assert_refused(cluster, operation, code, text)
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1"])
+def test_a_topic_without_partition_0_is_created_before_2_3(version: str) -> None:
+    """Nobody asked for numbers from 0 on before KAFKA-7864."""
+    with running(3, version) as cluster:
+        assigned((1, [1]), (2, [2]))(cluster)
+        assert [cluster.partition("new", n).leader for n in (1, 2)] == [1, 2]
 
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
@@ -217,10 +236,17 @@ def test_a_dying_topic_is_left_alone(version: str) -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_deletion_may_be_switched_off(version: str) -> None:
-    """CP-164: TOPIC_DELETION_DISABLED, and nothing is marked."""
+    """CP-164: TOPIC_DELETION_DISABLED since 2.1, a timeout before. The mark stays in 0.10, whose
+    controller does not listen then (PartitionStateMachine.registerListeners)."""
     config = {"delete.topic.enable": False}
     with running(3, version, topics=TOPICS, config=config) as cluster:
-        assert_refused(cluster, delete("t"), "TOPIC_DELETION_DISABLED", "'t'")
+        if version == "0.10":
+            with pytest.raises(KafkaError, match="REQUEST_TIMED_OUT"):
+                cluster.delete_topic("t")
+            assert cluster.zookeeper.children("/admin/delete_topics") == ["t"]
+            return
+        code = "TOPIC_DELETION_DISABLED" if version in CURRENT else "REQUEST_TIMED_OUT"
+        assert_refused(cluster, delete("t"), code, "'t'")
 
 
 @pytest.mark.parametrize("version", CURRENT)
