@@ -88,11 +88,29 @@ class Process:
         self.held: list[Callable[[], object]] = []
 
 
+class Letter(Protocol):
+    """What a node sends to itself; it keeps that until its turn has come."""
+
+    def arrive(self) -> None:
+        """Nobody holds it back any more."""
+        ...
+
+
 class Carrier(Protocol):
     """A network as the nodes see it."""
 
     def arrive(self, delivery: Delivery) -> None:
         """Hand a delivery to its target; called inside the target."""
+        ...
+
+    def post_to_self(
+        self, node: Resident, message: object, letter: Letter
+    ) -> tuple[Delivery, bool]:
+        """Number and record what a node sends to itself; whether it is held back."""
+        ...
+
+    def withdraw(self, delivery: Delivery, why: str) -> None:
+        """Record that a message was sent and will not be delivered."""
         ...
 
     def work(self, machine: str, kind: str, amount: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..protocol import admin, control, data
 from ..protocol.errors import ErrorCode, UsageError
+from ..statemachines.controller.events import controller_events
 from ..zkfake import messages as zookeeper
 from . import arguments
 
@@ -20,7 +21,7 @@ _MESSAGES: dict[str, type] = {
     for module in (control, data, admin, zookeeper)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__
-}
+} | {event.__name__: event for event in controller_events()}
 
 
 def message_type(name: str) -> type:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ...protocol.values import BrokerInfo
 from ...statemachines.controller.controller import KafkaController
+from ...statemachines.controller.queue import QueuedEvent
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ...zkfake.client.client import ZooKeeperClient
 from ..delivery import Delivery
@@ -42,6 +43,7 @@ class ControllerActor(Node):
             behaviour=spec.behaviour,
             zk=self.zk,
             channels=self.channels,
+            mailbox=self,
             broker_info=self._own_info,
             log=self.log,
             work=self._work,
@@ -55,8 +57,27 @@ class ControllerActor(Node):
     def _work(self, kind: str, amount: int) -> None:
         self.runtime.network.work(self.machine, kind, amount)
 
+    # -- the mailbox of events -----------------------------------------------------------------
+
+    def post(self, queued: QueuedEvent) -> bool:
+        """Number and record an event; False if a rule of the network holds it back."""
+        queued.letter, is_held = self.runtime.network.post_to_self(self, queued.event, queued)
+        return not is_held
+
+    def deliver(self, queued: QueuedEvent) -> None:
+        """Let an event arrive as any other message does."""
+        self.runtime.network.arrive(queued.letter)
+
+    def withdraw(self, queued: QueuedEvent) -> None:
+        """Record that the event was preempted."""
+        self.runtime.network.withdraw(queued.letter, "preempted")
+
+    # -- receiving -----------------------------------------------------------------------------
+
     def handle(self, delivery: Delivery) -> None:
-        if not self.zk_client.on_message(delivery.sender.name, delivery.message):
+        if type(delivery.context) is QueuedEvent:
+            delivery.context.take()
+        elif not self.zk_client.on_message(delivery.sender.name, delivery.message):
             super().handle(delivery)
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:

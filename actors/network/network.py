@@ -14,7 +14,7 @@ from typing import Any
 
 from ...protocol.awaiting import Disconnected
 from ..delivery import Delivery, Link
-from ..surroundings import Resident, Surroundings
+from ..surroundings import Letter, Resident, Surroundings
 from .latency import LatencyModel
 
 Filter = Callable[[Delivery], bool]
@@ -104,6 +104,27 @@ class Network:
     ) -> Delivery:
         self._numbered += 1
         return Delivery(sender, target, message, correlation, is_reply, context, self._numbered)
+
+    def post_to_self(
+        self, node: Resident, message: object, letter: Letter
+    ) -> tuple[Delivery, bool]:
+        """Number and record what a node sends to itself; whether it is held back.
+
+        The node keeps what is not, and hands it to ``arrive`` when its turn has come. What is held
+        is let go by ``letter.arrive``.
+        """
+        delivery = self._deliver_to(node, node, message, 0, False, letter)
+        if self._runtime.recorder is not None:
+            self._trace(delivery, "send")
+        holder = self._holder(delivery) if self._hold_filters else None
+        if holder is not None:
+            self._trace(delivery, "hold")
+            self._held.append((delivery, 0, holder))
+        return delivery, holder is not None
+
+    def withdraw(self, delivery: Delivery, why: str) -> None:
+        """Record that a message was sent and will not be delivered."""
+        self._drop(delivery, why)
 
     def links_from(self, machine: str) -> dict[str, Link]:
         """Links that messages may take without a look at any rule, by machine: here none."""
@@ -394,6 +415,9 @@ class Network:
         now = self._runtime.now_us()
         for delivery, delay_us, _ in freed:
             self._trace(delivery, "release")
+            if delivery.sender is delivery.target:
+                self._runtime.call_later(delivery.target, 0, delivery.context.arrive)
+                continue
             link = self._link(delivery.sender.machine, delivery.target.machine)
             link.free_at_us = max(now + delay_us, link.free_at_us)
             self._runtime.enqueue(delivery, link.free_at_us - now)

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from ...protocol.awaiting import Cancelled, Task
+from ...protocol.awaiting import Cancelled
 from ...protocol.config import BrokerConfig
 from ...protocol.control import AlterIsrRequest, AlterIsrResponse
 from ...protocol.host import Host
@@ -58,7 +58,7 @@ from .flows.topic_changes import TopicChanges
 from .flows.topic_deletion import TopicDeletionFlow
 from .metrics import ControllerMetrics
 from .parts import ControllerParts
-from .queue import ControllerEventManager
+from .queue import ControllerEventManager, Mailbox
 from .registration import BrokerRegistration
 from .responses import ResponsesToEvents
 from .session import SessionWatcher
@@ -84,6 +84,7 @@ class KafkaController:
         behaviour: Behaviour,
         zk: KafkaZkClient,
         channels: BrokerChannels,
+        mailbox: Mailbox,
         broker_info: Callable[[], BrokerInfo],
         log: Log,
         work: Work = ignore_work,
@@ -94,8 +95,9 @@ class KafkaController:
         self.tenure = Tenure(broker_id)
         self.registration = BrokerRegistration(zk, host, broker_info)
         self.context = ControllerContext(behaviour, host.state_listener)
+        preempts = behaviour.preempt_queued_events
         self.event_manager = ControllerEventManager(
-            host, self, preempt_queued_events=behaviour.preempt_queued_events, log=log
+            host, self, mailbox, preempt_queued_events=preempts, log=log
         )
         watches = ControllerWatches(zk, self.event_manager)
         responses = ResponsesToEvents(self.event_manager)
@@ -141,7 +143,6 @@ class KafkaController:
         self.metrics = ControllerMetrics(parts)
         self._session_watcher = SessionWatcher(behaviour, self.event_manager)
         self._handlers = self._make_handlers(parts)
-        self._loop: Task[None] | None = None
 
     def _make_handlers(
         self, parts: ControllerParts
@@ -216,7 +217,7 @@ class KafkaController:
         """Take part in the election; the broker calls it once it has registered."""
         self.zk.requests.register_state_change_handler(STATE_CHANGE_HANDLER, self._session_watcher)
         self.event_manager.put(events.Startup())
-        self._loop = Task(self.event_manager.run())
+        self.event_manager.start()
 
     async def shutdown(self) -> None:
         """Preempt queued events, finish the one in hand, resign (CP-64, CP-65)."""
@@ -227,8 +228,7 @@ class KafkaController:
 
     def crash(self) -> None:
         """The process is killed: stop wherever it is, send nothing."""
-        if self._loop is not None:
-            self._loop.cancel()
+        self.event_manager.crash()
         self.rebalance.stop()
         self.tenure.end()
 

@@ -346,3 +346,14 @@ class UpdateFeatures(ControllerEvent):
 def not_controller_outcomes(partitions: tuple[TopicPartition, ...] | None) -> ElectionOutcomes:
     """What an election answers where the controller is not: nothing if nothing was named."""
     return dict.fromkeys(partitions or (), (ErrorCode.NOT_CONTROLLER, NOT_CONTROLLER_MESSAGE))
+
+
+def controller_events() -> tuple[type[ControllerEvent], ...]:
+    """Every kind of event."""
+    return tuple(
+        value
+        for value in globals().values()
+        if isinstance(value, type)
+        and issubclass(value, ControllerEvent)
+        and value is not ControllerEvent
+    )

@@ -1,11 +1,12 @@
-"""The controller's event queue and the loop that empties it.
+"""The controller's event queue, which is its actor's mailbox.
 
-One event at a time: the next is taken only when the coroutine that processes the last one has
-returned, however often that was parked on ZooKeeper meanwhile. Each queued event is spent once:
-either processed or, when the queue is cleared, preempted.
+Every event is a message that the controller's actor sends to itself. It is delivered when its
+turn has come: one event at a time, the next only when the coroutine that processes the last one
+has returned, however often that was parked on ZooKeeper meanwhile. Each event is spent once:
+processed, preempted when the queue is cleared, or dropped by whoever watches the messages.
 
-Whoever puts an event never processes it: a parked loop is woken by a timer of its host, so
-that events are always handled by the controller's own actor, after the caller has finished.
+Whoever puts an event never processes it: a timer of the host delivers it, so that events are
+always handled by the controller's own actor, after the caller has finished.
 
 Source: Kafka's ``ControllerEventManager``.
 """
@@ -14,9 +15,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
-from ...protocol.awaiting import Cancelled, Pending
+from ...protocol.awaiting import Cancelled, Pending, Task
 from ...protocol.host import Host
 from ..zookeeper.errors import Log, ignore_log
 from .events import ControllerEvent, ControllerState, ShutdownEventThread
@@ -37,17 +38,49 @@ class EventProcessor(Protocol):
     async def process(self, event: ControllerEvent) -> None: ...
 
 
+class Mailbox(Protocol):
+    """Where events wait for their turn: they are messages of an actor to itself."""
+
+    def post(self, queued: QueuedEvent) -> bool:
+        """Number and record an event that is sent.
+
+        False: somebody holds it back, and calls ``queued.arrive`` when it may come.
+        """
+        ...
+
+    def deliver(self, queued: QueuedEvent) -> None:
+        """Its turn has come: call ``queued.take``, unless somebody drops the message."""
+        ...
+
+    def withdraw(self, queued: QueuedEvent) -> None:
+        """Record that a posted event will not be delivered."""
+        ...
+
+
 class QueuedEvent:
     """An event in the queue, since when, and whether its time has come."""
 
-    __slots__ = ("_started", "enqueued_at_ms", "event", "spent")
+    __slots__ = ("_manager", "_started", "enqueued_at_ms", "event", "letter", "spent")
 
-    def __init__(self, event: ControllerEvent, enqueued_at_ms: int) -> None:
+    def __init__(
+        self, manager: ControllerEventManager, event: ControllerEvent, enqueued_at_ms: int
+    ) -> None:
+        self._manager = manager
         self.event = event
         self.enqueued_at_ms = enqueued_at_ms
+        self.letter: Any = None
+        """The message that carries the event; of the mailbox."""
         self.spent = False
-        """Processing has started, or the event was preempted."""
+        """Processing has started, or the event was preempted or dropped."""
         self._started: Pending[None] | None = None
+
+    def arrive(self) -> None:
+        """Join the queue: nobody holds the event back any more."""
+        self._manager.arrived(self)
+
+    def take(self) -> None:
+        """Be processed now: the message that carries the event was delivered."""
+        self._manager.take(self)
 
     async def await_processing(self) -> None:
         """Park until processing starts (or the event is preempted)."""
@@ -74,6 +107,7 @@ class ControllerEventManager:
         self,
         host: Host,
         processor: EventProcessor,
+        mailbox: Mailbox,
         *,
         preempt_queued_events: bool = True,
         log: Log = ignore_log,
@@ -81,11 +115,14 @@ class ControllerEventManager:
     ) -> None:
         self._host = host
         self._processor = processor
+        self._mailbox = mailbox
         self._preempts = preempt_queued_events
         self._log = log
         self._queue: deque[QueuedEvent] = deque()
-        self._parked: Pending[None] | None = None
-        self._wake_is_due = False
+        self._in_hand: Task[None] | None = None
+        """Processes the event that was taken last, until that is done."""
+        self._is_due = False
+        """A timer of the host will take the next event."""
         self._closing = False
         self._running = False
         self._ended: Pending[None] = Pending()
@@ -131,53 +168,72 @@ class ControllerEventManager:
             self._queue_times.clear()
 
     def put(self, event: ControllerEvent) -> QueuedEvent:
-        """Append an event; harmless (and useless) once closed."""
+        """Send an event; harmless (and useless) once closed."""
         self._forget_old_queue_times()
-        queued = QueuedEvent(event, self._host.now_ms())
-        self._queue.append(queued)
+        queued = QueuedEvent(self, event, self._host.now_ms())
         if self.on_event is not None:
             self.on_event(event, ENQUEUED)
-        if not self._wake_is_due:
-            self._wake_is_due = True
-            self._host.call_later_ms(0, self._wake_up)
+        if self._mailbox.post(queued):
+            self.arrived(queued)
         return queued
 
-    def _wake_up(self) -> None:
-        self._wake_is_due = False
-        parked, self._parked = self._parked, None
-        if parked is not None:
-            parked.set_result(None)
+    def arrived(self, queued: QueuedEvent) -> None:
+        """Append an event that was sent."""
+        self._queue.append(queued)
+        self._look_soon()
+
+    def _look_soon(self) -> None:
+        if self._queue and self._running and self._in_hand is None and not self._is_due:
+            self._is_due = True
+            self._host.call_later_ms(0, self._deliver_next)
+
+    def _deliver_next(self) -> None:
+        """Deliver the first event, unless another one is still in hand."""
+        self._is_due = False
+        if not self._running or self._in_hand is not None or not self._queue:
+            return
+        queued = self._queue.popleft()
+        self._mailbox.deliver(queued)
+        if not queued.spent:  # somebody who watches messages took it away
+            queued.spend()
+        self._look_soon()
 
     def clear_and_put(self, event: ControllerEvent) -> QueuedEvent:
         """Preempt everything queued, in order, then append ``event``."""
         drained, self._queue = self._queue, deque()
         for queued in drained:
             queued.spend()
+            self._mailbox.withdraw(queued)
             if self.on_event is not None:
                 self.on_event(queued.event, PREEMPTED)
             if self._preempts:
                 queued.event.preempt()
         return self.put(event)
 
-    async def run(self) -> None:
-        """Process events until closed; run it as one task, once."""
+    def start(self) -> None:
+        """Take events until closed; once."""
         self._running = True
-        try:
-            while not self._closing:
-                if not self._queue:
-                    self._parked = Pending()
-                    await self._parked
-                    continue
-                await self._process(self._queue.popleft())
-        finally:
+        self._look_soon()
+
+    def take(self, queued: QueuedEvent) -> None:
+        """Process an event that was delivered; one that comes late takes its turn again."""
+        if self._in_hand is not None:
+            self._queue.append(queued)
+            return
+        if isinstance(queued.event, ShutdownEventThread):
+            queued.spend()
             self._running = False
             self._ended.set_result(None)
+            return
+        self._in_hand = task = Task(self._process(queued))
+        task.add_done_callback(self._done)
+
+    def _done(self, task: Pending[None]) -> None:
+        self._in_hand = None
+        self._look_soon()
 
     async def _process(self, queued: QueuedEvent) -> None:
         event = queued.event
-        if isinstance(event, ShutdownEventThread):
-            queued.spend()
-            return
         self.state = event.state
         self.current = event
         started_at_ms = self._host.now_ms()
@@ -203,12 +259,17 @@ class ControllerEventManager:
                 self.on_event(event, FINISHED)
 
     async def close(self) -> None:
-        """Preempt what waits, let the event in hand finish, stop the loop. Idempotent."""
+        """Preempt what waits, let the event in hand finish, take no more. Idempotent."""
         self._closing = True
         self.clear_and_put(ShutdownEventThread())
-        self._wake_up()
         if self._running:
             await self._ended
         self._queue.clear()
         self._queue_times.clear()
         self.timers.clear()
+
+    def crash(self) -> None:
+        """Stop at once, wherever the event in hand is."""
+        self._running = False
+        if self._in_hand is not None:
+            self._in_hand.cancel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,12 +17,15 @@ class MessageFilter:
     messages: tuple[type, ...] = ()
     source: str | None = None
     target: str | None = None
+    is_between_nodes: bool = False
+    """Whether what a node sends to itself, such as an event of the controller, is left out."""
 
     def __call__(self, delivery: Delivery) -> bool:
         return (
             (not self.messages or type(delivery.message) in self.messages)
             and self.source in (None, delivery.sender.machine)
             and self.target in (None, delivery.target.machine)
+            and not (self.is_between_nodes and delivery.sender is delivery.target)
         )
 
     def covers(self, other: MessageFilter) -> bool:
@@ -47,16 +50,18 @@ class MessageGate:
     def _filter(
         self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
     ) -> MessageFilter:
-        names = [
+        source, target = (
             None if end is None else self._running.machine_name(end) for end in (source, target)
-        ]
-        return MessageFilter(messages, *names)
+        )
+        return MessageFilter(messages, source, target)
 
     def hold(
         self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
     ) -> None:
-        """Keep these back from now on."""
+        """Keep these back from now on; events of controllers only where their kind is named."""
         rule = self._filter(messages, source, target)
+        if not messages:
+            rule = replace(rule, is_between_nodes=True)
         self._rules.append(rule)
         self._network.hold(rule)
 

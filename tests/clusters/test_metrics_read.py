@@ -92,7 +92,7 @@ def test_events_that_wait_and_the_time_they_take_are_measured(version: str) -> N
         before = read(cluster, timer)[0]["count"]
 
         def is_answer(delivery: Delivery) -> bool:
-            return bool(delivery.target.name == "controller-1")
+            return (delivery.sender.machine, delivery.target.name) == ("zk-1", "controller-1")
 
         cluster.network.hold(is_answer)  # the first election waits for ZooKeeper
         request = ElectLeadersRequest(PREFERRED, (TopicPartition("t", 0),))

@@ -27,7 +27,12 @@ from fakekafka.statemachines.admin.parts import AdminParts
 from fakekafka.statemachines.broker.dynamic_config import DynamicConfigManager
 from fakekafka.statemachines.controller.controller import KafkaController
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
-from fakekafka.tests.support.fake_brokers import FakeBroker, RecordingChannels, VirtualHost
+from fakekafka.tests.support.fake_brokers import (
+    FakeBroker,
+    OwnMailbox,
+    RecordingChannels,
+    VirtualHost,
+)
 from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
 
 
@@ -47,6 +52,7 @@ class Process:
             behaviour=cluster.behaviour,
             zk=self.zk,
             channels=self.channels,
+            mailbox=OwnMailbox(),
             broker_info=lambda: self.info,
             log=lambda level, text: cluster.log.append((broker_id, level, text)),
         )
@@ -108,7 +114,9 @@ class ControllerCluster:
     def shut_down(self, broker_id: int) -> None:
         """End a process in order, without the controlled shutdown's first half."""
         process = self.processes.pop(broker_id)
-        run_now(process.controller.shutdown())
+        closing = Task(process.controller.shutdown())
+        self.settle()
+        assert closing.done
         process.client.close()
         del self.brokers[broker_id]
         self.settle()

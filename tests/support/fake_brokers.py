@@ -25,6 +25,7 @@ from fakekafka.protocol.host import StateListener
 from fakekafka.protocol.values import BrokerInfo, TopicPartition
 from fakekafka.replication.partition.metadata_cache import MetadataCache
 from fakekafka.statemachines.controller.histogram import Histogram
+from fakekafka.statemachines.controller.queue import QueuedEvent
 
 _STEPS_MAX = 1_000_000
 
@@ -76,6 +77,19 @@ class VirtualHost:
             if not timer.cancelled:
                 timer.callback()
         raise AssertionError("the cluster does not come to rest")
+
+
+class OwnMailbox:
+    """Delivers events of a controller at once."""
+
+    def post(self, queued: QueuedEvent) -> bool:
+        return True
+
+    def deliver(self, queued: QueuedEvent) -> None:
+        queued.take()
+
+    def withdraw(self, queued: QueuedEvent) -> None:
+        """Nobody keeps a record."""
 
 
 class _Timer:

@@ -22,7 +22,7 @@ from fakekafka.statemachines.controller.events import (
 )
 from fakekafka.statemachines.controller.queue import ControllerEventManager
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
-from fakekafka.tests.support.fake_brokers import VirtualHost
+from fakekafka.tests.support.fake_brokers import OwnMailbox, VirtualHost
 
 TP = TopicPartition("t", 0)
 
@@ -53,9 +53,9 @@ class Recorder:
 def started(**options: Any) -> tuple[VirtualHost, Recorder, ControllerEventManager]:
     host = VirtualHost()
     recorder = Recorder(host)
-    manager = ControllerEventManager(host, recorder, **options)
+    manager = ControllerEventManager(host, recorder, OwnMailbox(), **options)
     recorder.manager = manager
-    Task(manager.run())
+    manager.start()
     return host, recorder, manager
 
 
@@ -90,7 +90,7 @@ def test_queue_times_count_from_put_to_start() -> None:
     recorder.takes_ms = 500
     manager.put(TopicChange())
     manager.put(BrokerChange())
-    host.settle()
+    host.advance(500)
     times = manager.queue_times
     assert (times.count, times.minimum, times.maximum) == (2, 0, 500)
     assert manager.timers[ControllerState.BROKER_CHANGE].maximum == 500
@@ -109,8 +109,10 @@ def test_queue_times_are_forgotten_after_an_idle_while() -> None:
 
 def test_closing_removes_the_metrics() -> None:
     """CP-63."""
-    _host, _recorder, manager = started()
-    run_now(manager.close())
+    host, _recorder, manager = started()
+    closing = Task(manager.close())
+    host.settle()
+    assert closing.done
     assert manager.timers == {}
     assert manager.is_closed
 
@@ -131,6 +133,7 @@ def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
     assert isinstance(outcomes[0], ControllerMoved)
     assert outcomes[1] is ErrorCode.NOT_CONTROLLER
     recorder.parked.set_result(None)
+    host.settle()
     assert closing.done
     assert recorder.seen == [TopicChange()]
     assert ("ControlledShutdown", "preempted") in phases

@@ -1,0 +1,178 @@
+"""The controller's events are messages of its actor: recorded, held, dropped, stopped at.
+
+A controller takes one event at a time, however many wait (docs/kafka/controller-state.md#events).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.actors.delivery import Delivery
+from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.statemachines.controller.events import (
+    BrokerChange,
+    ControllerEvent,
+    ListPartitionReassignments,
+    TopicChange,
+    controller_events,
+)
+from fakekafka.testing.api_names import message_type
+from fakekafka.testing.handles.message_gate import MessageGate
+from fakekafka.tests.support.whole_clusters import running, stored
+from fakekafka.tracing.events import Event
+
+EVENT_NAMES = frozenset(event.__name__ for event in controller_events())
+ONE_TOPIC = {"t": {"assignment": {0: [2, 3]}}}
+
+
+def is_a(kind: type) -> Callable[[Delivery], bool]:
+    return lambda delivery: type(delivery.message) is kind
+
+
+def recorded(version: str, happens: Callable[[Simulation], None]) -> list[Event]:
+    """What is recorded once a cluster serves."""
+    with Simulation(3, seed=1, kafka_version=version, topics=ONE_TOPIC) as simulation:
+        first = len(simulation.recorder)
+        happens(simulation)
+        return [event for event in simulation.recorder.events if event.seq >= first]
+
+
+def to_controllers(events: list[Event], kind: str) -> list[Event]:
+    return [event for event in events if event.kind == kind and event.type in EVENT_NAMES]
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_the_trace_of_a_failover_names_the_events(version: str) -> None:
+    """The old controller's node goes: the others stand for election, and who loses hears who
+    won."""
+
+    def kill(simulation: Simulation) -> None:
+        simulation.broker(1).kill()
+        simulation.run_for(30_000)
+
+    events = recorded(version, kill)
+    delivered = [(event.actor, event.type) for event in to_controllers(events, "deliver")]
+    assert ("controller-2", "Reelect") in delivered
+    assert ("controller-3", "Reelect") in delivered
+    assert {name for _, name in delivered} >= {"ControllerChange", "LeaderAndIsrResponseReceived"}
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_an_event_has_a_cause_and_causes_what_it_asks(version: str) -> None:
+    """WatchEvent, then BrokerChange, then the reading of the registrations."""
+
+    def kill(simulation: Simulation) -> None:
+        simulation.broker(3).kill()
+        simulation.run_for(30_000)
+
+    events = recorded(version, kill)
+    by_seq = {event.seq: event for event in events}
+    sent = next(e for e in to_controllers(events, "send") if e.type == "BrokerChange")
+    taken = next(e for e in to_controllers(events, "deliver") if e.message_id == sent.message_id)
+    assert sent.cause is not None
+    assert by_seq[sent.cause].type == "WatchEvent"
+    assert (taken.actor, taken.type) == ("controller-1", "BrokerChange")
+    asked = [e.type for e in events if e.cause == taken.seq and e.kind == "send"]
+    assert asked == ["ClientPacket"]
+
+
+def test_the_next_event_is_delivered_when_the_one_in_hand_is_done() -> None:
+    """Three events put at once, each reads ZooKeeper: three deliveries, one after another."""
+    with running(3, "3.9", topics=ONE_TOPIC) as cluster:
+        manager = cluster.running.require_controller().event_manager
+        in_hand: list[tuple[str, str | None]] = []
+        cluster.observe(
+            lambda d: (
+                in_hand.append((d.message.name, manager.current and manager.current.name))
+                if isinstance(d.message, ControllerEvent)
+                else None
+            )
+        )
+        processed = manager.processed
+        for _ in range(3):
+            manager.put(TopicChange())
+        cluster.step()
+        assert (len(manager), manager.queued_events()) == (2, [TopicChange()] * 2)
+        cluster.run_until(lambda: manager.processed == processed + 3)
+        assert in_hand == [("TopicChange", None)] * 3
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_an_event_that_is_held_keeps_nothing_else_back(version: str) -> None:
+    """The broker that died stays leader until BrokerChange is released; topics are created."""
+    with running(3, version, topics=ONE_TOPIC) as cluster:
+        hold = cluster.network.hold(is_a(BrokerChange))
+        cluster.broker(2).kill()
+        cluster.run_until(lambda: hold.messages)
+        cluster.run_for(5000)
+        assert stored(cluster)[0] == 2
+        assert cluster.controller.metrics["EventQueueSize"] == 0
+        cluster.create_topic("u", assignment={0: [3]})
+        assert cluster.partition("u", 0).leader == 3
+        assert hold.end() == 1
+        cluster.run_until(lambda: stored(cluster)[0] == 3)
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_an_event_that_is_dropped_never_happens(version: str) -> None:
+    """Nobody hears of the broker's death; the events behind it are taken all the same."""
+    with running(3, version, topics=ONE_TOPIC) as cluster:
+        cluster.running.runtime.network.intercept(is_a(BrokerChange))
+        cluster.broker(2).kill()
+        cluster.run_for(30_000)
+        assert stored(cluster)[0] == 2
+        cluster.create_topic("u", assignment={0: [3]})
+        assert cluster.partition("u", 0).leader == 3
+
+
+def test_a_run_stops_at_an_event() -> None:
+    """What is seen when BrokerChange is delivered is the state before it is processed."""
+    with running(3, "3.9", topics=ONE_TOPIC) as cluster:
+        seen: list[Delivery] = []
+        cluster.observe(lambda d: seen.append(d) if is_a(BrokerChange)(d) else None)
+        cluster.broker(2).kill()
+        cluster.run_until(lambda: seen)
+        manager = cluster.running.require_controller().event_manager
+        assert manager.current is seen[0].message
+        assert seen[0].target.name == "controller-1"
+        assert stored(cluster)[0] == 2
+        cluster.run_until(lambda: manager.current is None)
+        assert stored(cluster)[0] == 3
+
+
+def test_preempted_events_are_recorded_as_dropped() -> None:
+    """A queue that is cleared delivers none of what it held."""
+
+    def clear(simulation: Simulation) -> None:
+        manager = simulation.running.require_controller().event_manager
+        manager.put(TopicChange())
+        manager.clear_and_put(BrokerChange())
+        simulation.run_for(100)
+
+    events = recorded("3.9", clear)
+    dropped = to_controllers(events, "drop")
+    assert [(e.actor, e.type, e.why) for e in dropped] == [
+        ("controller-1", "TopicChange", "preempted")
+    ]
+    assert "TopicChange" not in [e.type for e in to_controllers(events, "deliver")]
+
+
+def test_a_gate_holds_events_that_are_named_only() -> None:
+    """What stories call hold: everything for a machine does not stop its controller."""
+    with running(3, "3.9", topics=ONE_TOPIC) as cluster:
+        gate = MessageGate(cluster.running)
+        gate.hold((), None, 1)
+        manager = cluster.running.require_controller().event_manager
+        answers: list[object] = []
+        manager.put(ListPartitionReassignments(None, answers.append))
+        cluster.run_for(10)
+        assert answers == [()]
+        gate.release((), None, None)
+        gate.hold((message_type("BrokerChange"),), None, 1)
+        cluster.broker(2).kill()
+        cluster.run_for(30_000)
+        assert stored(cluster)[0] == 2
+        gate.release((), None, None)
+        cluster.run_until(lambda: stored(cluster)[0] == 3)
