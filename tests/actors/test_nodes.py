@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from typing import Any
 
 from fakekafka.actors.node import Node, handler_name
 from fakekafka.actors.runtime.runtime import Runtime
+from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.awaiting import Disconnected, RequestTimeout
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
@@ -44,23 +46,23 @@ class RelayRequest:
 class Server(Node):
     """Answers at once, later, never, or with a refusal."""
 
-    def __init__(self, runtime, name, process) -> None:
+    def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
-        self.order = []
+        self.order: list[Any] = []
 
-    def on_add_request(self, request, _delivery):
+    def on_add_request(self, request: Any, _delivery: Any) -> Any:
         return request.left + request.right
 
-    async def on_slow_request(self, request, _delivery):
+    async def on_slow_request(self, request: Any, _delivery: Any) -> Any:
         self.order.append(("begin", request.number))
         await self.ask("other", AddRequest(request.number, 1), 1000)
         self.order.append(("end", request.number))
         return request.number
 
-    def on_silent_request(self, _request, _delivery):
+    def on_silent_request(self, _request: Any, _delivery: Any) -> Any:
         return None
 
-    def on_refused_request(self, _request, _delivery) -> None:
+    def on_refused_request(self, _request: Any, _delivery: Any) -> None:
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "ask somebody else")
 
 
@@ -71,25 +73,25 @@ class OneAtATime(Server):
 class Client(Node):
     """Keeps the outcomes of what it asked, in the order they came."""
 
-    def __init__(self, runtime, name, process) -> None:
+    def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
-        self.outcomes = []
+        self.outcomes: list[Any] = []
 
-    def go(self, destination, request, timeout_ms=1000) -> None:
+    def go(self, destination: Any, request: Any, timeout_ms: int = 1000) -> None:
         pending = self.ask(destination, request, timeout_ms)
         pending.add_done_callback(
             lambda done: self.outcomes.append(done.exception or done.result())
         )
 
 
-def _spawn(runtime, server_class=Server):
+def _spawn(runtime: Runtime, server_class: Any = Server) -> Any:
     server = runtime.spawn(server_class, "server", runtime.process("server"))
     runtime.spawn(Server, "other", runtime.process("other"))
     client = runtime.spawn(Client, "client", runtime.process("client"))
     return server, client
 
 
-def _ask(runtime, client, *requests, **options) -> None:
+def _ask(runtime: Runtime, client: Any, *requests: Any, **options: Any) -> None:
     def ask() -> None:
         for request in requests:
             client.go("server", request, **options)
@@ -239,7 +241,7 @@ def test_messages_to_an_old_incarnation_do_not_reach_the_new_one(
     _ask(runtime, client, AddRequest(1, 2))
     settle(lambda: runtime.network.held_count == 1)
 
-    def restart():
+    def restart() -> Any:
         runtime.kill_process(server.process)
         return runtime.spawn(Server, "server", runtime.process("server"))
 

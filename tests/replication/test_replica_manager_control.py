@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.control import (
     LeaderAndIsrRequest,
@@ -17,14 +19,14 @@ from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 OTHER = TopicPartition("u", 0)
 
 
-def error_of(response) -> ErrorCode:
-    return response.partitions[0][1]
+def error_of(response: Any) -> ErrorCode:
+    return ErrorCode(response.partitions[0][1])
 
 
 # -- epochs --------------------------------------------------------------------------------------
 
 
-def requests(cluster, controller_epoch: int, broker_epoch: int):
+def requests(cluster: ReplicaCluster, controller_epoch: int, broker_epoch: int) -> Any:
     """The three control requests with given epochs, as (send, answer error)."""
     manager = cluster[0].manager
     state = cluster.partition_state(leader_epoch=99)
@@ -88,7 +90,7 @@ def test_stale_request_changes_nothing() -> None:
     cluster.controller_epoch = 0
     response = cluster.leader_and_isr(0, leader_epoch=9)
     assert response.partitions == ((TP, ErrorCode.STALE_CONTROLLER_EPOCH),)
-    assert cluster[0].manager.partition(TP).leader_epoch == 0
+    assert cluster[0].partition().leader_epoch == 0
 
 
 # -- LeaderAndIsr --------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def test_topic_ids(version: str) -> None:
     assert told(cluster, 1, "first") is ErrorCode.NONE
     assert cluster[0].log().topic_id == "first"
     assert told(cluster, 2, "second") is ErrorCode.INCONSISTENT_TOPIC_ID
-    assert cluster[0].manager.partition(TP).leader_epoch == 1
+    assert cluster[0].partition().leader_epoch == 1
     assert cluster[0].log().topic_id == "first"
     assert told(cluster, 2, "") is ErrorCode.NONE
 
@@ -192,7 +194,7 @@ def test_unknown_leader_only_creates_the_log() -> None:
     cluster.replicas[TP] = (0, 1)
     cluster.state[TP] = LeaderAndIsr(1, 4, (1,), 0)
     assert error_of(cluster.leader_and_isr(0)) is ErrorCode.NONE
-    partition = cluster[0].manager.partition(TP)
+    partition = cluster[0].partition()
     assert (partition.leader_id, partition.leader_epoch) == (None, -1)
     assert partition.log is not None
     assert cluster[0].fetchers == []
@@ -229,7 +231,7 @@ def test_recreated_topic_reads_its_new_configuration() -> None:
     cluster.stop_replica(0, delete=True)
     cluster.topic_overrides["min.insync.replicas"] = "1"
     cluster.leader_and_isr(0, is_new=True)
-    assert cluster[0].manager.partition(TP).settings.min_insync_replicas == 1
+    assert cluster[0].partition().settings.min_insync_replicas == 1
 
 
 # -- StopReplica ---------------------------------------------------------------------------------
@@ -298,4 +300,4 @@ def test_stop_without_delete_only_stops_fetching() -> None:
     assert len(cluster[0].fetchers) == 1
     cluster.stop_replica(0, delete=False)
     assert cluster[0].fetchers == []
-    assert cluster[0].manager.partition(TP).leader_id == 1
+    assert cluster[0].partition().leader_id == 1

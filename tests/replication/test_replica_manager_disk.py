@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode, UsageError
@@ -12,8 +14,8 @@ from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 OTHER = TopicPartition("u", 0)
 
 
-def error_of(response) -> ErrorCode:
-    return response.partitions[0][1]
+def error_of(response: Any) -> ErrorCode:
+    return ErrorCode(response.partitions[0][1])
 
 
 # -- checkpoints ---------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ def test_one_host_timer_for_all_that_waits() -> None:
 def test_failed_directory_takes_its_partitions_offline() -> None:
     """CP-191: an append on a failed disk answers 56; the directory is reported once."""
     cluster = led()
-    reported = []
+    reported: list[Any] = []
     cluster[0].manager.failures.on_log_dir_failure = reported.append
     fetch = cluster.fetch(0, 0, max_wait_ms=500)
     directory = cluster[0].log().directory
@@ -114,7 +116,7 @@ def test_failed_directory_takes_its_partitions_offline() -> None:
 def test_the_last_failed_directory_ends_the_process() -> None:
     """Without a report to the controller (``LogManager.handleLogDirFailure``)."""
     cluster = led()
-    reported = []
+    reported: list[Any] = []
     manager = cluster[0].manager
     manager.failures.on_log_dir_failure = reported.append
     assert manager.handle_log_dir_failure("one") is False
@@ -164,7 +166,7 @@ def test_retention_runs_by_the_clock() -> None:
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "100"}
 
 
-def put(cluster, tp: TopicPartition, values: list[bytes]) -> None:
+def put(cluster: ReplicaCluster, tp: TopicPartition, values: list[bytes]) -> None:
     """One batch of one record of the same key for each value."""
     for value in values:
         records = build_batch([Record(0, cluster.clock.now_ms, b"k", value)])
@@ -175,7 +177,7 @@ def put(cluster, tp: TopicPartition, values: list[bytes]) -> None:
         )
 
 
-def values_of(cluster, tp: TopicPartition) -> list[bytes]:
+def values_of(cluster: ReplicaCluster, tp: TopicPartition) -> list[bytes | None]:
     return [record.value for record in cluster[0].log(tp).records()]
 
 
@@ -188,9 +190,10 @@ def test_compaction_runs_by_the_clock() -> None:
     assert cluster[0].log_end_offset() == 6
 
 
-def spoil(cluster, tp: TopicPartition) -> None:
+def spoil(cluster: ReplicaCluster, tp: TopicPartition) -> None:
     """Put a batch at the front of a log that counts more records than it holds."""
     stored = cluster[0].log(tp).segments[0].stored
+    assert isinstance(stored, list)
     data = bytearray(stored[0])
     data[57:61] = (9).to_bytes(4, "big")
     stored[0] = bytes(data)

@@ -16,10 +16,12 @@ At the end everything is healed, and then all logs must become equal and the ISR
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.replication.log.log import Log
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -50,14 +52,14 @@ class Replication(RuleBasedStateMachine):
         )
         self.cluster.create(BROKERS)
         self.count = 0
-        self.waiting: list[tuple[str, list]] = []
+        self.waiting: list[tuple[str, list[Any]]] = []
         self.acknowledged: list[tuple[int, str]] = []
         self.high_watermarks: dict[int, int] = {}
 
     # -- the controller ---------------------------------------------------------------------
 
     @property
-    def state(self):
+    def state(self) -> Any:
         return self.cluster.state[TP]
 
     def alive(self, broker_id: int) -> bool:
@@ -166,7 +168,7 @@ class Replication(RuleBasedStateMachine):
 
     # -- invariants -------------------------------------------------------------------------
 
-    def logs(self):
+    def logs(self) -> Any:
         for broker_id in BROKERS:
             if self.alive(broker_id):
                 log = self.cluster[broker_id].log()
@@ -245,8 +247,8 @@ class Replication(RuleBasedStateMachine):
         assert len({self.cluster[b].high_watermark() for b in BROKERS}) == 1
 
 
-def values_of(log) -> dict[int, str]:
-    return {record.offset: record.value.decode() for record in log.records()}
+def values_of(log: Log) -> dict[int, str]:
+    return {record.offset: present(record.value).decode() for record in log.records()}
 
 
 class OnFetch(Replication):
@@ -269,7 +271,7 @@ class OneRound(Replication):
     version = "1.1"
 
 
-def run(machine, examples: int, **more) -> None:
+def run(machine: Any, examples: int, **more: Any) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -286,14 +288,14 @@ def run(machine, examples: int, **more) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [OnFetch, Newest, Rounds])
-def test_acknowledged_records_survive(machine) -> None:
+def test_acknowledged_records_survive(machine: Any) -> None:
     """acks=all with min.insync.replicas=2 survives the loss of fewer replicas, whatever else."""
     run(machine, 25)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [ToHighWatermark, OneRound])
-def test_the_old_protocols_are_caught(machine) -> None:
+def test_the_old_protocols_are_caught(machine: Any) -> None:
     """The same machine finds what KIP-101 and KIP-279 cured: it is no idle check."""
     with pytest.raises(AssertionError):
         run(machine, 1500, phases=[Phase.generate], report_multiple_bugs=False)

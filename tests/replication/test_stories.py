@@ -14,6 +14,7 @@ from fakekafka.tests.support.replication_stories import (
     OLD,
     ON_FETCH,
     ROUNDS,
+    Protocol,
     checkpoint_and_kill,
     cluster_of,
     look,
@@ -29,7 +30,7 @@ def tail(cluster: ReplicaCluster, broker: int) -> str:
     return " ".join(cluster[broker].content().split()[10:])
 
 
-def fast_fail_over(protocol) -> ReplicaCluster:
+def fast_fail_over(protocol: Protocol) -> ReplicaCluster:
     """Steps 1 and 2: A is 0; u10, u11 only at A, then B leads and writes v10."""
     cluster = cluster_of(protocol)
     cluster.create((0, 1))
@@ -43,7 +44,7 @@ def fast_fail_over(protocol) -> ReplicaCluster:
 
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
-def test_kip_279_fast_fail_over(protocol) -> None:
+def test_kip_279_fast_fail_over(protocol: Protocol) -> None:
     """With one epoch request alone the logs diverge at 10; naming the epoch cures it
     (docs/kafka/scenarios.md#fast-failover)."""
     cluster = fast_fail_over(protocol)
@@ -82,7 +83,7 @@ def test_kip_279_on_fetch_exchange() -> None:
 
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
-def test_kip_279_without_a_write_in_the_last_epoch(protocol) -> None:
+def test_kip_279_without_a_write_in_the_last_epoch(protocol: Protocol) -> None:
     """Without w12 1.1 asks about the future, gets nothing and falls back to its HW 10."""
     cluster = fast_fail_over(protocol)
     cluster.elect(0)
@@ -97,7 +98,7 @@ def test_kip_279_without_a_write_in_the_last_epoch(protocol) -> None:
 # -- 17.4 ----------------------------------------------------------------------------------------
 
 
-def unclean_in_turn(protocol) -> ReplicaCluster:
+def unclean_in_turn(protocol: Protocol) -> ReplicaCluster:
     """A is 0: epochs 1@0 2@10; B is 1: epochs 1@0 3@10, LEO 15; A leads epoch 4 from 20."""
     cluster = cluster_of(protocol)
     cluster.create((0, 1))
@@ -120,7 +121,7 @@ def unclean_in_turn(protocol) -> ReplicaCluster:
 
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
-def test_kip_279_several_rounds(protocol) -> None:
+def test_kip_279_several_rounds(protocol: Protocol) -> None:
     """After unclean elections in turn one round is not enough
     (docs/kafka/scenarios.md#several-rounds)."""
     cluster = unclean_in_turn(protocol)
@@ -153,7 +154,7 @@ def test_kip_279_several_rounds(protocol) -> None:
 
 @pytest.mark.parametrize("protocol", [OLD, KIP_101, ROUNDS, ON_FETCH], ids=name)
 @pytest.mark.parametrize("records_at_b", [2, 3])
-def test_unclean_election(protocol, records_at_b: int) -> None:
+def test_unclean_election(protocol: Protocol, records_at_b: int) -> None:
     """An unclean election loses acknowledged records; 0.10 diverges on top
     (docs/kafka/scenarios.md#unclean-election)."""
     cluster = cluster_of(protocol)
@@ -197,7 +198,7 @@ def test_unclean_election(protocol, records_at_b: int) -> None:
 
 @pytest.mark.parametrize("protocol", [OLD, KIP_101, ROUNDS, ON_FETCH, NEWEST], ids=name)
 @pytest.mark.parametrize("acks", [1, -1])
-def test_leader_crash_after_acks_1(protocol, acks: int) -> None:
+def test_leader_crash_after_acks_1(protocol: Protocol, acks: int) -> None:
     """acks=1 answers before replication, so a crash loses the record; acks=all does not
     (docs/kafka/scenarios.md#leader-crash)."""
     cluster = cluster_of(protocol)
@@ -233,7 +234,9 @@ def test_leader_crash_after_acks_1(protocol, acks: int) -> None:
         ("2", 0, ErrorCode.NONE, 1),
     ],
 )
-def test_min_isr(protocol, minimum: str, acks: int, error: ErrorCode, appended: int) -> None:
+def test_min_isr(
+    protocol: Protocol, minimum: str, acks: int, error: ErrorCode, appended: int
+) -> None:
     """What an ISR of one out of three replicas admits under min.insync.replicas
     (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(protocol, brokers=3, topic={"min.insync.replicas": minimum})
@@ -253,7 +256,7 @@ def test_min_isr(protocol, minimum: str, acks: int, error: ErrorCode, appended: 
     ],
     ids=["0.10", "2.8", "3.9"],
 )
-def test_min_isr_lost_while_waiting(protocol, error: ErrorCode) -> None:
+def test_min_isr_lost_while_waiting(protocol: Protocol, error: ErrorCode) -> None:
     """The ISR shrinks under a waiting produce: 20 once HW passes; 3.7 freezes HW, so 7
     (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(
@@ -276,7 +279,7 @@ def test_min_isr_lost_while_waiting(protocol, error: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize("protocol", CURED_279, ids=name)
-def test_logs_are_identical_after_unclean_elections_in_turn(protocol) -> None:
+def test_logs_are_identical_after_unclean_elections_in_turn(protocol: Protocol) -> None:
     """DP-98: ex-leaders truncated, unclean elections in turn: identical logs, ascending offsets."""
     cluster = unclean_in_turn(protocol)
     cluster.produce(0, "c20")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.data import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from fakekafka.protocol.errors import ErrorCode
@@ -14,6 +16,7 @@ from fakekafka.tests.support.replication_stories import (
     OLD,
     ON_FETCH,
     ROUNDS,
+    Protocol,
     checkpoint_and_kill,
     cluster_of,
     look,
@@ -24,7 +27,9 @@ from fakekafka.tests.support.replication_stories import (
 # -- 17.1 ----------------------------------------------------------------------------------------
 
 
-def acknowledged_but_unknown_to_the_follower(protocol, **more) -> tuple[ReplicaCluster, list]:
+def acknowledged_but_unknown_to_the_follower(
+    protocol: Protocol, **more: Any
+) -> tuple[ReplicaCluster, list[Any]]:
     """Steps 0 to 3: A is 0, B is 1 and leads; m1 is acknowledged, A does not know it."""
     cluster = cluster_of(protocol, **more)
     cluster.create((1, 0))
@@ -42,7 +47,7 @@ def acknowledged_but_unknown_to_the_follower(protocol, **more) -> tuple[ReplicaC
 
 
 @pytest.mark.parametrize("protocol", [OLD, *CURED_101], ids=name)
-def test_kip_101_scenario_a(protocol) -> None:
+def test_kip_101_scenario_a(protocol: Protocol) -> None:
     """A follower that truncates to its high watermark loses an acknowledged record
     (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster, _ = acknowledged_but_unknown_to_the_follower(protocol)
@@ -83,7 +88,7 @@ def test_kip_101_scenario_a_halts_without_unclean_election() -> None:
 
 
 @pytest.mark.parametrize("protocol", CURED_101, ids=name)
-def test_kip_101_scenario_a_with_a_dead_leader(protocol) -> None:
+def test_kip_101_scenario_a_with_a_dead_leader(protocol: Protocol) -> None:
     """When B is dead already A cannot ask, does not truncate, and leads with both
     (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster, _ = acknowledged_but_unknown_to_the_follower(protocol)
@@ -95,7 +100,7 @@ def test_kip_101_scenario_a_with_a_dead_leader(protocol) -> None:
 
 
 @pytest.mark.parametrize("protocol", [OLD, *CURED_101], ids=name)
-def test_kip_101_loss_without_a_restart(protocol) -> None:
+def test_kip_101_loss_without_a_restart(protocol: Protocol) -> None:
     """The same by a mere change of leaders among three replicas
     (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster = cluster_of(protocol, brokers=3)
@@ -120,7 +125,7 @@ def test_kip_101_loss_without_a_restart(protocol) -> None:
 
 
 @pytest.mark.parametrize("protocol", [OLD, *CURED_101], ids=name)
-def test_kip_101_scenario_b(protocol) -> None:
+def test_kip_101_scenario_b(protocol: Protocol) -> None:
     """Power is lost on both; the acknowledged m1 is gone, and 0.10 also diverges
     (docs/kafka/scenarios.md#divergence)."""
     cluster = cluster_of(protocol)

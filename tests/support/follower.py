@@ -87,6 +87,16 @@ class Follower:
     def next(self) -> FetcherRequest | None:
         return self.fetcher.next_request()
 
+    def next_fetch(self) -> FetchRequest:
+        request = self.next()
+        assert isinstance(request, FetchRequest)
+        return request
+
+    def next_epochs(self) -> OffsetForLeaderEpochRequest:
+        request = self.next()
+        assert isinstance(request, OffsetForLeaderEpochRequest)
+        return request
+
     def answer_epochs(
         self, *answers: tuple[Any, ...], request: FetcherRequest | None = None
     ) -> None:

@@ -130,7 +130,8 @@ def port_in_use() -> Iterator[int]:
 
 def test_a_port_in_use_is_an_os_error(port_in_use: int) -> None:
     """As the documentation says; a usage error, too, with what would be right."""
-    for fixed in ({"ports": [port_in_use]}, {"zookeeper_ports": [port_in_use]}):
+    options: list[dict[str, Any]] = [{"ports": [port_in_use]}, {"zookeeper_ports": [port_in_use]}]
+    for fixed in options:
         with pytest.raises(
             OSError, match=rf"listen on 127\.0\.0\.1:{port_in_use}: .*free port"
         ) as raised:

@@ -6,16 +6,20 @@ import gc
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakekafka import Cluster, KafkaError, Simulation, UsageError, WaitTimeout
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated, replicas_identical
+from fakekafka.testing.emulated_cluster import EmulatedCluster
 from fakekafka.testing.handles.records import RecordClient
+from fakekafka.tests.support.present import present
 
 
-def _has_ipv6():
+def _has_ipv6() -> Any:
     try:
         with socket.socket(socket.AF_INET6) as found:
             found.bind(("::1", 0))
@@ -25,10 +29,10 @@ def _has_ipv6():
 
 
 @pytest.fixture(params=["live", "threaded", "simulation"])
-def cluster(request: pytest.FixtureRequest):
+def cluster(request: pytest.FixtureRequest) -> Any:
     """Three brokers on every runtime."""
     if request.param == "simulation":
-        made = Simulation(3, seed=5)
+        made: Simulation | Cluster = Simulation(3, seed=5)
     else:
         made = Cluster(brokers=3, runtime=request.param)
     with made:
@@ -36,7 +40,7 @@ def cluster(request: pytest.FixtureRequest):
         assert made.failures == []
 
 
-def test_a_new_topic_has_leaders_and_full_isr(cluster) -> None:
+def test_a_new_topic_has_leaders_and_full_isr(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", partitions=3, replication_factor=3)
     assert cluster.topics() == ["orders"]
     for number in range(3):
@@ -48,7 +52,7 @@ def test_a_new_topic_has_leaders_and_full_isr(cluster) -> None:
         assert view.replica(view.leader).role == "leader"
 
 
-def test_what_is_produced_is_replicated_and_can_be_consumed(cluster) -> None:
+def test_what_is_produced_is_replicated_and_can_be_consumed(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", replication_factor=3)
     assert cluster.produce("orders", "first", key="a") == 0
     assert cluster.produce("orders", ["second", "third"]) == 1
@@ -60,10 +64,10 @@ def test_what_is_produced_is_replicated_and_can_be_consumed(cluster) -> None:
         assert [(r.offset, r.key, r.value) for r in held[:1]] == [(0, b"a", b"first")]
 
 
-def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster) -> None:
+def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", replication_factor=3)
     cluster.produce("orders", "kept")
-    victim = cluster.partition("orders", 0).leader
+    victim = present(cluster.partition("orders", 0).leader)
     cluster.broker(victim).kill()
     assert not cluster.broker(victim).is_alive
     cluster.wait_until(lambda: cluster.partition("orders", 0).leader not in (None, victim), 60)
@@ -79,15 +83,15 @@ def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster) -> None
     assert [r.value for r in cluster.records("orders", 0, victim)] == [b"kept", b"after"]
 
 
-def test_a_controlled_shutdown_moves_leadership_first(cluster) -> None:
+def test_a_controlled_shutdown_moves_leadership_first(cluster: EmulatedCluster) -> None:
     """CP-132: nothing remains on the leaving broker."""
     cluster.create_topic("orders", partitions=3, replication_factor=3)
-    leaving = cluster.partition("orders", 0).leader
+    leaving = present(cluster.partition("orders", 0).leader)
     assert cluster.broker(leaving).shutdown() is True
     cluster.wait_until(lambda: cluster.controller.id is not None, 60)
     for number in range(3):
         # Between two controllers the view comes from the brokers' metadata, a moment behind.
-        cluster.wait_until(lambda n=number: leaving not in cluster.partition("orders", n).isr)
+        cluster.wait_until(lambda: leaving not in cluster.partition("orders", number).isr)  # noqa: B023
         view = cluster.partition("orders", number)
         assert view.leader not in (None, leaving)
         assert len(view.isr) == 2
@@ -95,14 +99,14 @@ def test_a_controlled_shutdown_moves_leadership_first(cluster) -> None:
     cluster.wait_until(lambda: fully_replicated(cluster, ["orders"]), 60)
 
 
-def test_the_controller_can_resign_and_the_epoch_grows(cluster) -> None:
+def test_the_controller_can_resign_and_the_epoch_grows(cluster: EmulatedCluster) -> None:
     before = cluster.controller.epoch
     assert before == 1
     cluster.controller.resign()
     assert cluster.controller.epoch > before
 
 
-def test_an_expired_session_makes_the_broker_register_anew(cluster) -> None:
+def test_an_expired_session_makes_the_broker_register_anew(cluster: EmulatedCluster) -> None:
     broker_id = next(b for b in cluster.broker_ids if b != cluster.controller.id)
     path = f"/brokers/ids/{broker_id}"
     before = cluster.zookeeper.stat(path).czxid
@@ -117,7 +121,7 @@ def test_an_expired_session_makes_the_broker_register_anew(cluster) -> None:
     assert cluster.broker(broker_id).is_alive
 
 
-def test_a_topic_can_grow_change_and_go(cluster) -> None:
+def test_a_topic_can_grow_change_and_go(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", partitions=1, replication_factor=2)
     cluster.create_partitions("orders", 3)
     assert cluster.partition("orders", 2).leader is not None
@@ -128,7 +132,7 @@ def test_a_topic_can_grow_change_and_go(cluster) -> None:
         cluster.partition("orders", 0)
 
 
-def test_refusals_carry_kafkas_error(cluster) -> None:
+def test_refusals_carry_kafkas_error(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders")
     with pytest.raises(KafkaError) as refused:
         cluster.create_topic("orders")
@@ -138,7 +142,7 @@ def test_refusals_carry_kafkas_error(cluster) -> None:
     assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_injected_errors_hit_the_next_requests_only(cluster) -> None:
+def test_injected_errors_hit_the_next_requests_only(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders")
     injection = cluster.inject("Produce", error="NOT_ENOUGH_REPLICAS", times=2)
     assert cluster.produce("orders", "value") == 0  # retried past both
@@ -149,7 +153,7 @@ def test_injected_errors_hit_the_next_requests_only(cluster) -> None:
     assert cluster.produce("orders", "value") == 1
 
 
-def test_observers_see_every_message_until_they_end(cluster) -> None:
+def test_observers_see_every_message_until_they_end(cluster: EmulatedCluster) -> None:
     seen = []
     end = cluster.observe(lambda delivery: seen.append(type(delivery.message).__name__))
     cluster.create_topic("orders")
@@ -161,7 +165,7 @@ def test_observers_see_every_message_until_they_end(cluster) -> None:
     assert len(seen) == count
 
 
-def test_a_preferred_election_brings_leadership_back(cluster) -> None:
+def test_a_preferred_election_brings_leadership_back(cluster: EmulatedCluster) -> None:
     """CP-120 by the API: L=o again, epoch +1; CP-124: a second time it is not needed."""
     cluster.create_topic("orders", assignment={0: [1, 2, 3]})
     cluster.broker(1).shutdown()
@@ -175,7 +179,7 @@ def test_a_preferred_election_brings_leadership_back(cluster) -> None:
     assert list(again.values()) == [ErrorCode.ELECTION_NOT_NEEDED]
 
 
-def test_a_reassigned_partition_moves_with_its_records(cluster) -> None:
+def test_a_reassigned_partition_moves_with_its_records(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", assignment={0: [1]})
     cluster.produce("orders", "moved")
     cluster.reassign_partitions({("orders", 0): [2, 3]})
@@ -185,7 +189,7 @@ def test_a_reassigned_partition_moves_with_its_records(cluster) -> None:
     assert [r.value for r in cluster.consume("orders")] == [b"moved"]
 
 
-def test_an_isolated_leader_loses_its_partition_and_heals(cluster) -> None:
+def test_an_isolated_leader_loses_its_partition_and_heals(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", assignment={0: [1, 2, 3]})
     cluster.network.isolate(1)
     cluster.wait_until(lambda: cluster.controller.id in (2, 3), 60)
@@ -197,13 +201,13 @@ def test_an_isolated_leader_loses_its_partition_and_heals(cluster) -> None:
     )
 
 
-def _key(topic):
+def _key(topic: Any) -> Any:
     from fakekafka.protocol.values import TopicPartition
 
     return TopicPartition(topic, 0)
 
 
-def test_a_paused_broker_goes_on_where_it_stopped(cluster) -> None:
+def test_a_paused_broker_goes_on_where_it_stopped(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", assignment={0: [1, 2]}, config={"min.insync.replicas": "1"})
     other = 3
     cluster.broker(other).pause()
@@ -212,7 +216,7 @@ def test_a_paused_broker_goes_on_where_it_stopped(cluster) -> None:
     assert cluster.broker(other).state == "running"
 
 
-def test_misuse_says_what_would_be_right(cluster) -> None:
+def test_misuse_says_what_would_be_right(cluster: EmulatedCluster) -> None:
     with pytest.raises(UsageError, match=r"there is no broker 9; ids are \[1, 2, 3\]"):
         cluster.broker(9)
     with pytest.raises(UsageError, match="did you mean 'Produce'"):
@@ -227,7 +231,7 @@ def test_misuse_says_what_would_be_right(cluster) -> None:
         cluster.network.isolate("mars")
 
 
-def test_a_condition_that_never_holds_times_out(cluster) -> None:
+def test_a_condition_that_never_holds_times_out(cluster: EmulatedCluster) -> None:
     with pytest.raises(WaitTimeout, match="did not hold within"):
         cluster.wait_until(lambda: False, 0.05)
 
@@ -235,9 +239,9 @@ def test_a_condition_that_never_holds_times_out(cluster) -> None:
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime: str) -> None:
     """It is told at once; nobody would go on with what it waits for."""
-    refusals = []
+    refusals: list[Any] = []
 
-    def act(delivery, waits) -> None:
+    def act(delivery: Any, waits: Any) -> None:
         while waits:
             with pytest.raises(UsageError, match="a thread of the cluster cannot wait") as refusal:
                 waits.pop()()
@@ -260,10 +264,14 @@ def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime: str) -> Non
 
 
 def test_an_observer_of_a_simulation_cannot_run_it() -> None:
-    refusals = []
+    refusals: list[Any] = []
 
-    def act(_delivery) -> None:
-        for use in (simulation.step, lambda: simulation.produce("orders", "x")):
+    def act(_delivery: Any) -> None:
+        uses: list[Callable[[], object]] = [
+            simulation.step,
+            lambda: simulation.produce("orders", "x"),
+        ]
+        for use in uses:
             with pytest.raises(UsageError, match="cannot run events itself") as refusal:
                 use()
             refusals.append(refusal)
@@ -275,7 +283,7 @@ def test_an_observer_of_a_simulation_cannot_run_it() -> None:
         assert [record.value for record in simulation.records("orders", 0)] == [b"value"]
 
 
-def test_a_broker_that_is_down_cannot_be_paused(cluster) -> None:
+def test_a_broker_that_is_down_cannot_be_paused(cluster: EmulatedCluster) -> None:
     """It would be paused when it starts again, and nobody would know why it does not."""
     cluster.broker(3).kill()
     with pytest.raises(UsageError, match="broker-3 is not running; there is nothing to pause"):
@@ -310,18 +318,18 @@ def test_an_ipv6_address_has_brackets() -> None:
         ({"config": {"num.partitions": "many"}}, "Not a number"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused_at_once(arguments, text: str) -> None:
+def test_arguments_that_make_no_sense_are_refused_at_once(arguments: Any, text: str) -> None:
     with pytest.raises(UsageError, match=text):
         Cluster(**arguments)
 
 
-def _resident_bytes():
+def _resident_bytes() -> Any:
     gc.collect()
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _open_files():
+def _open_files() -> Any:
     return len(os.listdir("/proc/self/fd"))
 
 

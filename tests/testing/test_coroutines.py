@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from typing import Any
 
 import pytest
 from fakekafka import Cluster, Simulation, UsageError, WaitTimeout
+from fakekafka.testing.emulated_cluster import EmulatedCluster
 
 
 @pytest.fixture(scope="module", params=["live", "simulation"])
-def cluster(request: pytest.FixtureRequest):
+def cluster(request: pytest.FixtureRequest) -> Any:
     with Cluster(brokers=1) if request.param == "live" else Simulation(1) as made:
         yield made
 
 
-async def _use_async_cluster():
+async def _use_async_cluster() -> Any:
     async with Cluster(brokers=1) as cluster:
         return cluster.bootstrap_servers
 
@@ -24,7 +26,7 @@ def test_a_cluster_is_an_async_context_manager_too() -> None:
     assert asyncio.run(_use_async_cluster()).startswith("127.0.0.1:")
 
 
-async def _use_cluster_in_coroutine(runtime):
+async def _use_cluster_in_coroutine(runtime: str) -> Any:
     with Cluster(brokers=1, topics={"orders": 1}, runtime=runtime) as cluster:
         cluster.produce("orders", "value")
         cluster.wait_until(lambda: cluster.partition("orders", 0).leader == 1)
@@ -43,7 +45,7 @@ def test_a_cluster_can_be_used_inside_a_running_event_loop(
     assert [str(warning.message) for warning in recwarn] == []
 
 
-async def _coroutine(*_):
+async def _coroutine(*_: Any) -> Any:
     return True
 
 
@@ -55,7 +57,9 @@ async def _coroutine(*_):
         lambda cluster: cluster.network.hold(_coroutine),
     ],
 )
-def test_a_coroutine_function_is_refused_where_nobody_would_await_it(cluster, use) -> None:
+def test_a_coroutine_function_is_refused_where_nobody_would_await_it(
+    cluster: EmulatedCluster, use: Any
+) -> None:
     """A condition that is a coroutine would always hold."""
     with pytest.raises(UsageError, match="must be a function that nobody has to await"):
         use(cluster)

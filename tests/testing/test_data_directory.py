@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from fakekafka import Cluster
 from fakekafka.protocol.errors import KafkaError, UsageError
 from fakekafka.testing.checks import fully_replicated, replicas_identical
+from fakekafka.tests.support.present import present
 
 CHILD = """
 import sys
@@ -56,7 +57,7 @@ def consumed(cluster: Cluster, topic: str, count: int) -> list[bytes]:
         assert time.monotonic() < deadline, f"{len(values)} of {count} records"
         for message in consumer.consume(count - len(values), 0.2):
             assert message.error() is None
-            values.append(message.value())
+            values.append(present(message.value()))
     consumer.close()
     return values
 
@@ -172,9 +173,9 @@ def test_producer_ids_are_not_given_out_twice(tmp_path: Path) -> None:
             assert producer.flush(30) == 0
             broker = cluster.processes[1].broker
             assert broker is not None
-            log = broker.replica_manager.partition(_key("orders")).log
+            log = present(broker.replica_manager.partition(_key("orders"))).log
             assert log is not None
-            ids.append(tuple(log.producers.entries))
+            ids.append(tuple(present(present(log).producers).entries))
     assert len(ids[-1]) == 3
     assert ids[1][:1] == ids[0]
 

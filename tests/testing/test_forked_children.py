@@ -123,8 +123,8 @@ def _in_child(function: Callable[[], str]) -> str:
 def test_every_call_of_a_cluster_and_its_handles_is_refused(runtime: str) -> None:
     """Its addresses can be read, for clients of the child's own; stopping it does nothing."""
     with Cluster(brokers=1, topics={"t": 1}, runtime=runtime) as cluster:
-        handles = (cluster, cluster.broker(1), cluster.controller, cluster.zookeeper)
-        handles += (cluster.zookeeper.server(1), cluster.network)
+        handles: list[Any] = [cluster, cluster.broker(1), cluster.controller]
+        handles += [cluster.zookeeper, cluster.zookeeper.server(1), cluster.network]
         injected = cluster.inject("CreateTopics", "NOT_CONTROLLER")
         end = cluster.observe(lambda delivery: None)
         servers = cluster.bootstrap_servers

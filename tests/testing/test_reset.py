@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakekafka import Cluster, UsageError
 from fakekafka.protocol.admin import BROKER_RESOURCE, SET, AlterConfigsRequest, ConfigResource
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated
+from fakekafka.tests.support.present import present
 
 
 def test_reset_empties_a_cluster_and_revives_its_brokers() -> None:
@@ -51,7 +53,7 @@ def test_reset_starts_zookeeper_servers_again(servers: int) -> None:
 
 
 def test_reset_ends_what_a_test_set_up() -> None:
-    seen = []
+    seen: list[Any] = []
     with Cluster(brokers=3, topics={"a": 1}) as cluster:
         end = cluster.observe(seen.append)
         injection = cluster.inject("Produce", error="MESSAGE_TOO_LARGE", times=100)
@@ -89,12 +91,12 @@ def test_reset_takes_dynamic_configurations_of_brokers_back(runtime: str) -> Non
             )
         )
 
-        async def alter():
+        async def alter() -> Any:
             return await cluster.running.admin.ask("broker-1", request, 5000)
 
         results = cluster.call(alter, 10000).results
         assert [error for _, error, _ in results] == [ErrorCode.NONE] * 2
-        brokers = [process.broker for process in cluster.processes.values()]
+        brokers = [present(process.broker) for process in cluster.processes.values()]
         cluster.wait_until(lambda: [len(b.config.dynamic) for b in brokers] == [2, 1])
         cluster.reset()
         assert [dict(b.config.dynamic) for b in brokers] == [{}, {}]

@@ -12,6 +12,7 @@ from fakekafka.protocol.data import ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.tests.support.present import present
 
 IDEMPOTENT = [version for version in KAFKA_VERSIONS if version != "0.10"]
 TP = TopicPartition("t", 0)
@@ -19,9 +20,9 @@ TP = TopicPartition("t", 0)
 
 def numbers(simulation: Simulation, partition: int = 0) -> list[tuple[int, int]]:
     """(producer epoch, base sequence) of every batch the leader has."""
-    leader = simulation.partition("t", partition).leader
-    broker = simulation.processes[leader].broker
-    log = broker.replica_manager.partition(TopicPartition("t", partition)).log
+    leader = present(simulation.partition("t", partition).leader)
+    broker = present(simulation.processes[leader].broker)
+    log = present(present(broker.replica_manager.partition(TopicPartition("t", partition))).log)
     batches = log.read(0, 1 << 20, log.log_end_offset, True).batches
     return [(batch.producer_epoch, batch.base_sequence) for batch in batches]
 
@@ -142,11 +143,11 @@ def test_an_expired_batch_that_was_stored_leaves_no_gap() -> None:
     expired, acknowledged = sent(queue, 2)
     expired.is_retried = True
     queue.given_up(expired)
-    assert queue.ready_for is None
+    assert not queue.ready_for
     assert not queue.wants_new_epoch(), "as long as the next one may be acknowledged"
     queue.acknowledged(acknowledged)
     assert not queue.wants_new_epoch()
-    assert (queue.ready_for, queue.next_sequence) == (identity, 2)
+    assert [queue.ready_for, queue.next_sequence] == [identity, 2]
 
 
 def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored() -> None:
@@ -182,7 +183,7 @@ def sends(simulation: Simulation, producer: Any) -> list[tuple[float, int, int]]
 
     def note(delivery: Any) -> None:
         if type(delivery.message) is ProduceRequest:
-            data = delivery.message.partitions[0].records
+            data: Any = delivery.message.partitions[0].records
             epoch, sequence = struct.unpack_from(">hi", data, 51)
             seen.append((simulation.now_ms, epoch, sequence))
 

@@ -12,6 +12,7 @@ from fakekafka.protocol.control import UpdateMetadataRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch
 from fakekafka.protocol.values import EndPoint, TopicPartition
+from fakekafka.tests.support.present import present
 from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
 
 SESSION_MS = 6000
@@ -132,9 +133,10 @@ def test_a_log_that_cannot_be_compacted_is_named_in_one_line(
 ) -> None:
     """With the broker and what was wrong; it is no failure of the broker."""
     name = TopicPartition("a", 0)
-    broker = simulation.processes[simulation.partition(*name).leader].broker
+    leader = present(simulation.partition(*name).leader)
+    broker = present(simulation.processes[leader].broker)
     assert broker is not None
-    log = broker.replica_manager.partition(name).log
+    log = present(present(broker.replica_manager.partition(name)).log)
     simulation.alter_config("a", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"})
     data = bytearray(build_batch([Record(0, 0, b"k", b"v")]))
     data[57:61] = (9).to_bytes(4, "big")

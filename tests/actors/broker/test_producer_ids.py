@@ -81,7 +81,7 @@ def test_the_first_producer_of_a_broker_is_sent_away_since_3_6(
         async def ask() -> ErrorCode:
             request = InitProducerIdRequest(None, 60_000)
             answer = await simulation.running.admin.ask("broker-1", request, 60_000)
-            return answer.error
+            return ErrorCode(answer.error)
 
         assert simulation.call(ask, 60_000) is first
         simulation.run_for(10)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.actors.network.latency import Constant, Lognormal, Uniform
 from fakekafka.actors.node import Node
+from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
+from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.values import message
 
@@ -18,27 +22,27 @@ class Number:
 class Sink(Node):
     """Keeps what arrives, with its time."""
 
-    def __init__(self, runtime, name, process) -> None:
+    def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
-        self.received = []
+        self.received: list[tuple[int, str, int]] = []
 
-    def on_number(self, number, delivery) -> None:
+    def on_number(self, number: Any, delivery: Any) -> None:
         self.received.append((self.runtime.now_us(), delivery.sender.name, number.value))
 
 
-def _world(seed=1, machines=("a", "b", "c")):
+def _world(seed: int = 1, machines: tuple[str, ...] = ("a", "b", "c")) -> Any:
     runtime = VirtualRuntime(seed)
     return runtime, [runtime.spawn(Sink, name, runtime.process(name)) for name in machines]
 
 
-def _values(sink):
+def _values(sink: Any) -> Any:
     return [value for _, _, value in sink.received]
 
 
 @pytest.mark.parametrize(
     "model", [Constant(1), Uniform(0, 5), Lognormal(1, 1.5)], ids=["constant", "uniform", "log"]
 )
-def test_a_link_keeps_its_order_whatever_its_delay(model) -> None:
+def test_a_link_keeps_its_order_whatever_its_delay(model: Any) -> None:
     runtime, (a, b, _) = _world()
     runtime.network.set_latency(model)
     for value in range(200):
@@ -79,7 +83,7 @@ def test_a_one_way_cut_stops_one_direction_only() -> None:
 
 
 def test_loss_is_drawn_from_the_seed() -> None:
-    def received(seed):
+    def received(seed: int) -> Any:
         runtime, (a, b, _) = _world(seed)
         runtime.network.set_loss(0.5)
         for value in range(100):
@@ -127,12 +131,14 @@ def test_latency_models_refuse_nonsense() -> None:
 
 def test_events_at_the_same_time_happen_in_the_order_they_were_scheduled() -> None:
     runtime, (a, _, _) = _world()
-    order = []
-    runtime.call_later(a, 10, lambda: order.append(1))
-    runtime.call_later(a, 10, lambda: (order.append(2), runtime.call_later(a, 0, later)))
+    order: list[int] = []
 
-    def later() -> None:
-        order.append(4)
+    def second() -> None:
+        order.append(2)
+        runtime.call_later(a, 0, lambda: order.append(4))
+
+    runtime.call_later(a, 10, lambda: order.append(1))
+    runtime.call_later(a, 10, second)
 
     runtime.call_later(a, 10, lambda: order.append(3))
     runtime.run(None)

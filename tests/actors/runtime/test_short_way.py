@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 from fakekafka.actors.network.latency import Constant, Uniform
 from fakekafka.actors.node import Node
+from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
+from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.values import message
 
 
@@ -17,15 +22,15 @@ class Question:
 class Peer(Node):
     """Answers twice the number; keeps what it was asked and answered, with the time."""
 
-    def __init__(self, runtime, name, process) -> None:
+    def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
-        self.seen = []
+        self.seen: list[Any] = []
 
-    def on_question(self, question, delivery):
+    def on_question(self, question: Any, delivery: Any) -> Any:
         self.seen.append((self.runtime.now_us(), delivery.sender.name, question.number))
         return question.number * 2
 
-    def put(self, destination, number) -> None:
+    def put(self, destination: Any, number: Any) -> None:
         self.ask_then(
             destination,
             Question(number),
@@ -34,25 +39,25 @@ class Peer(Node):
         )
 
 
-def _world(model, seed=1):
+def _world(model: Any, seed: int = 1) -> Any:
     runtime = VirtualRuntime(seed)
     runtime.network.set_latency(model)
     return runtime, [runtime.spawn(Peer, name, runtime.process(name)) for name in "abc"]
 
 
-def _talk(runtime, peers):
+def _talk(runtime: VirtualRuntime, peers: Any) -> Any:
     for number in range(60):
         asker, asked = peers[number % 3], peers[(number + 1) % 3]
-        runtime.call_later(asker, number * 40, lambda a=asker, b=asked, n=number: a.put(b.name, n))
+        runtime.call_later(asker, number * 40, partial(asker.put, asked.name, number))
     runtime.run(None)
     return [peer.seen for peer in peers], runtime.network.messages_sent, runtime.now_us()
 
 
 @pytest.mark.parametrize("model", [Constant(0.5), Uniform(0.1, 1)], ids=["constant", "uniform"])
-def test_watched_or_not_every_message_arrives_at_the_same_time(model) -> None:
+def test_watched_or_not_every_message_arrives_at_the_same_time(model: Any) -> None:
     runtime, peers = _world(model)
     watched, others = _world(model)
-    arrived = []
+    arrived: list[Any] = []
     watched.network.observe(arrived.append)
     outcome = _talk(runtime, peers)
     assert _talk(watched, others) == outcome
@@ -63,7 +68,7 @@ def test_who_watches_from_now_on_sees_what_is_under_way_already() -> None:
     runtime, (a, b, _) = _world(Uniform(1, 1))
     a.put("b", 1)
     a.put("b", 2)
-    arrived = []
+    arrived: list[Any] = []
     runtime.call_later(None, 500, lambda: runtime.network.observe(arrived.append))
     runtime.run(None)
     assert [d.message for d in arrived if not d.is_reply] == [Question(1), Question(2)]
@@ -168,7 +173,7 @@ class Careful(Peer):
 
     handles_one_at_a_time = True
 
-    async def on_question(self, question, delivery):
+    async def on_question(self, question: Any, delivery: Any) -> Any:
         self.seen.append(("begins", question.number))
         answer = await self.ask("c", question)
         self.seen.append(("ends", question.number))
@@ -211,7 +216,7 @@ def test_what_holds_back_requests_lets_answers_through() -> None:
 class Sorter(Peer):
     """Sees every request before a handler is looked for."""
 
-    def handle(self, delivery) -> None:
+    def handle(self, delivery: Any) -> None:
         self.seen.append(("sorted", delivery.message.number))
         super().handle(delivery)
 

@@ -92,7 +92,9 @@ def test_sessions_outlive_a_loop_that_stands_still() -> None:
         registered = [cluster.zookeeper.stat(path) for path in paths]
         partition = cluster.partition("orders", 0)
         cluster.runtime.run_in(None, lambda: time.sleep(3))
+        runtime = cluster.runtime
+        assert isinstance(runtime, LiveRuntime)
         for _ in range(10):
-            beat_passes(cluster.runtime)
+            beat_passes(runtime)
         assert [cluster.zookeeper.stat(path) for path in paths] == registered
         assert cluster.partition("orders", 0) == partition

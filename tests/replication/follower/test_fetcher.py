@@ -33,7 +33,7 @@ def test_log_start_is_copied() -> None:
     """The leader's log start raises the follower's, and the next fetch tells it."""
     follower = Follower(history=((5, 0),), end=3, high_watermark=3)
     follower.answer_fetch(fetched(high_watermark=3, log_start=2), session_id=7)
-    request = follower.next()
+    request = follower.next_fetch()
     assert [p.log_start_offset for p in request.partitions] == [2]
     assert follower.log().log_start_offset == 2
 
@@ -41,7 +41,7 @@ def test_log_start_is_copied() -> None:
 def test_request_fields() -> None:
     """A fetch carries the replica, its epochs and the configured limits."""
     follower = Follower(history=((5, 0),), end=3)
-    request = follower.next()
+    request = follower.next_fetch()
     assert (request.replica_id, request.max_wait_ms, request.min_bytes) == (0, 500, 1)
     assert request.max_bytes == 10485760
     entry = request.partitions[0]
@@ -53,7 +53,7 @@ def test_old_requests_carry_no_epochs() -> None:
     """Before 2.1 a fetch carries no leader epoch, before 2.7 no last fetched epoch."""
     follower = Follower("1.1", history=((5, 0),), end=3)
     follower.answer_epochs((-1, 3))
-    entry = follower.next().partitions[0]
+    entry = follower.next_fetch().partitions[0]
     assert (entry.current_leader_epoch, entry.last_fetched_epoch) == (-1, -1)
 
 
@@ -86,7 +86,7 @@ def test_restart_with_another_epoch_ignores_the_old_answer() -> None:
     follower.cluster.leader_and_isr(0, leader_epoch=6)
     follower.answer_fetch(fetched(batch_at(1, epoch=5)), request=request)
     assert follower.log().log_end_offset == 1
-    assert follower.next().partitions[0].current_leader_epoch == 6
+    assert follower.next_fetch().partitions[0].current_leader_epoch == 6
 
 
 def test_adding_with_the_same_epoch_changes_nothing() -> None:
@@ -94,7 +94,7 @@ def test_adding_with_the_same_epoch_changes_nothing() -> None:
     follower = Follower("1.1", **LONG)
     follower.answer_epochs((-1, 200))
     state = follower.state()
-    follower.fetcher.add(follower.node.manager.partition(TP), 5, 120)
+    follower.fetcher.add(follower.node.partition(), 5, 120)
     assert follower.state() is state
     assert state.stage is FetchStage.FETCHING
 
@@ -123,10 +123,10 @@ def test_fenced_while_fetching() -> None:
     follower = Follower()
     follower.next()
     follower.answer_fetch(fetched(error=ErrorCode.FENCED_LEADER_EPOCH))
-    assert follower.fetcher.partitions == ()
+    assert list(follower.fetcher.partitions) == []
     assert TP in follower.node.fetcher_manager.failed_partitions
     follower.cluster.leader_and_isr(0, leader_epoch=6)
-    assert follower.fetcher.partitions == (TP,)
+    assert list(follower.fetcher.partitions) == [TP]
     assert follower.node.fetcher_manager.failed_partitions == {}
 
 
@@ -177,7 +177,7 @@ def test_one_bad_partition_stopped_the_thread(version: str) -> None:
 def test_lost_request_delays_everything() -> None:
     """An I/O failure has all partitions wait for the back-off."""
     follower = Follower()
-    follower.fetcher.on_failure(follower.next())
+    follower.fetcher.on_failure(follower.next_fetch())
     assert follower.next() is None
     assert follower.fetcher.delay_ms() == 1000
     follower.cluster.clock.advance(1000)
@@ -203,7 +203,7 @@ def test_incremental_requests_name_only_changes() -> None:
     assert (first.session_id, first.session_epoch, len(first.partitions)) == (0, 0, 2)
     idle = follower.answer_fetch(fetched(batch_at(3)), session_id=7)
     assert (idle.session_id, idle.session_epoch, idle.partitions) == (7, 1, ())
-    changed = follower.next()
+    changed = follower.next_fetch()
     assert [(p.topic_partition, p.fetch_offset) for p in changed.partitions] == [(TP, 4)]
     assert changed.session_epoch == 2
 
@@ -220,7 +220,7 @@ def test_delayed_and_removed_partitions_are_forgotten() -> None:
     assert [p.topic_partition for p in request.partitions] == [TP]
     assert request.forgotten == ()
     follower.node.fetcher_manager.remove_fetchers([OTHER])
-    assert follower.next().forgotten == (OTHER,)
+    assert follower.next_fetch().forgotten == (OTHER,)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_lost_session_starts_anew(error: ErrorCode, session_id: int) -> None:
     follower = Follower(history=((5, 0),), end=3)
     follower.answer_fetch(fetched(), session_id=7)
     follower.answer_fetch(error=error)
-    request = follower.next()
+    request = follower.next_fetch()
     assert (request.session_id, request.session_epoch) == (session_id, 0)
     assert len(request.partitions) == 1
 
@@ -247,7 +247,7 @@ def test_unadmitted_session_stays_full() -> None:
 
 def test_no_sessions_in_old_releases() -> None:
     """0.10 sends sessionless requests."""
-    request = Follower("0.10").next()
+    request = Follower("0.10").next_fetch()
     assert (request.session_id, request.session_epoch) == (0, -1)
 
 
@@ -257,7 +257,7 @@ def test_retention_of_the_follower_is_told() -> None:
     follower.answer_fetch(fetched(high_watermark=3), session_id=7)
     follower.log().maybe_increment_log_start_offset(2)
     follower.node.fetcher_manager.log_start_changed(TP)
-    assert [p.log_start_offset for p in follower.next().partitions] == [2]
+    assert [p.log_start_offset for p in follower.next_fetch().partitions] == [2]
 
 
 # -- the manager ---------------------------------------------------------------------------------

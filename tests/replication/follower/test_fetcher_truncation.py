@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.data import (
     EARLIEST_TIMESTAMP,
@@ -15,12 +17,13 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode, InvariantError
 from fakekafka.replication.follower.fetch_state import FetchStage
 from fakekafka.tests.support.follower import LONG, OTHER, Follower, batch_at, fetched
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP
 
 # -- truncation by epoch -------------------------------------------------------------------------
 
 
-def truncating(**more) -> Follower:
+def truncating(**more: Any) -> Follower:
     """A follower of the epoch protocol of 2.1 to 2.6: several rounds, fenced."""
     return Follower("2.8", flags={"truncation": "leader_epoch"}, **more)
 
@@ -45,12 +48,12 @@ def test_leader_beyond_the_log_cuts_nothing() -> None:
 def test_several_rounds() -> None:
     """DP-67: answer (4, 155) with own (3, 120): cut to 120, ask epoch 3, then cut to 101."""
     follower = truncating(history=((3, 0), (5, 120)), end=200, high_watermark=10)
-    request = follower.next()
+    request = follower.next_epochs()
     assert request.partitions[0].leader_epoch == 5
     follower.answer_epochs((4, 155), request=request)
     assert follower.log().log_end_offset == 120
     assert follower.state().stage is FetchStage.TRUNCATING
-    request = follower.next()
+    request = follower.next_epochs()
     assert request.partitions[0].leader_epoch == 3
     follower.answer_epochs((3, 101), request=request)
     assert follower.state().stage is FetchStage.FETCHING
@@ -87,7 +90,7 @@ def test_errors_are_asked_again() -> None:
         follower.answer_epochs((-1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER))
         assert follower.next() is None
         follower.cluster.clock.advance(1000)
-    follower.fetcher.on_failure(follower.next())
+    follower.fetcher.on_failure(follower.next_epochs())
     follower.cluster.clock.advance(1000)
     assert isinstance(follower.next(), OffsetForLeaderEpochRequest)
     assert follower.log().log_end_offset == 200
@@ -135,7 +138,7 @@ def test_epoch_changed_during_the_epoch_request(error: ErrorCode) -> None:
 def test_unrequested_answer() -> None:
     """DP-63: an answer for a partition nobody asked is an error, and nothing is cut."""
     follower = truncating(**LONG)
-    request = follower.next()
+    request = follower.next_epochs()
     answers = tuple(
         OffsetForLeaderEpochPartitionResponse(tp, ErrorCode.NONE, 5, 100) for tp in (TP, OTHER)
     )
@@ -156,7 +159,7 @@ def test_unrequested_answer() -> None:
     ],
 )
 def test_diverging_epochs(
-    history: tuple[tuple[int, ...], ...], diverging: tuple[int, ...], cut: int, epoch: int
+    history: tuple[tuple[int, int], ...], diverging: tuple[int, int], cut: int, epoch: int
 ) -> None:
     """DP-68: cut to the leader's end of a shared epoch, else the own end of the next lower one."""
     follower = Follower(history=history, end=200, high_watermark=100)
@@ -203,7 +206,7 @@ def test_ahead_of_the_leader(version: str) -> None:
     request = follower.answer_offset(0)
     assert request.partitions[0].timestamp == LATEST_TIMESTAMP
     assert (follower.log().log_end_offset, follower.log().high_watermark) == (0, 0)
-    assert follower.next().partitions[0].fetch_offset == 0
+    assert follower.next_fetch().partitions[0].fetch_offset == 0
 
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
@@ -220,7 +223,7 @@ def test_ahead_of_the_leader_without_unclean_election(version: str) -> None:
         follower.answer_epochs((-1, 3))
     follower.answer_fetch(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
     follower.answer_offset(0)
-    assert "unclean election is disabled" in follower.node.halted
+    assert "unclean election is disabled" in present(follower.node.halted)
     assert not follower.fetcher.is_running
 
 
@@ -233,7 +236,7 @@ def test_behind_the_leaders_start() -> None:
     assert request.partitions[0].timestamp == EARLIEST_TIMESTAMP
     log = follower.log()
     assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (10, 10, 10)
-    assert follower.next().partitions[0].fetch_offset == 10
+    assert follower.next_fetch().partitions[0].fetch_offset == 10
 
 
 def test_within_the_leaders_log_after_all() -> None:
@@ -242,7 +245,7 @@ def test_within_the_leaders_log_after_all() -> None:
     follower.answer_fetch(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
     follower.answer_offset(20)
     follower.answer_offset(1)
-    assert follower.next().partitions[0].fetch_offset == 3
+    assert follower.next_fetch().partitions[0].fetch_offset == 3
     assert follower.log().log_start_offset == 0
 
 
@@ -270,7 +273,7 @@ def test_unknown_initial_offset_is_resolved() -> None:
     """A partition added without an offset asks the leader first."""
     follower = Follower(history=((5, 0),), end=3)
     follower.fetcher.remove((TP,))
-    follower.fetcher.add(follower.node.manager.partition(TP), 6, -1)
+    follower.fetcher.add(follower.node.partition(), 6, -1)
     follower.answer_offset(9)
     follower.answer_offset(0)
-    assert follower.next().partitions[0].fetch_offset == 3
+    assert follower.next_fetch().partitions[0].fetch_offset == 3

@@ -46,7 +46,7 @@ def append(cluster: ReplicaCluster, *batches: bytes) -> None:
     for batch in batches:
         log = cluster[0].log()
         log.append_as_leader(batch, 0, cluster.clock.now_ms)
-    cluster[0].manager.partition(TP).maybe_increment_high_watermark(cluster.clock.now_ms)
+    cluster[0].partition().maybe_increment_high_watermark(cluster.clock.now_ms)
 
 
 def alone(**topic: str) -> ReplicaCluster:

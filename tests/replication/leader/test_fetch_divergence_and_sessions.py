@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fakekafka.protocol.data import (
     READ_COMMITTED,
     FetchPartition,
@@ -34,7 +36,7 @@ def test_fetch_inside_a_newer_epoch_naming_the_older_one() -> None:
 # -- transactions --------------------------------------------------------------------------------
 
 
-def transactional(cluster, *values, sequence=0):
+def transactional(cluster: ReplicaCluster, *values: Any, sequence: int = 0) -> Any:
     from fakekafka.tests.support.produce import send
     from fakekafka.tests.support.replica_cluster import encode
 
@@ -44,7 +46,7 @@ def transactional(cluster, *values, sequence=0):
     return send(cluster, records)
 
 
-def marker(cluster, commit: bool):
+def marker(cluster: ReplicaCluster, commit: bool) -> Any:
     from fakekafka.protocol.records.batch import build_control_marker
     from fakekafka.tests.support.produce import send
 
@@ -58,7 +60,7 @@ def marker(cluster, commit: bool):
     return send(cluster, records, origin="coordinator")
 
 
-def committed_read(cluster, offset=0, **more):
+def committed_read(cluster: ReplicaCluster, offset: int = 0, **more: Any) -> Any:
     return cluster.fetch(0, offset, isolation_level=READ_COMMITTED, **more)
 
 
@@ -122,7 +124,14 @@ def test_preferred_replica_waited_in_old_releases() -> None:
 # -- sessions ------------------------------------------------------------------------------------
 
 
-def incremental(cluster, session_id, epoch, *specs, forgotten=(), **more):
+def incremental(
+    cluster: ReplicaCluster,
+    session_id: int,
+    epoch: int,
+    *specs: Any,
+    forgotten: Any = (),
+    **more: Any,
+) -> Any:
     return multi(
         cluster, specs, session_id=session_id, session_epoch=epoch, forgotten=forgotten, **more
     )

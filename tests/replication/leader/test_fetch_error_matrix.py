@@ -68,7 +68,7 @@ MATRIX = {
 }
 
 
-def fetched(cluster: ReplicaCluster, row: Row, **session: int) -> Any:
+def fetched(cluster: ReplicaCluster, row: Row, **session: Any) -> Any:
     spec = FetchPartition(row.tp, row.offset, -1, 1 << 20, row.epoch, row.last_epoch)
     request = FetchRequest(row.replica_id, 500, 1, 1 << 20, (spec,), **session)
     manager = cluster[0].manager

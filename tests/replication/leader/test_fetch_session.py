@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from fakekafka.protocol.data import (
@@ -30,18 +31,20 @@ def wanted(*names: TopicPartition, offset: int = 0) -> tuple[FetchPartition, ...
     return tuple(FetchPartition(name, offset) for name in names)
 
 
-def answered(*names: TopicPartition, **fields) -> list[FetchPartitionResponse]:
+def answered(*names: TopicPartition, **fields: Any) -> list[FetchPartitionResponse]:
     values = {"high_watermark": 0, "log_start_offset": 0, **fields}
     return [FetchPartitionResponse(name, ErrorCode.NONE, **values) for name in names]
 
 
-def request(session_id: int, epoch: int, add=(), forget=()) -> FetchRequest:
+def request(session_id: int, epoch: int, add: Any = (), forget: Any = ()) -> FetchRequest:
     return FetchRequest(
         -1, 0, 1, 1, tuple(add), session_id=session_id, session_epoch=epoch, forgotten=tuple(forget)
     )
 
 
-def opened(sessions: FetchSessionCache, *names: TopicPartition, privileged=False, now=NOW) -> int:
+def opened(
+    sessions: FetchSessionCache, *names: TopicPartition, privileged: bool = False, now: int = NOW
+) -> int:
     return sessions.create(privileged, wanted(*names), answered(*names), now)
 
 
@@ -82,6 +85,7 @@ def test_a_session_of_nothing_may_be_given_partitions() -> None:
     sessions = cache()
     session = sessions.resolve(request(opened(sessions), 1, wanted(A)), NOW)
     assert isinstance(session, FetchSession)
+    assert isinstance(session, FetchSession)
     assert list(session.partitions) == [A]
 
 
@@ -92,6 +96,7 @@ def test_wrong_epoch_leaves_the_session_alone() -> None:
     refused = sessions.resolve(request(session_id, 7, wanted(B)), NOW)
     assert refused is ErrorCode.INVALID_FETCH_SESSION_EPOCH
     session = sessions.resolve(request(session_id, 1), NOW)
+    assert isinstance(session, FetchSession)
     assert list(session.partitions) == [A]
 
 
@@ -120,6 +125,7 @@ def test_update_then_forget() -> None:
     sessions = cache()
     session_id = opened(sessions, A, B)
     session = sessions.resolve(request(session_id, 1, wanted(B, C, offset=5), (A, C)), NOW)
+    assert isinstance(session, FetchSession)
     assert {name: p.fetch_offset for name, p in session.partitions.items()} == {B: 5}
 
 
@@ -135,6 +141,7 @@ def test_only_news_is_answered() -> None:
     """An incremental response names a partition when something about it is new, once."""
     sessions = cache()
     session = sessions.get(opened(sessions, A))
+    assert isinstance(session, FetchSession)
     quiet = answered(A)
     assert session.filter_response(quiet) == []
     for news in (
@@ -152,6 +159,7 @@ def test_diverging_epoch_forces_inclusion() -> None:
     """DP-85: a diverging epoch is always told."""
     sessions = cache()
     session = sessions.get(opened(sessions, A))
+    assert isinstance(session, FetchSession)
     diverging = answered(A, diverging_epoch=EpochEndOffset(1, 2))
     assert session.filter_response(diverging) == diverging
 
@@ -160,6 +168,7 @@ def test_errors_are_repeated_until_healed_and_once_more() -> None:
     """DP-80: an errored partition is in every response until it heals, then once more."""
     sessions = cache()
     session = sessions.get(opened(sessions, A))
+    assert isinstance(session, FetchSession)
     failed = [FetchPartitionResponse(A, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
     assert session.filter_response(failed) == failed
     assert session.filter_response(failed) == failed
@@ -172,6 +181,7 @@ def test_answered_partitions_go_last() -> None:
     """Each partition in a response moves to the end of the order, so none starves."""
     sessions = cache()
     session = sessions.get(opened(sessions, A, B, C))
+    assert isinstance(session, FetchSession)
     session.filter_response(answered(A, high_watermark=1) + answered(B, C))
     assert list(session.partitions) == [B, C, A]
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
@@ -20,7 +22,7 @@ TPS = tuple(TopicPartition("t", n) for n in range(5))
 class Session:
     """The fetch session of broker 1 with leader 0 over five partitions."""
 
-    def __init__(self, version: str = "2.8", **more) -> None:
+    def __init__(self, version: str = "2.8", **more: Any) -> None:
         self.cluster = ReplicaCluster(version, 2, **more)
         for tp in TPS:
             self.cluster.create((0, 1), tp)
@@ -34,15 +36,15 @@ class Session:
         assert self.leader_session.active == {}
 
     @property
-    def manager(self):
+    def manager(self) -> Any:
         return self.cluster[0].manager
 
     @property
-    def leader_session(self):
+    def leader_session(self) -> Any:
         return self.manager.fetch.sessions.get(self.session_id)
 
-    def fetch(self, *changed, max_wait_ms: int = 500, log_start: int = 0):
-        answers = []
+    def fetch(self, *changed: Any, max_wait_ms: int = 500, log_start: int = 0) -> Any:
+        answers: list[Any] = []
         wanted = tuple(FetchPartition(tp, self.offsets[tp], log_start) for tp in changed)
         self.manager.fetch_messages(
             FetchRequest(
@@ -60,11 +62,11 @@ class Session:
         self.epoch += 1
         return answers
 
-    def replica(self, tp=TP):
+    def replica(self, tp: TopicPartition = TP) -> Any:
         return self.manager.partition(tp).replica(1)
 
 
-def names(response):
+def names(response: Any) -> Any:
     return [p.topic_partition.partition for p in response.partitions]
 
 
@@ -126,7 +128,7 @@ def test_log_start_is_told() -> None:
     session.fetch(max_wait_ms=0)
     session.fetch(max_wait_ms=0)
     assert session.leader_session.active == {}
-    deleted = []
+    deleted: list[Any] = []
     session.manager.delete_records(
         DeleteRecordsRequest(1000, ((TP, 1),)), INTERNAL_CONTEXT, deleted.append
     )
@@ -186,7 +188,7 @@ def test_forgotten_and_closed_sessions_let_go() -> None:
 def test_idle_fetch_reads_nothing() -> None:
     """An idle fetch looks at no partition, however many the session has."""
     session = Session()
-    looked = []
+    looked: list[Any] = []
     manager = session.manager
     watched = _Watched(manager.hosted.by_name, looked)
     manager.followers._by_name = manager.fetch._by_name = watched
@@ -197,11 +199,11 @@ def test_idle_fetch_reads_nothing() -> None:
     assert looked == []
 
 
-class _Watched(dict):
-    def __init__(self, content, looked) -> None:
+class _Watched(dict[Any, Any]):
+    def __init__(self, content: Any, looked: Any) -> None:
         super().__init__(content)
         self.looked = looked
 
-    def get(self, key, default=None):
+    def get(self, key: Any, default: Any = None) -> Any:
         self.looked.append(key)
         return super().get(key, default)

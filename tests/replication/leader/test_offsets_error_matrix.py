@@ -131,7 +131,7 @@ def test_version_0_lists_what_it_was_asked_for() -> None:
     log = cluster[0].log()
     for value in "abc":
         log.append_as_leader(encode(value), 0, cluster.clock.now_ms)
-    cluster[0].manager.partition(TP).maybe_increment_high_watermark(cluster.clock.now_ms)
+    cluster[0].partition().maybe_increment_high_watermark(cluster.clock.now_ms)
     for offsets_max, expected in ((1, (3,)), (3, (3, 2, 1)), (9, (3, 2, 1, 0))):
         answer = listed(cluster, TP, -1, LATEST, 0, offsets_max)
         assert (answer.error, answer.old_style_offsets) == (CODE.NONE, expected)

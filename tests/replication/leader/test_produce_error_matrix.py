@@ -48,7 +48,7 @@ def fill(cluster: ReplicaCluster) -> None:
     now_ms = cluster.clock.now_ms
     for _ in range(DELETED):
         log.append_as_leader(VALID, 0, now_ms)
-    cluster[0].manager.partition(TP).maybe_increment_high_watermark(now_ms)
+    cluster[0].partition().maybe_increment_high_watermark(now_ms)
     log.high_watermark = log.log_end_offset
     log.maybe_increment_log_start_offset(DELETED)
 

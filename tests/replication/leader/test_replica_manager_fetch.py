@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
@@ -27,7 +29,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     ("offset", "found"),
     [(0, [0, 1, 2, 3]), (3, [3]), (4, []), (5, []), (6, [])],
 )
-def test_consumer_reads_below_the_high_watermark(offset: int, found: list) -> None:
+def test_consumer_reads_below_the_high_watermark(offset: int, found: list[int]) -> None:
     """DP-39: a consumer reads up to the high watermark; between it and LEO empty, no error."""
     (answer,) = filled().fetch(0, offset)
     assert (answer.error, offsets(answer)) == (ErrorCode.NONE, found)
@@ -118,7 +120,7 @@ def test_foreign_follower() -> None:
     assert [p.error for p in response.partitions] == [ErrorCode.NONE, ErrorCode.NONE]
     assert [offsets(p) for p in response.partitions] == [[0], []]
     assert [p.high_watermark for p in response.partitions] == [0, 0]
-    assert cluster[0].manager.partition(OTHER).replica(2) is None
+    assert cluster[0].partition(OTHER).replica(2) is None
 
 
 def test_foreign_follower_was_an_error() -> None:
@@ -175,7 +177,7 @@ def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
     """Min bytes are at most max bytes, and nothing is as much as was wanted
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
-    more = {"max_wait_ms": 500, "max_bytes": 0, "isolation_level": isolation_level}
+    more: dict[str, Any] = {"max_wait_ms": 500, "max_bytes": 0, "isolation_level": isolation_level}
     (answer,) = cluster.fetch(0, 6, **more)
     assert (answer.error, answer.records) == (ErrorCode.NONE, ())
 
@@ -184,7 +186,7 @@ def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
     """Min bytes beyond max bytes do not hold a fetch back."""
     cluster = filled(brokers=1)
     size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
-    more = {"max_wait_ms": 500, "min_bytes": 10000}
+    more: dict[str, Any] = {"max_wait_ms": 500, "min_bytes": 10000}
     total = cluster.fetch(0, 6, max_bytes=2 * size, **more)
     partition = cluster.fetch(0, 6, partition_max_bytes=size + 1, **{**more, "min_bytes": size + 1})
     cluster.produce(0, "g")
@@ -200,7 +202,7 @@ def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> Non
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     context = RequestContext("c", api_version)
-    more = {"max_wait_ms": 500, "context": context, "partition_max_bytes": 10}
+    more: dict[str, Any] = {"max_wait_ms": 500, "context": context, "partition_max_bytes": 10}
     assert len(cluster.fetch(0, 5, **more)) == 1
     assert cluster.fetch(0, 5, min_bytes=11, **more) == []
     assert cluster.fetch(0, 6, **more) == []
@@ -212,7 +214,7 @@ def test_a_batch_that_is_cut_off_at_the_end_counts_too() -> None:
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
-    more = {"max_wait_ms": 500, "partition_max_bytes": size + 9}
+    more: dict[str, Any] = {"max_wait_ms": 500, "partition_max_bytes": size + 9}
     assert offsets(cluster.fetch(0, 0, min_bytes=size + 9, **more)[0]) == [0]
     assert cluster.fetch(0, 5, min_bytes=size + 9, **more) == []
 
@@ -321,7 +323,7 @@ def test_which_epochs_complete_the_waiting(epochs: dict[str, int], completes: bo
     manager = cluster[0].manager
     spec = FetchPartition(TP, 6, **epochs)
     request = FetchRequest(1, 500, 1, 1 << 20, (spec,))
-    waiting = DelayedFetch(manager, request, (spec,), None, 12, lambda response: None)
+    waiting = DelayedFetch(manager.fetch, request, (spec,), None, 12, lambda response: None)
     assert manager.fetch.is_fetch_satisfied(waiting) is completes
 
 

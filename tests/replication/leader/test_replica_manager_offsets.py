@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
@@ -25,14 +27,23 @@ OTHER = TopicPartition("u", 0)
 NOWHERE = TopicPartition("nowhere", 0)
 
 
-def append(cluster, *values: str, timestamp: int, **more) -> None:
+def append(cluster: ReplicaCluster, *values: str, timestamp: int, **more: Any) -> None:
     records = encode(*values, timestamp=timestamp, **more)
     cluster[0].manager.append_records(
         ProduceRequest(1, 1000, (ProducePartition(TP, records),)), INTERNAL_CONTEXT, lambda r: None
     )
 
 
-def listed(cluster, timestamp, broker=0, replica_id=-1, tp=TP, epoch=-1, isolation=0, version=-1):
+def listed(
+    cluster: ReplicaCluster,
+    timestamp: int,
+    broker: int = 0,
+    replica_id: int = -1,
+    tp: TopicPartition = TP,
+    epoch: int = -1,
+    isolation: int = 0,
+    version: int = -1,
+) -> Any:
     request = ListOffsetsRequest(
         replica_id, (ListOffsetsPartition(tp, timestamp, epoch),), isolation
     )
@@ -40,7 +51,9 @@ def listed(cluster, timestamp, broker=0, replica_id=-1, tp=TP, epoch=-1, isolati
     return cluster[broker].manager.list_offsets(request, context).partitions[0]
 
 
-def ended(cluster, epoch: int, broker=0, tp=TP, current=-1):
+def ended(
+    cluster: ReplicaCluster, epoch: int, broker: int = 0, tp: TopicPartition = TP, current: int = -1
+) -> Any:
     request = OffsetForLeaderEpochRequest(-1, (OffsetForLeaderEpochPartition(tp, epoch, current),))
     return cluster[broker].manager.offsets_for_leader_epoch(request, INTERNAL_CONTEXT).partitions[0]
 
@@ -128,7 +141,7 @@ def test_a_batch_that_cannot_be_read_is_corrupt(timestamp: int) -> None:
     bad = encode("x" * 30, timestamp=9)
     bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
     cluster[0].log().append_as_follower([RecordBatch.of(bad)], cluster.clock.now_ms)
-    cluster[0].manager.partition(TP).maybe_increment_high_watermark(cluster.clock.now_ms)
+    cluster[0].partition().maybe_increment_high_watermark(cluster.clock.now_ms)
     assert listed(cluster, timestamp).error is ErrorCode.CORRUPT_MESSAGE
     assert listed(cluster, 2).offset == 0
 
@@ -297,8 +310,14 @@ def test_old_leaders_answer_an_offset_alone() -> None:
 # -- DeleteRecords ------------------------------------------------------------------------------
 
 
-def deleted(cluster, offset: int, tp=TP, broker=0, timeout_ms: int = 1000):
-    answers = []
+def deleted(
+    cluster: ReplicaCluster,
+    offset: int,
+    tp: TopicPartition = TP,
+    broker: int = 0,
+    timeout_ms: int = 1000,
+) -> Any:
+    answers: list[Any] = []
     cluster[broker].manager.delete_records(
         DeleteRecordsRequest(timeout_ms, ((tp, offset),)),
         INTERNAL_CONTEXT,
@@ -307,7 +326,7 @@ def deleted(cluster, offset: int, tp=TP, broker=0, timeout_ms: int = 1000):
     return answers
 
 
-def ten(brokers: int = 1, committed: int = 10, **more) -> ReplicaCluster:
+def ten(brokers: int = 1, committed: int = 10, **more: Any) -> ReplicaCluster:
     cluster = led(brokers=brokers, **more)
     cluster.produce(0, *"abcdefghij")
     for replica_id in range(1, brokers):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
@@ -69,7 +71,7 @@ def test_metadata_must_know_the_partition() -> None:
         (encode("a"), 3, ErrorCode.NONE),
     ],
 )
-def test_what_a_request_may_carry(records, api_version: int, error: ErrorCode) -> None:
+def test_what_a_request_may_carry(records: Any, api_version: int, error: ErrorCode) -> None:
     """DP-122: from v3 exactly one v2 batch; zstd only from v7."""
     assert send(led(), records, context=version(api_version)).error is error
 
@@ -103,7 +105,7 @@ def test_a_minimum_above_the_replication_factor_counts_as_the_factor(
 ) -> None:
     """Since 3.7 min.insync.replicas above the replicas can be met (KAFKA-15583)."""
     cluster = led(version, topic={"min.insync.replicas": "3"})
-    partition = cluster[0].manager.partition(TP)
+    partition = cluster[0].partition()
     assert partition.min_isr == counts
     assert partition.is_under_min_isr == (counts == 3)
     assert partition.is_at_min_isr == (counts == 2)
@@ -124,7 +126,7 @@ def expanding(**topic: str) -> ReplicaCluster:
     cluster.hold_isr_changes()
     for name in (TP, OTHER):
         cluster.fetch(0, 0, replica_id=1, tp=name)
-        partition = cluster[0].manager.partition(name)
+        partition = cluster[0].partition(name)
         assert (partition.isr, partition.maximal_isr) == ((0,), (0, 1))
     return cluster
 
@@ -201,7 +203,7 @@ def test_a_moved_high_watermark_answers_fetches_before_produces(version: str) ->
 def test_an_append_that_moves_it_answers_produces_first_since_2_7(version: str, first: str) -> None:
     """KAFKA-8334: the completions were put behind the append, in another order."""
     cluster, answered = waiting(version)
-    partition = cluster[0].manager.partition(TP)
+    partition = cluster[0].partition()
     partition.isr = partition.maximal_isr = (0,)
     for replica in partition.remote_replicas:
         replica.last_caught_up_time_ms = 0  # nothing waits for one that may join soon
@@ -217,7 +219,7 @@ def test_pending_shrink_still_counts() -> None:
     cluster.hold_isr_changes()
     cluster.produce(0, "x")
     cluster.clock.advance(45000)
-    partition = cluster[0].manager.partition(TP)
+    partition = cluster[0].partition()
     assert partition.pending_isr is not None
     answers = cluster.produce_async(0, "a")
     cluster.fetch(0, 2, replica_id=1)
@@ -268,7 +270,7 @@ def test_good_partitions_of_a_request_are_appended() -> None:
     """Errors are per partition; the answer keeps the order and waits for the good ones only."""
     cluster = led()
     cluster.create((0, 1), OTHER)
-    answers = []
+    answers: list[Any] = []
     cluster[0].manager.append_records(
         ProduceRequest(
             -1,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.errors import UsageError
 from fakekafka.replication.leader.replica_selector import (
@@ -29,7 +31,7 @@ FRESHER = ReplicaView(3, "b", 9, 10)
         ("b", [LEADER], LEADER),
     ],
 )
-def test_rack_aware(rack: str, views, chosen) -> None:
+def test_rack_aware(rack: str, views: Any, chosen: Any) -> None:
     """Nearest by rack, the leader first, then the greatest end, then the freshest."""
     assert RackAwareReplicaSelector().select(rack, LEADER, views) == chosen
 

@@ -11,6 +11,7 @@ from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.replication.log.results import OffsetsOutOfOrder, UnexpectedAppendOffset
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.logs import Tools
+from fakekafka.tests.support.present import present
 
 BIG = 1 << 30
 
@@ -282,7 +283,7 @@ def test_first_record_at_or_after_a_time(tools: type[Tools], log: Any) -> None:
     for start in range(0, 100, 5):
         times = list(range(start, start + 5))
         log.append_as_leader(tools.data(*[b"v"] * 5, times=times), 0, 100)
-    found = log.offset_for_timestamp(20)
+    found = present(log.offset_for_timestamp(20))
     assert (found.offset, found.timestamp, found.leader_epoch) == (20, 20, 0)
     assert log.offset_for_timestamp(22).offset == 22
     assert log.offset_for_timestamp(100) is None
@@ -293,10 +294,10 @@ def test_times_need_not_ascend(tools: type[Tools]) -> None:
     log = tools.log(index_interval_bytes=0)
     for time in (50, 10, 70, 20, 90):
         log.append_as_leader(tools.data(b"v", times=[time]), 0, 100)
-    assert [log.offset_for_timestamp(t).offset for t in (5, 51, 71)] == [0, 2, 4]
+    assert [present(log.offset_for_timestamp(t)).offset for t in (5, 51, 71)] == [0, 2, 4]
     log.update_high_watermark(5)
     log.maybe_increment_log_start_offset(1)
-    assert log.offset_for_timestamp(5).offset == 1
+    assert present(log.offset_for_timestamp(5)).offset == 1
 
 
 def test_greatest_timestamp(tools: type[Tools]) -> None:
@@ -305,7 +306,7 @@ def test_greatest_timestamp(tools: type[Tools]) -> None:
     assert log.offset_for_timestamp(MAX_TIMESTAMP) is None
     for time in (50, 10, 70, 70, 20):
         log.append_as_leader(tools.data(b"v", times=[time]), 0, 100)
-    found = log.offset_for_timestamp(MAX_TIMESTAMP)
+    found = present(log.offset_for_timestamp(MAX_TIMESTAMP))
     assert (found.offset, found.timestamp) == (2, 70)
 
 

@@ -10,6 +10,7 @@ from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.log.producer_state import CorruptSnapshot, ProducerStateManager
 from fakekafka.tests.support.logs import Tools
+from fakekafka.tests.support.present import present
 
 INT_MAX = 2147483647
 
@@ -108,9 +109,9 @@ def test_a_producers_transaction_went_with_its_records(tools: type[Tools]) -> No
     tools.end(log, 4, True)
     log.update_high_watermark(4)
     log.maybe_increment_log_start_offset(1)
-    assert (log.first_unstable_offset, sorted(log.producers.entries)) == (1, [2, 3])
+    assert (log.first_unstable_offset, sorted(present(log.producers).entries)) == (1, [2, 3])
     log.maybe_increment_log_start_offset(2)
-    assert (log.last_stable_offset, sorted(log.producers.entries)) == (4, [3])
+    assert (log.last_stable_offset, sorted(present(log.producers).entries)) == (4, [3])
 
 
 @pytest.mark.parametrize(("version", "known"), [("1.1", [2]), ("2.8", [1, 2])])
@@ -126,10 +127,10 @@ def test_a_snapshot_brings_back_who_has_records(
     log.update_high_watermark(2)
     log.maybe_increment_log_start_offset(1)
     disk.checkpoint_log_offsets()
-    assert list(log.storage.snapshots) == [2]
+    assert list(present(log.storage.snapshots)) == [2]
     disk.kill()
     log = disk.open_log(tools.name, tools.config(version))
-    assert (log.log_start_offset, sorted(log.producers.entries)) == (1, known)
+    assert (log.log_start_offset, sorted(present(log.producers).entries)) == (1, known)
 
 
 def test_marker_only_state(tools: type[Tools], log: Any) -> None:
@@ -166,7 +167,7 @@ def test_replication_takes_gaps(tools: type[Tools], log: Any) -> None:
     header = {"producer_id": 1, "producer_epoch": 0}
     log.append_as_follower([tools.batch_at(0, base_sequence=0, **header)])
     log.append_as_follower([tools.batch_at(1, base_sequence=99, **header)])
-    assert log.producers.entries[1].last_sequence == 99
+    assert present(log.producers).entries[1].last_sequence == 99
 
 
 def test_empty_transaction_completes_nothing(tools: type[Tools], log: Any) -> None:
@@ -343,6 +344,6 @@ def test_follower_has_the_leaders_state(tools: type[Tools], log: Any) -> None:
     tools.end(log, 2, False)
     follower = tools.log()
     follower.append_as_follower(list(log.batches()))
-    assert follower.producers.snapshot() == log.producers.snapshot()
+    assert present(follower.producers).snapshot() == present(log.producers).snapshot()
     follower.update_high_watermark(3)
     assert follower.aborted_transactions(0, 3) == [AbortedTransaction(2, 1)]

@@ -14,6 +14,7 @@ from fakekafka.replication.log.compaction import compact
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.compaction import compacted, content, put
 from fakekafka.tests.support.logs import Tools
+from fakekafka.tests.support.present import present
 
 DAY_MS = 86_400_000
 
@@ -194,7 +195,7 @@ def test_last_sequence_of_a_producer_survives(tools: type[Tools]) -> None:
     assert (empty.base_offset, empty.record_count, empty.base_sequence) == (1, 0, 1)
     log.storage.snapshots = None
     log._reload_producers()
-    assert log.producers.entries[7].last_sequence == 1
+    assert present(log.producers).entries[7].last_sequence == 1
 
 
 def test_aborted_records_and_then_their_marker_go(tools: type[Tools], disk: Disk) -> None:

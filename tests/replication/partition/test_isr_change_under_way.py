@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.versions import KAFKA_VERSIONS
-from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
+from fakekafka.tests.support.present import present
+from fakekafka.tests.support.replica_cluster import ReplicaCluster, led
 
 LAG_MS = 30_000
 
@@ -21,7 +22,7 @@ def shrinking() -> ReplicaCluster:
     cluster.clock.advance(LAG_MS + 1)
     cluster.fetch(0, 2, replica_id=1)
     cluster.hold_isr_changes()
-    cluster[0].manager.partition(TP).maybe_shrink_isr(cluster.clock.now_ms)
+    cluster[0].partition().maybe_shrink_isr(cluster.clock.now_ms)
     return cluster
 
 
@@ -29,19 +30,19 @@ def test_appends_and_followers_do_not_wait_for_an_isr_change() -> None:
     """DP-29: nothing but another change of the ISR waits for the one under way. Kafka needs a
     lock that readers share for that; here the broker is one actor, which parks no handler."""
     cluster = shrinking()
-    partition = cluster[0].manager.partition(TP)
-    pending = partition.pending_isr
+    partition = cluster[0].partition()
+    pending = present(partition.pending_isr)
     assert pending.proposal.isr == (0, 1)
     for number in range(3):
         (answer,) = cluster.produce(0, f"c{number}")
         assert (answer.error, answer.base_offset) == (ErrorCode.NONE, 2 + number)
         (fetched,) = cluster.fetch(0, 2 + number, replica_id=1)
         assert [batch.base_offset for batch in fetched.records] == [2 + number]
-    assert partition.find_replica(1).log_end_offset == 4
+    assert present(partition.find_replica(1)).log_end_offset == 4
     partition.maybe_shrink_isr(cluster.clock.now_ms + 2 * LAG_MS)
     assert partition.pending_isr is pending
     cluster.release_isr_changes()
-    assert (partition.isr, partition.pending_isr) == ((0, 1), None)
+    assert (cluster[0].partition().isr, cluster[0].partition().pending_isr) == ((0, 1), None)
     assert len(cluster.alter_isr_requests) == 1
 
 
@@ -64,12 +65,12 @@ def test_who_leaves_the_isr_while_idle_comes_back(version: str) -> None:
     cluster.produce(0, "a")
     cluster.hold_isr_changes()
     cluster.clock.advance(LAG_MS + 1)
-    partition = cluster[0].manager.partition(TP)
+    partition = cluster[0].partition()
     partition.maybe_shrink_isr(cluster.clock.now_ms)
-    assert partition.pending_isr.proposal.isr == (0,)
+    assert present(partition.pending_isr).proposal.isr == (0,)
     cluster.replicate(1)
-    assert partition.find_replica(1).log_end_offset == 1
+    assert present(partition.find_replica(1)).log_end_offset == 1
     cluster.release_isr_changes()
     assert partition.isr == (0,)
     cluster.round(1)
-    assert (partition.isr, partition.pending_isr) == ((0, 1), None)
+    assert (cluster[0].partition().isr, cluster[0].partition().pending_isr) == ((0, 1), None)

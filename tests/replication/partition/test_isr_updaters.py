@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.control import AlterIsrPartitionResponse, AlterIsrResponse
 from fakekafka.protocol.errors import ErrorCode
@@ -23,21 +25,23 @@ class Controller:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.sent = []
-        self.answers = []
+        self.sent: list[Any] = []
+        self.answers: list[Any] = []
         self.manager = AlterIsrManager(FakeHost("b", self.clock), 1, lambda: 42, self._send)
 
-    def _send(self, request, callback) -> None:
+    def _send(self, request: Any, callback: Any) -> None:
         self.sent.append((request, callback))
 
-    def submit(self, tp=TPS[0], state=STATE) -> bool:
+    def submit(self, tp: TopicPartition = TPS[0], state: Any = STATE) -> bool:
         return self.manager.submit(tp, state, 3, lambda e, s: self.answers.append((tp, e, s)))
 
-    def answer(self, *partitions, error=ErrorCode.NONE) -> None:
+    def answer(self, *partitions: Any, error: ErrorCode = ErrorCode.NONE) -> None:
         self.sent[-1][1](AlterIsrResponse(error, tuple(partitions)))
 
 
-def stored(tp=TPS[0], error=ErrorCode.NONE, state=STATE) -> AlterIsrPartitionResponse:
+def stored(
+    tp: TopicPartition = TPS[0], error: ErrorCode = ErrorCode.NONE, state: Any = STATE
+) -> AlterIsrPartitionResponse:
     return AlterIsrPartitionResponse(tp, error, state if error is ErrorCode.NONE else None)
 
 
@@ -105,7 +109,7 @@ def test_partition_error_reaches_the_callback_and_frees_the_slot() -> None:
     controller = Controller()
     accepted = []
 
-    def callback(error, state) -> None:
+    def callback(error: ErrorCode, state: Any) -> None:
         controller.answers.append((error, state))
         if len(controller.answers) == 1:
             accepted.append(controller.manager.submit(TPS[0], STATE, 3, callback))
@@ -135,9 +139,9 @@ class Store:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.published = []
+        self.published: list[Any] = []
         self.version = 10
-        self.answers = []
+        self.answers: list[Any] = []
         self.manager = ZooKeeperIsrManager(
             FakeHost("b", self.clock), self._write, lambda p: self.published.append((self.now, p))
         )
@@ -147,14 +151,14 @@ class Store:
     def now(self) -> int:
         return self.clock.now_ms - self.start
 
-    def _write(self, tp, state, controller_epoch, callback) -> None:
+    def _write(self, tp: TopicPartition, state: Any, controller_epoch: int, callback: Any) -> None:
         if state.zk_version == self.version:
             self.version += 1
             callback(self.version)
         else:
             callback(None)
 
-    def submit(self, tp=TPS[0], version=10) -> bool:
+    def submit(self, tp: TopicPartition = TPS[0], version: int = 10) -> bool:
         state = LeaderAndIsr(1, 5, (1,), version)
         return self.manager.submit(tp, state, 3, lambda e, s: self.answers.append((e, s)))
 

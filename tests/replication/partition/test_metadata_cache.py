@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fakekafka.protocol.control import UpdateMetadataPartitionState, UpdateMetadataRequest
 from fakekafka.protocol.data import MetadataRequest
 from fakekafka.protocol.errors import ErrorCode
@@ -14,20 +16,34 @@ def broker(broker_id: int, listener: str = "PLAINTEXT", rack: str | None = None)
     return BrokerInfo(broker_id, (EndPoint("h", 9092, listener),), rack)
 
 
-def state(topic="t", partition=0, leader=1, isr=(1, 2), replicas=(1, 2), epoch=3, offline=()):
+def state(
+    topic: str = "t",
+    partition: int = 0,
+    leader: int = 1,
+    isr: tuple[int, ...] = (1, 2),
+    replicas: tuple[int, ...] = (1, 2),
+    epoch: int = 3,
+    offline: Any = (),
+) -> Any:
     return UpdateMetadataPartitionState(
         topic, partition, 1, leader, epoch, isr, 0, replicas, offline
     )
 
 
-def cache(*states, brokers=(1, 2), controller=1, topic_ids=(), listeners=None):
+def cache(
+    *states: Any,
+    brokers: tuple[int, ...] = (1, 2),
+    controller: int = 1,
+    topic_ids: Any = (),
+    listeners: Any = None,
+) -> Any:
     found = MetadataCache(1, "cluster")
     live = tuple(broker(b, (listeners or {}).get(b, "PLAINTEXT")) for b in brokers)
     found.update(UpdateMetadataRequest(controller, 1, -1, states, live, topic_ids))
     return found
 
 
-def only_partition(metadata_cache, listener="PLAINTEXT"):
+def only_partition(metadata_cache: Any, listener: str = "PLAINTEXT") -> Any:
     answer = metadata_cache.metadata(MetadataRequest(None), listener)
     return answer.topics[0].partitions[0]
 
@@ -138,7 +154,7 @@ def test_which_topics_are_asked_for() -> None:
     """DP-124: null asks for all topics, an empty list for none."""
     found = cache(state("a"), state("b"))
 
-    def names(topics):
+    def names(topics: Any) -> Any:
         return [topic.name for topic in found.metadata(MetadataRequest(topics)).topics]
 
     assert names(None) == ["a", "b"]

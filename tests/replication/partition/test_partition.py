@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.records.batch import RecordBatch
@@ -11,15 +13,15 @@ from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
 from fakekafka.tests.support.replica_cluster import led as led_by_0
 
 
-def led(version: str = "2.8", brokers: int = 3, **more) -> ReplicaCluster:
+def led(version: str = "2.8", brokers: int = 3, **more: Any) -> ReplicaCluster:
     return led_by_0(version, brokers, **more)
 
 
-def partition(cluster: ReplicaCluster, broker_id: int = 0):
-    return cluster[broker_id].manager.partition(TP)
+def partition(cluster: ReplicaCluster, broker_id: int = 0) -> Any:
+    return cluster[broker_id].partition()
 
 
-def follower_fetch(cluster: ReplicaCluster, replica_id: int, offset: int, **more):
+def follower_fetch(cluster: ReplicaCluster, replica_id: int, offset: int, **more: Any) -> Any:
     return cluster.fetch(0, offset, replica_id=replica_id, **more)
 
 
@@ -106,7 +108,9 @@ def test_leader_registers_its_epoch_before_any_append() -> None:
 
 
 @pytest.mark.parametrize(("version", "epochs"), [("0.10", []), ("1.1", [(0, 0)])])
-def test_old_leaders_register_no_epoch_at_election(version: str, epochs: list) -> None:
+def test_old_leaders_register_no_epoch_at_election(
+    version: str, epochs: list[tuple[int, int]]
+) -> None:
     """DP-2: no epoch without a cache; before 2.0 an epoch appears with its first append."""
     cluster = led(version)
     cluster.produce(0, *"abcd")
@@ -311,7 +315,8 @@ def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
     """
     cluster = led(version, isr=(0, 1))
     follower_fetch(cluster, 2, 0)  # at the end: caught up now; would join were it not held
-    cluster[0].manager.hosted.context.isr_updater = None
+    context: Any = cluster[0].manager.hosted.context
+    context.isr_updater = None
     leader = partition(cluster)
     leader.isr = leader.maximal_isr = (0, 1)
     leader.pending_isr = None

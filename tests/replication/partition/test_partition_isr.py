@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import LeaderAndIsr
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
 from fakekafka.tests.support.replica_cluster import led as led_by_0
 
 
-def led(version: str = "2.8", brokers: int = 3, **more) -> ReplicaCluster:
+def led(version: str = "2.8", brokers: int = 3, **more: Any) -> ReplicaCluster:
     return led_by_0(version, brokers, **more)
 
 
-def partition(cluster: ReplicaCluster, broker_id: int = 0):
-    return cluster[broker_id].manager.partition(TP)
+def partition(cluster: ReplicaCluster, broker_id: int = 0) -> Any:
+    return cluster[broker_id].partition()
 
 
-def follower_fetch(cluster: ReplicaCluster, replica_id: int, offset: int, **more):
+def follower_fetch(cluster: ReplicaCluster, replica_id: int, offset: int, **more: Any) -> Any:
     return cluster.fetch(0, offset, replica_id=replica_id, **more)
 
 
@@ -43,7 +46,7 @@ def test_expansion() -> None:
     assert leader.pending_isr is None
     follower_fetch(cluster, 2, 2)
     assert (leader.isr, leader.maximal_isr) == ((0, 1), (0, 1, 2))
-    assert leader.pending_isr.proposal.isr == (0, 1, 2)
+    assert present(leader.pending_isr).proposal.isr == (0, 1, 2)
     follower_fetch(cluster, 2, 2)
     cluster.release_isr_changes()
     assert len(cluster.alter_isr_requests) == 1
@@ -128,7 +131,7 @@ def test_shrink() -> None:
     leader.maybe_shrink_isr(cluster.clock.now_ms + 30000)
     assert leader.pending_isr is None, "strictly greater"
     leader.maybe_shrink_isr(cluster.clock.now_ms + 30001)
-    assert leader.pending_isr.proposal.isr == (0,)
+    assert present(leader.pending_isr).proposal.isr == (0,)
     assert leader.isr == leader.maximal_isr == (0, 1)
     assert cluster[0].high_watermark() == 0
     cluster.release_isr_changes()
@@ -173,17 +176,17 @@ class ScriptedUpdater:
     """Keeps submissions; the test answers them."""
 
     def __init__(self) -> None:
-        self.submitted = []
+        self.submitted: list[Any] = []
 
-    def submit(self, tp, state, controller_epoch, callback) -> bool:
+    def submit(self, tp: TopicPartition, state: Any, controller_epoch: int, callback: Any) -> bool:
         self.submitted.append((state, callback))
         return True
 
-    def clear_pending(self, tp) -> None:
+    def clear_pending(self, tp: TopicPartition) -> None:
         pass
 
 
-def scripted(version: str = "2.8"):
+def scripted(version: str = "2.8") -> Any:
     cluster = led(version, brokers=2)
     updater = ScriptedUpdater()
     cluster[0].manager.hosted.context.isr_updater = updater
@@ -254,7 +257,7 @@ def test_zookeeper_commit_is_there_when_the_call_returns() -> None:
         (LeaderAndIsr(0, 0, (0,), 5), (0,), False),
     ],
 )
-def test_which_answers_commit(answer, isr: tuple[int, ...], pending: bool) -> None:
+def test_which_answers_commit(answer: Any, isr: tuple[int, ...], pending: bool) -> None:
     """Another epoch or an older version is ignored; an equal version means it was so already."""
     _, leader, updater = scripted()
     updater.submitted[0][1](ErrorCode.NONE, answer)
@@ -315,7 +318,7 @@ def expiring(version: str = "2.8") -> ReplicaCluster:
     return cluster
 
 
-def isr_after(cluster: ReplicaCluster, ms: int):
+def isr_after(cluster: ReplicaCluster, ms: int) -> Any:
     cluster.clock.now_ms += ms
     partition(cluster).maybe_shrink_isr(cluster.clock.now_ms)
     return partition(cluster).isr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -207,8 +208,12 @@ def test_tasks_run_in_deadline_order(clock: HandClock) -> None:
     ran: list[tuple[int, int]] = []
     delays = [random.Random(7).randrange(20_000) for _ in range(300)]
     start = clock.now_ms()
+
+    def note(planned_ms: int) -> None:
+        ran.append((planned_ms, clock.now_ms() - start))
+
     for delay_ms in delays:
-        task = TimerTask(0, lambda d=delay_ms: ran.append((d, clock.now_ms() - start)))
+        task = TimerTask(0, partial(note, delay_ms))
         timer.add(task, delay_ms)
     clock.advance(20_000)
     assert [delay for delay, _ in ran] == sorted(delays)
@@ -249,9 +254,13 @@ def test_entries_of_one_delay_keep_the_time(clock: HandClock, delay_ms: int) -> 
     start = clock.now_ms()
     ran: list[tuple[int, int]] = []
     added: list[TimerTask] = []
+
+    def note(planned_ms: int) -> None:
+        ran.append((planned_ms, clock.now_ms() - start))
+
     for at_ms in range(0, 3000, 7):
         clock.advance(at_ms - (clock.now_ms() - start))
-        task = TimerTask(0, lambda a=at_ms: ran.append((a, clock.now_ms() - start)))
+        task = TimerTask(0, partial(note, at_ms))
         timer.add(task, delay_ms)
         added.append(task)
         if at_ms % 3 == 0:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fakekafka.cli.main import main
+from fakekafka.election import strategies
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.versions import KAFKA_VERSIONS
 from fakekafka.statemachines.machines import partition_machine as partition_state_machine
@@ -172,7 +173,7 @@ def test_a_claim_without_facts_is_a_contradiction() -> None:
 
 def test_an_emulation_that_elects_anybody_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers are read from the run: with another election they are contradicted."""
-    elect = partition_state_machine.leader_for_offline
+    elect = strategies.leader_for_offline
 
     def elect_anybody(context: Any, partitions: Any, *more: Any) -> Any:
         anybody = [(partition, stored, True) for partition, stored, _ in partitions]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from fakekafka import Simulation, UsageError, WaitTimeout
+from fakekafka.tests.support.present import present
 
 _CODE = (
     "from fakekafka.testing.scenarios.determinism import asymmetric_partition as run;"
@@ -15,7 +17,7 @@ _CODE = (
 )
 
 
-def _run_in_process(seed, hash_seed):
+def _run_in_process(seed: int, hash_seed: Any) -> Any:
     done = subprocess.run(
         [sys.executable, "-c", _CODE.format(seed=seed)],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
@@ -37,11 +39,11 @@ def test_a_seed_decides_the_run_whatever_the_hash_seed() -> None:
     assert _run_in_process(seed=12, hash_seed=0).split()[0] != run.split()[0]
 
 
-def _short(seed):
+def _short(seed: int) -> Any:
     with Simulation(3, seed=seed, topics={"orders": 1}) as simulation:
         simulation.network.latency(uniform_ms=(0.1, 2))
         simulation.produce("orders", "x")
-        simulation.broker(simulation.partition("orders", 0).leader).kill()
+        simulation.broker(present(simulation.partition("orders", 0).leader)).kill()
         simulation.run_for(30_000)
         return simulation.fingerprint, simulation.now_ms
 

@@ -14,6 +14,7 @@ from fakekafka.testing.scenarios.run import ScenarioRun, header_of, run_from_hea
 from fakekafka.testing.scenarios.spec import ROUNDS
 from fakekafka.testing.scenarios.verdict import ScenarioResult
 from fakekafka.tests.support.paths import ROOT
+from fakekafka.tests.support.present import present
 from fakekafka.tracing.recorder import Recorder
 
 FOLDER = ROOT / "examples" / "scenarios"
@@ -22,7 +23,9 @@ STORIES = {
     for path in sorted(FOLDER.glob("*.toml"))
     if (spec := load_scenario(path)).story is not None
 }
-RUNS = [(name, version) for name, spec in STORIES.items() for version in spec.story.versions]
+RUNS = [
+    (name, version) for name, spec in STORIES.items() for version in present(spec.story).versions
+]
 ALL = ("0.10", "1.1", ROUNDS, "2.8", "3.9")
 
 
@@ -46,16 +49,16 @@ def test_a_story_goes_as_it_says(name: str, version: str) -> None:
     result = play(name, version)
     assert result.problems == []
     assert result.story is not None
-    assert len(result.story.steps) == len(STORIES[name].story.steps)
+    assert len(present(result.story).steps) == len(present(STORIES[name].story).steps)
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_does_not_depend_on_its_seed(name: str) -> None:
     """The network is held where it matters; the rest may happen in any order."""
-    version = STORIES[name].story.versions[0]
+    version = present(STORIES[name].story).versions[0]
     results = [play(name, version, seed) for seed in (0, 11)]
     assert results[1].problems == []
-    last, other = (result.story.steps[-1].state for result in results)
+    last, other = (present(result.story).steps[-1].state for result in results)
     assert (last.replicas, last.answers) == (other.replicas, other.answers)
 
 
@@ -83,7 +86,7 @@ def test_the_documented_outcome(
     name: str, version: str, lost: tuple[str, ...], differ_at: int | None
 ) -> None:
     """What each protocol loses, and where it leaves logs that differ."""
-    outcome = play(name, version).story.outcome
+    outcome = present(present(play(name, version).story).outcome)
     assert (outcome.lost, outcome.differ_at) == (lost, differ_at)
     assert ("nothing acknowledged was lost" in outcome.sentences) == (lost == ())
     assert (f"logs differ at offset {differ_at}" in outcome.sentences) == (differ_at is not None)
@@ -92,7 +95,9 @@ def test_the_documented_outcome(
 @pytest.mark.parametrize(("version", "doubled"), [("0.10", ("s11",)), ("1.1", ()), ("3.9", ())])
 def test_idempotence_prevents_the_duplicate(version: str, doubled: tuple[str, ...]) -> None:
     """A write repeated after it was copied stands twice, unless the producer is known."""
-    assert play("leader_crash_acks_all", version).story.outcome.duplicated == doubled
+    assert (
+        present(present(play("leader_crash_acks_all", version).story).outcome).duplicated == doubled
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ def test_idempotence_prevents_the_duplicate(version: str, doubled: tuple[str, ..
 )
 def test_the_isr_shrinks_under_a_waiting_write(version: str, told: str) -> None:
     """Error 20 once the high watermark passes; 3.7 freezes it, so the request times out."""
-    steps = play("min_isr_shrinks", version).story.steps
+    steps = present(play("min_isr_shrinks", version).story).steps
     assert steps[4].state.answers["m1"] == told
     assert [r.value for r in steps[-1].state.replicas[2].records] == ["m0", "m1", "m2"]
 
@@ -159,8 +164,8 @@ def test_a_state_that_is_not_reached_says_what_is_missing() -> None:
 def test_nothing_after_a_failed_step_is_played() -> None:
     text = STORIES["kip_101_loss"].text.replace('answers.m1 = "waiting"', 'answers.m1 = "sent"', 1)
     result = play("kip_101_loss", "2.8", text=text)
-    assert len(result.story.steps) == 2
-    assert result.story.outcome is None
+    assert len(present(result.story).steps) == 2
+    assert present(result.story).outcome is None
     assert result.problems[0].endswith("answers.m1: expected 'sent', is 'waiting'")
 
 
@@ -246,7 +251,7 @@ def test_every_action_does_what_it_says() -> None:
     spec = parse_scenario(EVERY_OTHER_ACTION, "story.toml")
     result = ScenarioRun(spec).run()
     assert result.problems == []
-    assert result.story.outcome.sentences == ("m2 was acknowledged and is lost",)
+    assert present(present(result.story).outcome).sentences == ("m2 was acknowledged and is lost",)
 
 
 def test_without_a_leader_there_is_no_verdict_on_losses() -> None:
@@ -259,7 +264,7 @@ def test_without_a_leader_there_is_no_verdict_on_losses() -> None:
     text = text.replace('m3 = "disconnected"', 'm3 = "waiting"')  # the answer is on its way
     result = ScenarioRun(parse_scenario(text, "story.toml")).run()
     assert result.problems == []
-    assert result.story.outcome.sentences == ("the partition has no leader",)
+    assert present(present(result.story).outcome).sentences == ("the partition has no leader",)
 
 
 # -- the command ---------------------------------------------------------------------------------
@@ -336,6 +341,6 @@ def test_a_recorded_story_is_the_same_when_it_is_run_again() -> None:
     run = ScenarioRun(spec, 5, first)
     run.run()
     again = run_from_header(header_of(run), second)
-    assert again.story.outcome.lost == ("m1",)
+    assert present(present(again.story).outcome).lost == ("m1",)
     assert first.fingerprint() == second.fingerprint()
     assert header_of(run)["kafka_version"] == "0.10"

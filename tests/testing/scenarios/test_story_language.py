@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka import Simulation
 from fakekafka.protocol.control import LeaderAndIsrRequest
@@ -232,7 +234,7 @@ def test_messages_are_named_by_their_class() -> None:
         (MessageFilter((), None, "b"), MessageFilter((), "a", "b"), True),
     ],
 )
-def test_releasing_ends_the_rules_it_covers(wider, narrower, covers: bool) -> None:
+def test_releasing_ends_the_rules_it_covers(wider: Any, narrower: Any, covers: bool) -> None:
     assert wider.covers(narrower) is covers
 
 

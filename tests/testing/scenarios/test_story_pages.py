@@ -12,6 +12,7 @@ from fakekafka.docs import draw_stories
 from fakekafka.docs.story_pictures import offsets_that_differ
 from fakekafka.testing.scenarios.file import load_scenario
 from fakekafka.tests.support.paths import ROOT
+from fakekafka.tests.support.present import present
 
 PAGES = ROOT / "docs" / "stories"
 COMMAND = re.compile(
@@ -67,7 +68,7 @@ def test_a_picture_has_a_row_per_step_and_a_column_per_broker(path: Path) -> Non
     picture = ElementTree.parse(path).getroot()
     width, height = map(float, picture.attrib["viewBox"].split()[2:])
     texts = [(element.text or "", element.attrib) for element in picture.iter(f"{SVG}text")]
-    story = load_scenario(ROOT / "examples" / "scenarios" / f"{path.stem}.toml").story
+    story = present(load_scenario(ROOT / "examples" / "scenarios" / f"{path.stem}.toml").story)
     versions = draw_stories.PICTURES[path.stem]
     for number, step in enumerate(story.steps):
         assert any(text.startswith(f"{number}  {step.name[:30]}") for text, _ in texts)

@@ -13,8 +13,8 @@ from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 
 def _new_loop(name: str) -> asyncio.AbstractEventLoop:
     if name == "uvloop":
-        uvloop = pytest.importorskip("uvloop")
-        return uvloop.new_event_loop()
+        loop: asyncio.AbstractEventLoop = pytest.importorskip("uvloop").new_event_loop()
+        return loop
     return asyncio.new_event_loop()
 
 

@@ -35,14 +35,16 @@ class AdminBackend:
         self.requests: list[Any] = []
         self.port = 0
 
-    def submit(self, broker_id, connection_name, request, context, respond) -> None:
+    def submit(
+        self, broker_id: int, connection_name: Any, request: Any, context: Any, respond: Any
+    ) -> None:
         self.requests.append(request)
         respond(getattr(self, type(request).__name__)(request))
 
-    def topic_id(self, broker_id, topic):
+    def topic_id(self, broker_id: int, topic: Any) -> Any:
         return ORDERS_ID if topic == "orders" else None
 
-    def topic_name(self, broker_id, topic_id):
+    def topic_name(self, broker_id: int, topic_id: Any) -> Any:
         return "orders" if topic_id == ORDERS_ID else None
 
     def received(self, message_type: type) -> Any:
@@ -50,58 +52,58 @@ class AdminBackend:
         (request,) = [r for r in self.requests if isinstance(r, message_type)]
         return request
 
-    def MetadataRequest(self, request):  # noqa: N802
+    def MetadataRequest(self, request: Any) -> Any:  # noqa: N802
         broker = BrokerInfo(1, (EndPoint("127.0.0.1", self.port),), "rack-a")
         partition = data.MetadataPartition(NONE, 0, 1, 3, (1,), (1,), ())
         topic = data.MetadataTopic(NONE, "orders", False, (partition,), uuid_text(ORDERS_ID))
         topics = () if request.topics == () and not request.topic_ids else (topic,)
         return data.MetadataResponse((broker,), "the-cluster", 1, topics)
 
-    def CreateTopicsRequest(self, request):  # noqa: N802
+    def CreateTopicsRequest(self, request: Any) -> Any:  # noqa: N802
         results = [
             admin.TopicResult(t.name, NONE, None, uuid_text(ORDERS_ID), 2, 1)
             for t in request.topics
         ]
         return admin.CreateTopicsResponse(tuple(results))
 
-    def DeleteTopicsRequest(self, request):  # noqa: N802
+    def DeleteTopicsRequest(self, request: Any) -> Any:  # noqa: N802
         results = [admin.TopicResult(name, NONE) for name in request.topics]
         return admin.DeleteTopicsResponse(tuple(results))
 
-    def CreatePartitionsRequest(self, request):  # noqa: N802
+    def CreatePartitionsRequest(self, request: Any) -> Any:  # noqa: N802
         results = [admin.TopicResult(t.name, NONE) for t in request.topics]
         return admin.CreatePartitionsResponse(tuple(results))
 
-    def ElectLeadersRequest(self, request):  # noqa: N802
+    def ElectLeadersRequest(self, request: Any) -> Any:  # noqa: N802
         return admin.ElectLeadersResponse(
             NONE, ((ORDERS_0, ErrorCode.ELECTION_NOT_NEEDED, "it leads already"),)
         )
 
-    def AlterPartitionReassignmentsRequest(self, request):  # noqa: N802
+    def AlterPartitionReassignmentsRequest(self, request: Any) -> Any:  # noqa: N802
         return admin.AlterPartitionReassignmentsResponse(
             NONE, tuple((tp, NONE, None) for tp, _ in request.reassignments)
         )
 
-    def ListPartitionReassignmentsRequest(self, request):  # noqa: N802
+    def ListPartitionReassignmentsRequest(self, request: Any) -> Any:  # noqa: N802
         ongoing = admin.OngoingReassignment(ORDERS_0, (1, 2), (2,), (1,))
         return admin.ListPartitionReassignmentsResponse(NONE, (ongoing,))
 
-    def DescribeConfigsRequest(self, request):  # noqa: N802
+    def DescribeConfigsRequest(self, request: Any) -> Any:  # noqa: N802
         results = [
             admin.DescribeConfigsResult(resource, NONE, None, (ENTRY,))
             for resource, _ in request.resources
         ]
         return admin.DescribeConfigsResponse(tuple(results))
 
-    def AlterConfigsRequest(self, request):  # noqa: N802
+    def AlterConfigsRequest(self, request: Any) -> Any:  # noqa: N802
         return admin.AlterConfigsResponse(
             tuple((resource, NONE, None) for resource, _ in request.resources)
         )
 
-    def DeleteRecordsRequest(self, request):  # noqa: N802
+    def DeleteRecordsRequest(self, request: Any) -> Any:  # noqa: N802
         return data.DeleteRecordsResponse(tuple((tp, NONE, o) for tp, o in request.offsets))
 
-    def ListOffsetsRequest(self, request):  # noqa: N802
+    def ListOffsetsRequest(self, request: Any) -> Any:  # noqa: N802
         return data.ListOffsetsResponse(
             tuple(
                 data.ListOffsetsPartitionResponse(p.topic_partition, NONE, -1, 12, 3)
@@ -109,12 +111,12 @@ class AdminBackend:
             )
         )
 
-    def FindCoordinatorRequest(self, request):  # noqa: N802
+    def FindCoordinatorRequest(self, request: Any) -> Any:  # noqa: N802
         return data.FindCoordinatorResponse(
             tuple(data.Coordinator(key, NONE, 1, "127.0.0.1", self.port) for key in request.keys)
         )
 
-    def OffsetFetchRequest(self, request):  # noqa: N802
+    def OffsetFetchRequest(self, request: Any) -> Any:  # noqa: N802
         offset = data.CommittedOffset(ORDERS_0, NONE, 41, 3, "note")
         return data.OffsetFetchResponse(NONE, (offset,))
 
@@ -161,7 +163,9 @@ def result(futures: Any) -> Any:
     return future.result(5)
 
 
-def test_confluent_kafka_describes_the_cluster_and_lists_topics(backend, confluent: Any) -> None:
+def test_confluent_kafka_describes_the_cluster_and_lists_topics(
+    backend: Any, confluent: Any
+) -> None:
     """Metadata in both directions, with racks, controller and epochs."""
     listed = confluent.list_topics(timeout=5)
     assert (listed.cluster_id, listed.controller_id) == ("the-cluster", 1)
@@ -171,7 +175,7 @@ def test_confluent_kafka_describes_the_cluster_and_lists_topics(backend, conflue
     assert len(described.authorized_operations) == 7
 
 
-def test_confluent_kafka_creates_expands_and_deletes_topics(backend, confluent: Any) -> None:
+def test_confluent_kafka_creates_expands_and_deletes_topics(backend: Any, confluent: Any) -> None:
     """CreateTopics, CreatePartitions, DeleteTopics arrive with all they say."""
     from confluent_kafka.admin import NewPartitions, NewTopic
 
@@ -186,7 +190,7 @@ def test_confluent_kafka_creates_expands_and_deletes_topics(backend, confluent: 
     assert backend.received(admin.DeleteTopicsRequest).topics == ("orders",)
 
 
-def test_confluent_kafka_elects_leaders(backend, confluent: Any) -> None:
+def test_confluent_kafka_elects_leaders(backend: Any, confluent: Any) -> None:
     """Preferred and unclean; the error of a partition is told per partition."""
     import confluent_kafka
 
@@ -202,7 +206,7 @@ def test_confluent_kafka_elects_leaders(backend, confluent: Any) -> None:
         assert (request.election_type, request.partitions) == (sent, (ORDERS_0,))
 
 
-def test_confluent_kafka_describes_and_alters_configs(backend, confluent: Any) -> None:
+def test_confluent_kafka_describes_and_alters_configs(backend: Any, confluent: Any) -> None:
     """DescribeConfigs with synonyms; IncrementalAlterConfigs."""
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
@@ -218,14 +222,15 @@ def test_confluent_kafka_describes_and_alters_configs(backend, confluent: Any) -
     )
 
 
-def test_confluent_kafka_lists_and_deletes_offsets(backend, confluent: Any) -> None:
+def test_confluent_kafka_lists_and_deletes_offsets(backend: Any, confluent: Any) -> None:
     """ListOffsets, DeleteRecords and committed offsets of a group."""
     import confluent_kafka
     from confluent_kafka import ConsumerGroupTopicPartitions
     from confluent_kafka.admin import OffsetSpec
 
     partition = confluent_kafka.TopicPartition("orders", 0)
-    listed = result(confluent.list_offsets({partition: OffsetSpec.latest()}))
+    latest: Any = OffsetSpec.latest
+    listed = result(confluent.list_offsets({partition: latest()}))
     assert (listed.offset, listed.leader_epoch) == (12, 3)
     deleted = result(confluent.delete_records([confluent_kafka.TopicPartition("orders", 0, 5)]))
     assert deleted.low_watermark == 5
@@ -245,7 +250,7 @@ def python_admin(backend: AdminBackend, kafka_python: Any) -> Iterator[Any]:
 
 
 def test_kafka_python_describes_cluster_topics_and_configs(
-    backend, kafka_python: Any, python_admin
+    backend: Any, kafka_python: Any, python_admin: Any
 ) -> None:
     """DescribeCluster at v1; topic authorized operations.
 
@@ -267,7 +272,7 @@ def test_kafka_python_describes_cluster_topics_and_configs(
 
 
 def test_kafka_python_creates_expands_and_deletes_topics(
-    backend, kafka_python: Any, python_admin
+    backend: Any, kafka_python: Any, python_admin: Any
 ) -> None:
     """The same APIs at the versions kafka-python chooses."""
     new = kafka_python.admin.NewTopic("orders", replica_assignments={0: [1]})
@@ -281,7 +286,9 @@ def test_kafka_python_creates_expands_and_deletes_topics(
     assert backend.received(admin.DeleteTopicsRequest).topics == ("orders",)
 
 
-def test_kafka_python_elects_and_reassigns(backend, kafka_python: Any, python_admin) -> None:
+def test_kafka_python_elects_and_reassigns(
+    backend: Any, kafka_python: Any, python_admin: Any
+) -> None:
     """ElectLeaders, and the reassignment APIs that librdkafka does not have."""
     partition = kafka_python.TopicPartition("orders", 0)
     python_admin.elect_leaders(0, {"orders": [0]}, raise_errors=False)
@@ -299,7 +306,7 @@ def test_kafka_python_elects_and_reassigns(backend, kafka_python: Any, python_ad
 
 
 def test_kafka_python_alters_configs_and_deletes_records(
-    backend, kafka_python: Any, python_admin
+    backend: Any, kafka_python: Any, python_admin: Any
 ) -> None:
     """AlterConfigs or its incremental successor, DeleteRecords, committed offsets."""
     resource = kafka_python.admin.ConfigResource("TOPIC", "orders", {"retention.ms": "9"})
@@ -312,7 +319,7 @@ def test_kafka_python_alters_configs_and_deletes_records(
     assert "41" in str(python_admin.list_group_offsets({"g": [partition]}))
 
 
-def test_aiokafka_admin_starts_and_creates_a_topic(backend) -> None:
+def test_aiokafka_admin_starts_and_creates_a_topic(backend: Any) -> None:
     """Wire 2: it begins with ApiVersions v0 and asserts that the table is sane."""
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 

@@ -7,6 +7,7 @@ import datetime
 import logging
 import socket
 import struct
+from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Disconnected
@@ -22,28 +23,34 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire, parse_response, request_frame
+from fakekafka.tests.support.present import present
 from fakekafka.wire.kafka.connection import Connection
 from kio.schema.produce.v9.request import PartitionProduceData, TopicProduceData
+from kio.schema.types import GroupId, TopicName
+from kio.static.primitive import Records, i32
 
 METADATA = MetadataResponse((), "cluster", -1, ())
 
 
-def produce_fields(records=b"batch", acks=-1, partitions=(0,)):
+def produce_fields(
+    records: bytes = b"batch", acks: int = -1, partitions: tuple[int, ...] = (0,)
+) -> Any:
     return {
         "acks": acks,
         "timeout": datetime.timedelta(seconds=1),
         "topic_data": (
             TopicProduceData(
-                name="orders",
+                name=TopicName("orders"),
                 partition_data=tuple(
-                    PartitionProduceData(index=number, records=records) for number in partitions
+                    PartitionProduceData(index=i32(number), records=Records(records))
+                    for number in partitions
                 ),
             ),
         ),
     }
 
 
-def produced(error=ErrorCode.NONE):
+def produced(error: ErrorCode = ErrorCode.NONE) -> Any:
     result = ProducePartitionResponse(TopicPartition("orders", 0), error, 41, -1, 0)
     return ProduceResponse((result,))
 
@@ -193,7 +200,7 @@ def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(
 
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.NETWORK_EXCEPTION), Disconnected("gone")])
 def test_an_exception_as_the_answer_closes_the_connection_silently(
-    wire: Wire, caplog: pytest.LogCaptureFixture, error
+    wire: Wire, caplog: pytest.LogCaptureFixture, error: Any
 ) -> None:
     """A stopped broker or an injected disconnect is nothing to log."""
 
@@ -222,7 +229,7 @@ def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(
 
     wire.run(test())
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert (logging.ERROR, ZeroDivisionError) == (record.levelno, record.exc_info[0])
+    assert (logging.ERROR, ZeroDivisionError) == (record.levelno, present(record.exc_info)[0])
 
 
 def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(wire: Wire) -> None:
@@ -251,7 +258,9 @@ def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire: Wire
 
     async def test() -> None:
         client = await wire.connect()
-        groups = tuple(OffsetFetchRequestGroup(group_id=name, topics=None) for name in "ab")
+        groups = tuple(
+            OffsetFetchRequestGroup(group_id=GroupId(name), topics=None) for name in "ab"
+        )
         client.request(9, 8, 1, groups=groups)
         await wire.until(lambda: len(wire.backend.responders) == 2)
         assert [OffsetFetchRequest(name, None) for name in "ab"] == wire.backend.requests
@@ -300,14 +309,15 @@ def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire: 
     async def test() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: big
-        client.writer.transport.pause_reading()
+        transport: Any = client.writer.transport
+        transport.pause_reading()
         for correlation_id in range(many):
             client.request(3, 2, correlation_id, topics=())
         await wire.until(lambda: wire.listener.connections[0]._writing_paused)
         processed = len(wire.backend.requests)
         await asyncio.sleep(0.01)
         assert processed == len(wire.backend.requests) < many
-        client.writer.transport.resume_reading()
+        transport.resume_reading()
         for correlation_id in range(many):
             assert correlation_id == (await client.response(3, 2))[0]
 
@@ -321,7 +331,7 @@ def test_nagle_is_off(wire: Wire) -> None:
         await wire.connect()
         await wire.until(lambda: wire.listener.connections)
         connection: Connection = wire.listener.connections[0]
-        sock = connection._transport.get_extra_info("socket")
+        sock = present(connection._transport).get_extra_info("socket")
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
     wire.run(test())

@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import os
 import socket
+from typing import Any
 
 import pytest
 from fakekafka.protocol.data import MetadataResponse
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire
+from fakekafka.tests.support.present import present
 
 METADATA = MetadataResponse((), "cluster", -1, ())
 
@@ -61,8 +63,8 @@ def test_copies_of_its_sockets_in_a_forked_process_change_nothing(
         client = await wire.connect()
         await wire.until(lambda: wire.listener.connections)
         (connection,) = wire.listener.connections
-        accepted = connection._transport.get_extra_info("socket")
-        copies = [os.dup(wire.listener._socket.fileno()), os.dup(accepted.fileno())]
+        accepted = present(connection._transport).get_extra_info("socket")
+        copies = [os.dup(present(wire.listener._socket).fileno()), os.dup(accepted.fileno())]
         port = wire.listener.port
         wire.listener.close(keep_port=keep_port)
         with pytest.raises(ConnectionRefusedError):
@@ -115,11 +117,11 @@ def test_the_port_is_never_free_while_it_is_kept(
     """The socket that keeps it is bound before the listening one is closed: in a gap between
     them an outgoing connection of some client could be given the port."""
     port = wire.listener.bind()
-    listening = wire.listener._socket
+    listening = present(wire.listener._socket)
     bound_socket = type(wire.listener)._bound_socket
     seen = []
 
-    def bound(self, **options):
+    def bound(self: Any, **options: Any) -> Any:
         found = bound_socket(self, **options)
         seen.append((listening.fileno() >= 0, found.getsockname()[1]))
         return found

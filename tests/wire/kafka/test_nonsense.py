@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import struct
+from typing import Any
 
 import pytest
 from fakekafka.protocol.data import MetadataResponse
@@ -61,7 +62,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize("what", NONSENSE)
 def test_nonsense_closes_that_connection_with_one_log_line(
-    wire: Wire, caplog: pytest.LogCaptureFixture, what
+    wire: Wire, caplog: pytest.LogCaptureFixture, what: Any
 ) -> None:
     """DP-123: unknown keys, versions and headers disconnect; peer, broker and reason are named.
 
@@ -69,7 +70,7 @@ def test_nonsense_closes_that_connection_with_one_log_line(
     """
     sent, reason = NONSENSE[what]
 
-    async def test():
+    async def test() -> Any:
         other = await wire.connect()
         other.request(3, 1, 1, topics=())
         await wire.until(lambda: wire.backend.responders)
@@ -174,7 +175,7 @@ def test_a_reset_connection_takes_nothing_else_down(wire: Wire) -> None:
 )
 @given(data=st.binary(min_size=1, max_size=300), framed=st.booleans())
 def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
-    wire: Wire, caplog: pytest.LogCaptureFixture, data, framed
+    wire: Wire, caplog: pytest.LogCaptureFixture, data: Any, framed: Any
 ) -> None:
     """Whatever comes, the listener lives, and says one line per connection it closed itself."""
     caplog.clear()
@@ -202,7 +203,9 @@ def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
     body=st.binary(max_size=120),
 )
 @example(choice=3, version=9, body=b"\x02" + bytes(16) + b"\xff\xff\xff\xff\x0f")
-def test_random_bodies_are_decoded_or_refused_as_client_errors(choice, version, body) -> None:
+def test_random_bodies_are_decoded_or_refused_as_client_errors(
+    choice: Any, version: int, body: Any
+) -> None:
     """No decoder fails in any other way."""
     api = APIS[choice]
     version = min(max(version, api.min_version), api.max_version)

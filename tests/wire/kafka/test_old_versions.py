@@ -343,7 +343,9 @@ def build(cls: Any, version: int, fields: dict[str, Any]) -> Any:
     REQUESTS,
     ids=[f"{path.split('.')[1]}-{version}" for _, version, path, _, _ in REQUESTS],
 )
-def test_an_old_request_is_decoded(kafka_python: Any, key, version, path, fields, expected) -> None:
+def test_an_old_request_is_decoded(
+    kafka_python: Any, key: int, version: int, path: Any, fields: Any, expected: Any
+) -> None:
     """Versions below those of KIP-896 where their content can be served."""
     body = bytes(build(class_of(kafka_python, path), version, fields).encode())
     assert Codec("3.9").decode(key, version, memoryview(body)) == expected
@@ -354,7 +356,9 @@ def test_an_old_request_is_decoded(kafka_python: Any, key, version, path, fields
     RESPONSES,
     ids=[f"{path.split('.')[1]}-{version}" for _, version, path, _, _ in RESPONSES],
 )
-def test_an_old_response_is_read(kafka_python: Any, key, version, path, response, expected) -> None:
+def test_an_old_response_is_read(
+    kafka_python: Any, key: int, version: int, path: Any, response: Any, expected: Any
+) -> None:
     """The old layouts, without the fields that came later."""
     body = b"".join(Codec("3.9").encode(key, version, response))
     read = class_of(kafka_python, path).decode(body, version=version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from kio.index import load_request_schema
 from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_writer
-from kio.static.primitive import Records
+from kio.static.primitive import Records, i32, i32Timedelta, i64
 
 st.register_type_strategy(Records, st.binary(max_size=40).map(Records))
 
@@ -33,7 +34,7 @@ class NamesByHex:
 
 
 def ms(duration: Any) -> int:
-    return round(duration.total_seconds() * 1000)
+    return int(duration / datetime.timedelta(milliseconds=1))
 
 
 def uuid_of(value: Any) -> bytes:
@@ -43,13 +44,13 @@ def uuid_of(value: Any) -> bytes:
 def topic_of(topic: Any) -> str:
     if hasattr(topic, "topic_id"):
         return uuid_of(topic.topic_id).hex()
-    return topic.topic if hasattr(topic, "topic") else topic.name
+    return str(topic.topic if hasattr(topic, "topic") else topic.name)
 
 
 def partitions_of(topics: Any) -> Any:
     """(TopicPartition, partition entity) of nested topics."""
     for topic in topics:
-        for partition in getattr(topic, "partition_data", None) or getattr(topic, "partitions", ()):
+        for partition in getattr(topic, "partition_data", ()) or getattr(topic, "partitions", ()):
             number = next(
                 getattr(partition, name)
                 for name in ("index", "partition_index", "partition")
@@ -116,7 +117,8 @@ def list_offsets(e: Any) -> Any:
 
 
 def metadata(e: Any) -> Any:
-    topics, ids = e.topics, ()
+    topics = e.topics
+    ids: tuple[str, ...] = ()
     if topics is None or (not topics and e.__version__ == 0):
         names = None
     else:
@@ -336,7 +338,7 @@ def test_every_api_is_compared() -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), KEYS_AND_VERSIONS)
-def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key, version) -> None:
+def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key: int, version: int) -> None:
     """Every field arrives where it belongs, at every version offered."""
     api = APIS[key]
     schema = load_request_schema(key, version)
@@ -369,17 +371,16 @@ def test_a_fetch_with_an_unresolved_topic_id_stays_outside_sessions(
     session: tuple[int, ...], sent_on: tuple[int, ...]
 ) -> None:
     """A session would hold the stand-in name after the id has become known (KIP-516)."""
-    import datetime
     import uuid
 
     from kio.schema.fetch.v17.request import FetchPartition, FetchRequest, FetchTopic
 
-    partition = FetchPartition(partition=0, fetch_offset=1, partition_max_bytes=1)
+    partition = FetchPartition(partition=i32(0), fetch_offset=i64(1), partition_max_bytes=i32(1))
     entity = FetchRequest(
-        max_wait=datetime.timedelta(0),
-        min_bytes=0,
-        session_id=session[0],
-        session_epoch=session[1],
+        max_wait=i32Timedelta.parse(datetime.timedelta(0)),
+        min_bytes=i32(0),
+        session_id=i32(session[0]),
+        session_epoch=i32(session[1]),
         topics=(FetchTopic(topic_id=uuid.uuid4(), partitions=(partition,)),),
         forgotten_topics_data=(),
     )

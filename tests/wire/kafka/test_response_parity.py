@@ -129,6 +129,7 @@ def test_an_unresolved_topic_id_is_answered_with_itself_and_unknown_topic_id() -
         (data.FetchPartitionResponse(stand_in, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),),
     )
     body = body_of(Codec("3.9", names), 1, 13, response)
+    entity: Any
     entity, _ = entity_reader(load_response_schema(1, 13))(body, 0)
     (topic,) = entity.responses
     assert topic.topic_id.bytes == topic_id
@@ -144,6 +145,7 @@ def test_authorized_operations_are_all_of_them_when_asked_and_nobody_decides(ver
         (), include_cluster_authorized_operations=True, include_topic_authorized_operations=True
     )
     body = body_of(Codec("3.9"), 3, version, response, request)
+    entity: Any
     entity, _ = entity_reader(load_response_schema(3, version))(body, 0)
     assert entity.topics[0].topic_authorized_operations == 3576
     if version <= 10:
@@ -155,6 +157,7 @@ def test_a_group_error_reaches_clients_of_offset_fetch_1_in_every_partition() ->
     asked = (TopicPartition("a", 0), TopicPartition("a", 1))
     response = data.OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ())
     body = body_of(Codec("3.9"), 9, 1, response, data.OffsetFetchRequest("g", asked))
+    entity: Any
     entity, _ = entity_reader(load_response_schema(9, 1))(body, 0)
     assert [p.error_code.value for p in entity.topics[0].partitions] == [16, 16]
 
@@ -164,6 +167,7 @@ def test_an_election_error_reaches_clients_of_version_0_in_every_partition() -> 
     asked = (TopicPartition("a", 0), TopicPartition("b", 1))
     response = admin.ElectLeadersResponse(ErrorCode.NOT_CONTROLLER)
     body = body_of(Codec("3.9"), 43, 0, response, admin.ElectLeadersRequest(0, asked))
+    entity: Any
     entity, _ = entity_reader(load_response_schema(43, 0))(body, 0)
     results = entity.replica_election_results
     assert [t.partition_result[0].error_code.value for t in results] == [41, 41]
@@ -174,6 +178,7 @@ def test_describe_cluster_of_controllers_is_refused() -> None:
     codec = Codec("3.9")
     answer = codec.decode(60, 1, memoryview(b"\0\2\0"))
     assert answer.response == WrongEndpointType(2)
+    entity: Any
     entity, _ = entity_reader(load_response_schema(60, 1))(
         body_of(codec, 60, 1, answer.response), 0
     )
@@ -187,6 +192,7 @@ def test_a_partition_with_hundreds_of_replicas_is_written_too() -> None:
     partition = data.MetadataPartition(ErrorCode.NONE, 0, 1, 2, many, many[:150], ())
     topic = data.MetadataTopic(ErrorCode.NONE, "wide", False, (partition,))
     body = body_of(Codec("3.9"), 3, 12, data.MetadataResponse((), "c", -1, (topic,)))
+    entity: Any
     entity, _ = entity_reader(load_response_schema(3, 12))(body, 0)
     (read,) = entity.topics[0].partitions
     assert (read.replica_nodes, len(read.isr_nodes)) == (many, 150)

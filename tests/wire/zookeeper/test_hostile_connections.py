@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import struct
+from typing import Any
 
 import pytest
 from fakekafka.tests.support.zookeeper_servers import Ensemble
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.timeout(60)
 
 def connect_frame() -> bytes:
     body = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
-    return struct.pack(">i", len(body)) + body
+    return struct.pack(">i", len(body)) + bytes(body)
 
 
 NONSENSE = {
@@ -41,7 +42,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize("what", NONSENSE)
 def test_nonsense_closes_that_connection_with_one_log_line(
-    server: Ensemble, caplog: pytest.LogCaptureFixture, what
+    server: Ensemble, caplog: pytest.LogCaptureFixture, what: Any
 ) -> None:
     """Peer, server and reason are named; other clients are not disturbed."""
     data, reason = NONSENSE[what]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from typing import Any
 
 import pytest
 from fakekafka.protocol.errors import ClientError
@@ -43,7 +44,7 @@ STAT = Stat(1, 2, 3, 4, 5, 6, 7, 8, 1 << 60, 9, 10)
 KAZOO_STAT = ZnodeStat(1, 2, 4, 5, 6, 7, 8, 1 << 60, 9, 10, 3)
 
 
-def call_of(request: object, xid: int = 7) -> Call:
+def call_of(request: Any, xid: int = 7) -> Call:
     """What is read from kazoo's frame for a request."""
     return Call(struct.pack(">ii", xid, request.type) + bytes(request.serialize()))
 
@@ -90,7 +91,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("sent", "expected"), REQUESTS, ids=lambda value: type(value).__name__)
-def test_a_request_of_kazoo_becomes_the_request_it_stands_for(sent, expected) -> None:
+def test_a_request_of_kazoo_becomes_the_request_it_stands_for(sent: Any, expected: Any) -> None:
     """With its xid and opcode; access control lists are read and dropped."""
     call = call_of(sent)
     assert (call.xid, call.opcode, call.request) == (7, sent.type, expected)
@@ -157,7 +158,7 @@ def test_set_watches_carries_three_lists_of_paths() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_kazoo_reads_the_answer_to_each_request(sent, response, expected) -> None:
+def test_kazoo_reads_the_answer_to_each_request(sent: Any, response: Any, expected: Any) -> None:
     """Every field of the stat is in its place."""
     header, body = reply_of(call_of(sent), response)
     assert (header.xid, header.err) == (7, 0)
@@ -165,7 +166,7 @@ def test_kazoo_reads_the_answer_to_each_request(sent, response, expected) -> Non
 
 
 @pytest.mark.parametrize("code", [code for code in ZkCode if code])
-def test_a_failed_request_is_answered_by_its_code_without_a_body(code) -> None:
+def test_a_failed_request_is_answered_by_its_code_without_a_body(code: Any) -> None:
     """Together with the server's last transaction."""
     header, body = reply_of(call_of(kz.Exists("/a", None)), ZkResponse(code, "/a", zxid=1 << 40))
     assert header == (7, 1 << 40, code)
@@ -201,7 +202,7 @@ def test_an_access_control_list_of_another_version_is_not_set() -> None:
 
 
 @pytest.mark.parametrize("event_type", EventType)
-def test_kazoo_reads_a_watch_event(event_type) -> None:
+def test_kazoo_reads_a_watch_event(event_type: Any) -> None:
     """Type, connected state and path, under xid -1."""
     header, body = read_reply(encode_event(event_type, "/a"))
     number = {"Created": 1, "Deleted": 2, "DataChanged": 3, "ChildrenChanged": 4}
@@ -241,7 +242,7 @@ def test_a_client_that_does_not_know_read_only_servers_is_not_told_of_them() -> 
 
 
 @pytest.mark.parametrize("opcode", NOT_MODELLED)
-def test_an_operation_that_is_not_modelled_is_unimplemented(opcode) -> None:
+def test_an_operation_that_is_not_modelled_is_unimplemented(opcode: Any) -> None:
     """Its body is not looked at."""
     call = Call(struct.pack(">ii", 3, opcode) + b"whatever")
     assert (call.code, call.request, call.xid) == (ZkCode.UNIMPLEMENTED, None, 3)
@@ -296,7 +297,7 @@ def test_what_is_no_connect_request_is_refused(frame: bytes) -> None:
 
 
 @given(st.binary(max_size=64), st.sampled_from([0, 1, 2, 3, 5, 7, 8, 14, 100, 101]))
-def test_any_bytes_are_read_or_refused(body, opcode) -> None:
+def test_any_bytes_are_read_or_refused(body: Any, opcode: Any) -> None:
     """Nothing but ``ClientError`` comes of them."""
     for read in (Connect, Call):
         with contextlib.suppress(ClientError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka.actors.runtime.live import LiveRuntime
 from fakekafka.actors.runtime.threaded import ThreadedRuntime
@@ -82,7 +84,9 @@ def test_sequential_names_count_up_and_are_never_reused(server: Ensemble) -> Non
         (lambda client: client.reconfig("server.9=x:1:2", None, None), kx.UnimplementedError),
     ],
 )
-def test_errors_reach_the_client_as_zookeepers(server: Ensemble, operation, error) -> None:
+def test_errors_reach_the_client_as_zookeepers(
+    server: Ensemble, operation: Any, error: Any
+) -> None:
     """And the connection stays."""
     client = server.kazoo()
     client.create("/a")
@@ -204,7 +208,7 @@ def test_watches_fire_once(server: Ensemble, recorder: Recorder) -> None:
     client, other = server.kazoo(), server.kazoo()
     client.create("/a")
 
-    def watch(event: object) -> None:
+    def watch(event: Any) -> None:
         recorder.add((event.type, event.path))
 
     client.get("/a", watch=watch)
@@ -229,7 +233,7 @@ def test_heartbeats_keep_an_idle_session_alive(server: Ensemble) -> None:
     client.create("/e", ephemeral=True)
     pings: list[str] = []
 
-    def observe(delivery: object) -> None:
+    def observe(delivery: Any) -> None:
         name = type(delivery.message).__name__
         if name == "Ping" and delivery.target.name == "zk-1":
             pings.append(name)
@@ -242,7 +246,7 @@ def test_heartbeats_keep_an_idle_session_alive(server: Ensemble) -> None:
 
 @pytest.mark.parametrize("runtime_class", [LiveRuntime, ThreadedRuntime])
 def test_both_real_time_runtimes_serve_clients(
-    make_ensemble: MakeEnsemble, recorder: Recorder, runtime_class
+    make_ensemble: MakeEnsemble, recorder: Recorder, runtime_class: Any
 ) -> None:
     """Connect, write, watch, lose the server, find it again."""
     server = make_ensemble(1, runtime_class(1))

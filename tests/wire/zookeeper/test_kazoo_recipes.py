@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 from fakekafka.tests.support.zookeeper_servers import Ensemble, Recorder
@@ -10,7 +13,7 @@ from fakekafka.tests.support.zookeeper_servers import Ensemble, Recorder
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
 
 
-def in_thread(function: object) -> threading.Thread:
+def in_thread(function: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=function, daemon=True)
     thread.start()
     return thread
@@ -85,12 +88,10 @@ def test_an_election_hands_over(server: Ensemble, recorder: Recorder) -> None:
             recorder.add(name)
             done.wait(20)
 
-        threads.append(in_thread(lambda election=election, lead=lead: election.run(lead)))
+        threads.append(in_thread(partial(election.run, lead)))
         contenders = sorted(leading)[: len(threads)]
         server.until(
-            lambda election=election, contenders=contenders: (
-                sorted(election.contenders()) == contenders
-            )
+            lambda: sorted(election.contenders()) == contenders  # noqa: B023
         )
     assert recorder.take() == "first"
     assert clients["second"].Election("/election").contenders() == ["first", "second"]
@@ -106,12 +107,12 @@ def test_counters_add_up_over_clients(server: Ensemble) -> None:
     """Every increment is a write guarded by the version read before."""
     clients = [server.kazoo() for _ in range(3)]
 
-    def count(client: object) -> None:
+    def count(client: Any) -> None:
         counter = client.Counter("/counter")
         for _ in range(20):
             counter += 1
 
-    threads = [in_thread(lambda client=client: count(client)) for client in clients]
+    threads = [in_thread(partial(count, client)) for client in clients]
     for thread in threads:
         thread.join(30)
     assert clients[0].Counter("/counter").value == 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from fakekafka.tests.support.zookeeper_servers import Ensemble, MakeEnsemble
@@ -235,7 +236,7 @@ def test_connections_are_members_of_the_network(server: Ensemble) -> None:
     seen: list[tuple[str, str, str]] = []
     network = server.runtime.network
 
-    def observe(delivery: object) -> None:
+    def observe(delivery: Any) -> None:
         seen.append((delivery.sender.name, delivery.target.name, type(delivery.message).__name__))
 
     network.observe(observe)
