@@ -111,6 +111,37 @@ def package_inits_hold_no_code(path: str, text: str) -> list[str]:
     return [f"{path}:{node.lineno}: code in a folder's __init__.py" for node in body[1:]]
 
 
+def import_paths_are_left_alone(path: str, text: str) -> list[str]:
+    """All is imported as ``fakekafka...``: what is found does not hang on who ran before."""
+    if not path.endswith(".py"):
+        return []
+    return [
+        f"{path}:{node.lineno}: changes sys.path"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path"
+    ]
+
+
+def no_imports_of_tests(path: str, text: str) -> list[str]:
+    """What tests share lies in ``tests/support``; a test and a conftest are nobody's library."""
+    if not path.startswith("tests/") or not path.endswith(".py"):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            modules = [f"{node.module or ''}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        else:
+            continue
+        found += [
+            f"{path}:{node.lineno}: imports {module}; what tests share lies in tests/support"
+            for module in modules
+            if any(part == "conftest" or part.startswith("test_") for part in module.split("."))
+        ]
+    return found
+
+
 def _grep(path: str, text: str, pattern: re.Pattern[str], complaint: str) -> list[str]:
     found = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -128,6 +159,8 @@ RULES: tuple[Rule, ...] = (
     foreign_words,
     leftover_print,
     package_inits_hold_no_code,
+    import_paths_are_left_alone,
+    no_imports_of_tests,
 )
 
 
@@ -179,6 +212,9 @@ LONG_FUNCTION = "def long():\n" + "    pass\n" * FUNCTION_LINES_MAX
         (leftover_print, "actors/b.py", "breakpoint()", "self.breakpoint()"),
         (package_inits_hold_no_code, "wire/__init__.py", '"""Doc."""\nimport os', '"""Doc."""'),
         (package_inits_hold_no_code, "wire/__init__.py", "", '"""Doc."""'),
+        (import_paths_are_left_alone, "docs/a.py", "sys.path.insert(0, x)", "print(sys.argv)"),
+        (no_imports_of_tests, "tests/a.py", "from .test_b import c", "from . import b"),
+        (no_imports_of_tests, "tests/a.py", "from ..conftest import c", "import conftests"),
     ],
 )
 def test_the_rule_tells_bad_from_good(rule: Rule, path: str, bad: str, good: str) -> None:

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,8 @@ def test_a_controlled_shutdown_moves_leadership_first(cluster: EmulatedCluster) 
     cluster.wait_until(lambda: cluster.controller.id is not None, 60)
     for number in range(3):
         # Between two controllers the view comes from the brokers' metadata, a moment behind.
-        cluster.wait_until(lambda: leaving not in cluster.partition("orders", number).isr)  # noqa: B023
+        partition = partial(cluster.partition, "orders", number)
+        cluster.wait_until(lambda: leaving not in partition().isr)  # noqa: B023
         view = cluster.partition("orders", number)
         assert view.leader not in (None, leaving)
         assert len(view.isr) == 2
