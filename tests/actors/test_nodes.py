@@ -102,17 +102,19 @@ def _ask(runtime: Runtime, client: Any, *requests: Any, **options: Any) -> None:
 class Table:
     """Handlers that stand beside their node."""
 
-    def __init__(self, node) -> None:
+    def __init__(self, node: Any) -> None:
         self._node = node
 
-    def add(self, request, delivery) -> None:
+    def add(self, request: Any, delivery: Any) -> None:
         self._node.reply(delivery, -(request.left + request.right))
 
-    async def slow(self, request, _delivery):
+    async def slow(self, request: Any, _delivery: Any) -> Any:
         return await self._node.ask("other", AddRequest(request.number, 100), 1000)
 
 
-def test_functions_of_other_objects_handle_what_is_registered(runtime, settle) -> None:
+def test_functions_of_other_objects_handle_what_is_registered(
+    runtime: Runtime, settle: Settle
+) -> None:
     """They come before the methods of the node, a coroutine's outcome is the reply, and what is not
     registered finds its method."""
     server, client = _spawn(runtime)

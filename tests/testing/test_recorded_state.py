@@ -111,6 +111,6 @@ def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
 def test_nobody_listens_where_nothing_is_recorded() -> None:
     """Cores are not even asked to tell."""
     with Simulation(1, seed=4, trace=False) as simulation:
-        nodes = simulation.runtime.network.nodes
+        nodes: dict[str, Any] = dict(simulation.runtime.network.nodes)
         assert nodes
         assert all(node.state_listener is None for node in nodes.values())

@@ -10,6 +10,7 @@ from fakekafka.protocol.control import AlterIsrRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr
 from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.replication.partition.partition import Partition
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 ALL = KAFKA_VERSIONS
@@ -17,12 +18,12 @@ IN_ZOOKEEPER = ("0.10", "1.1")
 BY_THE_CONTROLLER = ("2.8", "3.9")
 
 
-def leader_of(cluster: ReplicaCluster, broker_id: int = 0):
-    return cluster[broker_id].manager.partition(TP)
+def leader_of(cluster: ReplicaCluster, broker_id: int = 0) -> Partition:
+    return cluster[broker_id].partition()
 
 
 def lag_ms(cluster: ReplicaCluster) -> int:
-    return cluster.config["replica.lag.time.max.ms"]
+    return int(cluster.config["replica.lag.time.max.ms"])
 
 
 # -- the high watermark ----------------------------------------------------------------------------

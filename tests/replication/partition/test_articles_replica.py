@@ -8,13 +8,14 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.replication.partition.partition import Partition
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 ALL = KAFKA_VERSIONS
 
 
-def leader_of(cluster: ReplicaCluster, broker_id: int = 0):
-    return cluster[broker_id].manager.partition(TP)
+def leader_of(cluster: ReplicaCluster, broker_id: int = 0) -> Partition:
+    return cluster[broker_id].partition()
 
 
 @pytest.mark.parametrize("version", ALL)
