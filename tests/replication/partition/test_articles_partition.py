@@ -155,6 +155,7 @@ def test_a_follower_has_no_isr(version: str) -> None:
     partition = leader_of(cluster)
     partition.make_follower(cluster.partition_state(leader=1, leader_epoch=1, zk_version=1))
     assert (partition.isr, partition.maximal_isr, partition.is_leader) == ((), (), False)
+    assert partition.log is not None
     assert (partition.log.log_end_offset, partition.log.high_watermark) == (2, 2)
 
 
