@@ -109,7 +109,7 @@ class Cluster(EmulatedCluster):
 
     @property
     def failures(self) -> list[tuple[str, BaseException]]:
-        """What handlers raised that they must not: bugs of the emulation; normally empty."""
+        """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
         return [] if self._failures is None else self._failures
 
     # -- life ----------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Cluster(EmulatedCluster):
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, comma-separated, as clients want it.
 
-        An IPv6 address stands in brackets.
+        IPv6 addresses are in brackets.
         """
         host = f"[{self._host}]" if ":" in self._host else self._host
         return ",".join(f"{host}:{self.broker(broker_id).port}" for broker_id in self.broker_ids)
@@ -231,7 +231,7 @@ class Cluster(EmulatedCluster):
     def zookeeper_connect(self) -> str:
         """``host:port`` of every ZooKeeper server, for ZooKeeper clients such as kazoo.
 
-        The servers listen from the first time this is asked, or from the start when
+        The servers begin to listen when this is first read, or at the start if
         ``zookeeper_ports`` is given.
         """
         if self._zookeeper_tcp is None:
@@ -269,14 +269,14 @@ class Cluster(EmulatedCluster):
         return open_storage(self._data_dir / f"zookeeper-{server_id}", server_id)
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
-        """Wait until a condition holds; raises ``WaitTimeout`` after ``timeout_s``.
+        """Wait until a condition holds; raise ``WaitTimeout`` after ``timeout_s``.
 
-        The error names the condition and what its parts gave at last.
+        The error names the condition and the last values of its parts.
         """
         self.running.wait_until(condition, timeout_s)
 
     def reset(self) -> None:
-        """Empty the cluster; faster than a new one.
+        """Empty the cluster; this is faster than starting a new one.
 
         Every topic goes, with the committed offsets, and every dynamic configuration; every
         broker and ZooKeeper server is up; what a test set up has ended: cuts, losses, delays,

@@ -52,12 +52,12 @@ class EmulatedCluster(abc.ABC):
 
     @abc.abstractmethod
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
-        """Wait until a condition holds; raises ``WaitTimeout``."""
+        """Wait until a condition holds; raise ``WaitTimeout`` if it does not."""
 
     @property
     @abc.abstractmethod
     def failures(self) -> list[tuple[str, BaseException]]:
-        """What handlers raised that they must not: bugs of the emulation; normally empty."""
+        """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
 
     @property
     def runtime(self) -> Runtime:
@@ -190,15 +190,15 @@ class EmulatedCluster(abc.ABC):
         election: str = "preferred",
         partitions: Sequence[tuple[str, int]] | None = None,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Run a ``preferred`` or ``unclean`` election; per partition its error code."""
+        """Run a ``preferred`` or ``unclean`` election; return the error code of each partition."""
         return AdminClient(self.running).elect_leaders(election, partitions)
 
     def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
-        """Start moving partitions to other brokers; None cancels a move."""
+        """Start moving partitions to other brokers; a target of None cancels a move."""
         AdminClient(self.running).reassign_partitions(targets)
 
     def reassignments(self) -> tuple[OngoingReassignment, ...]:
-        """Moves that are under way."""
+        """The reassignments that are under way."""
         return AdminClient(self.running).reassignments()
 
     def topics(self) -> list[str]:
@@ -208,15 +208,15 @@ class EmulatedCluster(abc.ABC):
     def partition(self, topic: str, partition: int) -> PartitionView:
         """A snapshot of a partition; ``UsageError`` when it does not exist.
 
-        While no controller is active, or a new one still loads, it shows the newest that a
-        living broker has heard, and its states are empty.
+        While no controller is active, or a new one still loads, it shows the newest state that
+        a living broker knows, and the states of the controller are empty.
         """
         return Partitions(self.running).partition(topic, partition)
 
     def records(self, topic: str, partition: int, replica: int | None = None) -> list[Record]:
-        """Decoded records as a replica holds them: the leader's when none is named.
+        """Decoded records as a replica holds them; the leader's by default.
 
-        Control records are left out. ``UsageError`` when that replica is not there.
+        Control records are left out. ``UsageError`` if there is no such replica.
         """
         return Partitions(self.running).records(topic, partition, replica)
 
@@ -235,10 +235,10 @@ class EmulatedCluster(abc.ABC):
         acks: int = ACKS_ALL,
         headers: Iterable[tuple[str, bytes | None]] = (),
     ) -> int:
-        """Append one record, or several given as a list; gives the first offset.
+        """Append one record, or a list of records; return the first offset.
 
-        Waits and retries as a client does while the partition has no leader; ``UsageError`` when
-        it does not exist: nothing is created by producing to it here.
+        Waits and retries as a client does while the partition has no leader. ``UsageError`` if the
+        partition does not exist: this call never creates a topic.
         """
         client = RecordClient(self.running)
         return client.produce(topic, value, key, partition, acks, headers)
@@ -251,9 +251,9 @@ class EmulatedCluster(abc.ABC):
         return RecordClient(self.running).consume(topic, partition, offset)
 
     def ask(self, broker_id: int, request: Any, timeout_s: float = 30) -> Any:
-        """A broker's response to any request of Kafka's, as one broker sends it to another.
+        """Send a broker any request of Kafka, as another broker would; return its response.
 
-        None for a produce request with ``acks=0``, which has no response. Raises
+        The result is None for a produce request with ``acks=0``, which has no response. Raises
         ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
         """
         return AdminClient(self.running).ask(broker_id, request, timeout_s)
@@ -269,10 +269,10 @@ class EmulatedCluster(abc.ABC):
         delay_ms: float = 0,
         disconnect: bool = False,
     ) -> Injection:
-        """Answer, delay or break off the next ``times`` requests of an API.
+        """Answer, delay or disconnect the next ``times`` requests of an API.
 
-        ``error`` is a name or number of Kafka's; without it the request is only delayed, or its
-        connection broken with ``disconnect``.
+        ``error`` is the name or number of one of Kafka's errors. Without it the request is only
+        delayed, or ``disconnect`` closes its connection.
         """
         running = self.running
         running.require_going()
@@ -299,10 +299,10 @@ class EmulatedCluster(abc.ABC):
         return running.in_process(None, install)
 
     def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
-        """Call a function with every message that arrives; gives a function that ends it.
+        """Call a function with every message that arrives; return a function that ends this.
 
         ``reset`` ends it, too. In real time the function runs on a thread of the cluster, so it
-        must not wait for the cluster: note what it saw and act elsewhere. A function that raises
+        must not wait for the cluster: record what it saw and act elsewhere. A function that raises
         is ended: a simulation raises the error at once, a cluster keeps it in ``failures``.
         """
         running = self.running

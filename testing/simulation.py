@@ -116,12 +116,12 @@ class Simulation(EmulatedCluster):
 
     @property
     def failures(self) -> list[tuple[str, BaseException]]:
-        """What handlers raised that they must not: bugs of the emulation; normally empty."""
+        """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
         return self.runtime.failures
 
     @property
     def costs(self) -> ControlPlaneCosts | None:
-        """What the control plane takes time for, from now on; None without a cost model."""
+        """The cost model of the control plane, or None; setting it takes effect at once."""
         network = self.runtime.network
         return network.costs if isinstance(network, CostedNetwork) else None
 
@@ -135,7 +135,7 @@ class Simulation(EmulatedCluster):
     def stop(self) -> None:
         """End the run: drop every actor and event.
 
-        The recording stays, and what ``records``, ``log_bytes``, ``partition`` and ``topics`` tell.
+        The recording stays; ``records``, ``log_bytes``, ``partition`` and ``topics`` still work.
         """
         self._running.end()
 
@@ -158,11 +158,11 @@ class Simulation(EmulatedCluster):
         return self._running.now_ms
 
     def step(self) -> bool:
-        """Run one event; False when nothing is left to happen."""
+        """Run one event; return False if there is none left."""
         return self._running.step()
 
     def run_for(self, duration_ms: float) -> int:
-        """Run for a span of virtual time; gives the number of events."""
+        """Run for a span of virtual time; return the number of events."""
         return self._running.run_for(duration_ms)
 
     def run_until(
@@ -173,14 +173,14 @@ class Simulation(EmulatedCluster):
     ) -> None:
         """Run until a condition holds after an event.
 
-        With ``every_ms`` it is asked only so often in virtual time: for costly conditions.
+        ``every_ms`` checks a costly condition only that often in virtual time.
         Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first; it names the
         condition, what its parts gave at last, and the seed.
         """
         self._running.run_until(condition, timeout_ms, every_ms)
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
-        """``run_until`` under the name it has on ``Cluster``; virtual seconds."""
+        """The same as ``run_until``, in virtual seconds and by the name of ``Cluster``."""
         self._running.wait_until(condition, timeout_s)
 
     # -- clients -------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Simulation(EmulatedCluster):
 
     @property
     def events(self) -> Any:
-        """What was recorded so far."""
+        """The events recorded so far."""
         if self.recorder is None:
             raise UsageError("this simulation runs without recording (trace=False)")
         return self.recorder.events

@@ -17,7 +17,7 @@ _SHUTDOWN_TIMEOUT_MS = 120000
 
 
 class BrokerHandle:
-    """One broker: end it, bring it back, freeze it. Every method waits until it is done."""
+    """One broker: stop it, start it, freeze it. Methods wait until they have taken effect."""
 
     __slots__ = ("_process", "_running")
 
@@ -61,9 +61,9 @@ class BrokerHandle:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Kafka's metrics of this broker by name: its replicas', and its controller's.
+        """The metrics of this broker's replicas and controller, by Kafka's names.
 
-        Those of an inactive controller are 0. ``UsageError`` when the broker is not running.
+        An inactive controller shows 0. ``UsageError`` if the broker is not running.
         """
         broker = self._process.broker
         if broker is None:
@@ -76,15 +76,15 @@ class BrokerHandle:
         return self._running.in_process(self._process.process, function)
 
     def kill(self) -> None:
-        """End the process as ``kill -9`` does; its disk keeps all that was appended."""
+        """End the process as ``kill -9`` does; its disk keeps everything that was appended."""
         self._run(self._process.kill)
 
     def power_off(self) -> None:
-        """Cut the power: unflushed data is lost and peers hear nothing of it."""
+        """Cut the power: unflushed data is lost, and peers are not notified."""
         self._run(self._process.power_off)
 
     def shutdown(self) -> bool:
-        """Shut down in control; False when leadership of some partition could not be moved."""
+        """Controlled shutdown; return False if the leadership of a partition could not be moved."""
         self._running.require_waiting()
         pending = self._run(self._process.shutdown)
         self._running.wait_until(
@@ -97,9 +97,9 @@ class BrokerHandle:
         self._run(self._process.shutdown)
 
     def start(self, *, wait: bool = True) -> None:
-        """Start a broker that is down, with the disk it had; waits until it serves.
+        """Start a stopped broker with the disk it had, and wait until it serves.
 
-        Raises what kept it from starting: ``RequestTimeout`` without ZooKeeper, ``KafkaError``
+        Raises the reason if it cannot start: ``RequestTimeout`` without ZooKeeper, ``KafkaError``
         KAFKA_STORAGE_ERROR when every log directory is offline.
         """
         if wait:
@@ -112,7 +112,7 @@ class BrokerHandle:
             running.result()
 
     def restart(self) -> None:
-        """Shut down in control and start again; kill first for a crash."""
+        """Controlled shutdown, then start; for a crash use ``kill`` and ``start``."""
         self.shutdown()
         self.start()
 

@@ -17,7 +17,7 @@ Machine = int | str
 
 
 class Hold:
-    """A rule that keeps messages back, and what it has kept."""
+    """A rule that keeps messages back, and the messages it keeps."""
 
     __slots__ = ("_network", "_rule", "_running")
 
@@ -38,7 +38,7 @@ class Hold:
 
     @property
     def messages(self) -> list[Delivery]:
-        """What is kept back at this moment, the oldest first."""
+        """The messages that are kept back now, oldest first."""
         held: list[Delivery] = self._run(lambda: self._network.held_by(self._rule))
         return held
 
@@ -52,7 +52,7 @@ class Hold:
         return int(self._run(lambda: self._network.release_held_by(self._rule, count)))
 
     def end(self) -> int:
-        """Keep nothing back any more, and deliver what is held; idempotent."""
+        """Deliver all held messages and stop keeping messages back; idempotent."""
 
         def end() -> int:
             self._network.stop_holding(self._rule)
@@ -88,7 +88,7 @@ class NetworkHandle:
         self._running.runtime.note("fault", "network", text)
 
     def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
-        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
+        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later ones."""
         if len(groups) < 2:
             raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
         right = "a list of machines, such as [1] or [2, 'zk-1']"
@@ -163,14 +163,14 @@ class NetworkHandle:
         self._run(lambda: self._network.set_loss(probability, *link))
 
     def hold(self, wants: Callable[[Delivery], bool]) -> Hold:
-        """Keep back messages for which ``wants(delivery)`` holds, until they are released.
+        """Keep back messages for which ``wants(delivery)`` is true, until they are released.
 
-        What is given lets them go one by one; ``release`` delivers those of every hold.
-        A function that raises is ended, as an observer is.
+        The returned ``Hold`` releases them one by one; ``release`` ends every hold. If the
+        function raises, the hold ends, as an observer does.
         """
         arguments.function("wants", wants, "lambda delivery: delivery.target.machine == 'zk-1'")
         return Hold(self._running, wants)
 
     def release(self) -> int:
-        """Deliver what was held, in order; gives how many messages that were."""
+        """End every hold and deliver its messages in order; return how many there were."""
         return int(self._run(self._network.release))
