@@ -88,7 +88,7 @@ class NetworkHandle:
         self._running.runtime.note("fault", "network", text)
 
     def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
-        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later ones."""
+        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
         if len(groups) < 2:
             raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
         right = "a list of machines, such as [1] or [2, 'zk-1']"
