@@ -20,7 +20,6 @@ from typing import NoReturn
 
 from ..protocol.errors import UsageError
 
-DONE = 0
 DOES_NOT_HOLD = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130

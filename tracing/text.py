@@ -83,10 +83,6 @@ def format_event(event: Event, verbosity: int = 0) -> str:
     return "\n".join(lines)
 
 
-def format_events(events: Iterable[Event], verbosity: int = 0) -> Iterator[str]:
-    return (format_event(event, verbosity) for event in events)
-
-
 def summary(event: Event) -> str:
     """The fields worth a glance, on one line."""
     words: list[str] = []

@@ -16,7 +16,7 @@ from fakekafka.tests.support.traces import (
     record_failover,
 )
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.text import format_event, format_events, format_time
+from fakekafka.tracing.text import format_event, format_time
 from fakekafka.tracing.timeline import crashes, timeline
 
 GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
 
 def test_golden_lines() -> None:
     """Fixed columns, one line per event; FAKEKAFKA_REWRITE=1 writes the file anew."""
-    text = "\n".join(format_events(record_failover(Recorder()).events)) + "\n"
+    text = "".join(f"{format_event(event)}\n" for event in record_failover(Recorder()).events)
     if os.environ.get("FAKEKAFKA_REWRITE") == "1":
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def test_line_says_no_leader_and_error() -> None:
     recorder = Recorder()
     recorder.event(0, "send", "c", "b", leader_and_isr(-1, 3, (2,)), 1, None)
     recorder.event(0, "send", "b", "p", acknowledge(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), 2, None)
-    lines = list(format_events(recorder.events))
+    lines = [format_event(event) for event in recorder.events]
     assert "orders-0(leader=-1 leader_epoch=3" in lines[0]
     assert lines[1].endswith("orders-0(error=NOT_LEADER_OR_FOLLOWER)")
 

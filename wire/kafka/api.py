@@ -9,8 +9,6 @@ from typing import Any
 from ...protocol.api_versions import VersionRange
 from .primitives import Reader, Writer
 
-NEVER_FLEXIBLE = 32767
-
 
 @dataclass(frozen=True, slots=True)
 class Api:

@@ -23,7 +23,6 @@ INT8 = Struct(">b")
 INT16 = Struct(">h")
 INT32 = Struct(">i")
 INT64 = Struct(">q")
-UINT32 = Struct(">I")
 NO_TAGS = b"\0"
 _UNSIGNED_VARINT_BYTES_MAX = 5
 
