@@ -68,6 +68,7 @@ class Behaviour:
     update_metadata_names_all_deleted: bool  # < 2.0, KAFKA-6481: every queued topic, each time
     disabled_deletion_drops_requests: bool  # >= 0.11, KAFKA-3175: the request znode is emptied
     request_node_changes_heeded: bool  # <= 1.0; from 1.1, KAFKA-5642, only their creation
+    failover_announces_brokers_first: bool  # >= 0.10.2, KAFKA-4443: before the state machines
     failover_drops_notifications: bool  # >= 1.1, KAFKA-5642: /isr_change_notification is emptied
     user_and_broker_config_roots: bool  # >= 1.1: /config/users, /config/brokers from the start
     ip_configs: bool  # >= 2.8, KIP-612: /config/ips
@@ -174,6 +175,7 @@ _V28 = Behaviour(
     update_metadata_names_all_deleted=False,
     disabled_deletion_drops_requests=True,
     request_node_changes_heeded=False,
+    failover_announces_brokers_first=True,
     failover_drops_notifications=True,
     user_and_broker_config_roots=True,
     ip_configs=True,
@@ -340,6 +342,7 @@ _V010 = _derive(
     stop_replica_empty_request=False,
     disabled_deletion_drops_requests=False,
     request_node_changes_heeded=True,
+    failover_announces_brokers_first=False,
     failover_drops_notifications=False,
     user_and_broker_config_roots=False,
     truncation="high_watermark",

@@ -1,9 +1,9 @@
 """Becoming and ceasing to be the controller (docs/kafka/controller-failover.md).
 
 The order of the steps is Kafka's and matters: watches are registered before what they watch is
-read, brokers learn of each other before they learn of leaders, and the replica state machine
-starts before the partition state machine, so that dead brokers have left the ISRs when leaders
-are elected.
+read, brokers learn of each other before they learn of leaders (in 0.10 after it), and the replica
+state machine starts before the partition state machine, so that dead brokers have left the ISRs
+when leaders are elected.
 """
 
 from __future__ import annotations
@@ -54,14 +54,21 @@ class Failover:
         await self._initialize_context()
         queued, ineligible = await self._fetch_topic_deletions()
         await parts.topic_deletion.init(queued, ineligible)
-        # Brokers refuse to follow leaders they have not heard of: tell who lives first.
-        await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+        announces_first = parts.behaviour.failover_announces_brokers_first
+        if announces_first:
+            # Brokers refuse to follow leaders they have not heard of: tell who lives first.
+            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
         await parts.replica_state_machine.startup()
         await parts.partition_state_machine.startup()
         parts.log("info", f"ready to serve as the controller of epoch {context.epoch}")
         await self._reassignments.initialize()
-        await parts.topic_deletion.try_topic_deletion()
-        await self._elections.resume_pending()
+        if announces_first:
+            await parts.topic_deletion.try_topic_deletion()
+            await self._elections.resume_pending()
+        else:
+            await self._elections.resume_pending()
+            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            await parts.topic_deletion.try_topic_deletion()
         self._rebalance.start()
 
     def on_controller_resignation(self) -> None:

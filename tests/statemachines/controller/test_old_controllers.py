@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fakekafka.protocol import znode_payloads
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
+    LeaderAndIsrRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
@@ -149,6 +151,60 @@ def test_a_request_node_deleted_by_hand_in_0_10_does_not_blind_the_controller() 
     run_now(cluster.zk.admin.create_partition_reassignment({TopicPartition("u", 0): (3,)}))
     cluster.settle()
     assert set(cluster.assignment("u").replicas) == {1, 3}
+
+
+@pytest.mark.parametrize(("version", "is_heeded"), [("0.10", True), ("1.1", False)])
+def test_an_election_request_that_stayed_may_be_changed_in_0_10(
+    version: str, is_heeded: bool
+) -> None:
+    """A partition that never had a leader ends the election early, and its request stays. Writing
+    another one over it asks again in 0.10; since KAFKA-5642 it only blinds the controller."""
+    path = "/admin/preferred_replica_election"
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (2, 3))
+    cluster.kill(2)
+    cluster.create_topic("unborn", (2,))
+    unborn = TopicPartition("unborn", 0)
+    assert cluster.active.context.partition_leadership_info(unborn) is None
+    run_now(cluster.zk.admin.create_preferred_replica_election([unborn]))
+    cluster.settle()
+    assert path in cluster.zookeeper.tree.nodes
+    cluster.set_isr("t", 0, (3, 2))
+    run_now(cluster.zk.requests.set_or_create(path, znode_payloads.encode_partition_list([TP]), -1))
+    cluster.settle()
+    assert (path in cluster.zookeeper.tree.nodes) is not is_heeded
+    run_now(cluster.zk.requests.delete_path(path))
+    cluster.settle()
+    cluster.start(2)
+    cluster.catch_up("t")
+    run_now(cluster.zk.admin.create_preferred_replica_election([TP]))
+    cluster.settle()
+    assert cluster.state("t").leader == (2 if is_heeded else 3), "the change had spent the watch"
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("0.10", [LeaderAndIsrRequest, UpdateMetadataRequest]),
+        ("1.1", [UpdateMetadataRequest, LeaderAndIsrRequest]),
+    ],
+)
+def test_when_a_new_controller_names_the_living_brokers(
+    version: str, expected: list[type[Any]]
+) -> None:
+    """KAFKA-4443: 0.10.1 sends roles first, and everything known to everybody at the end."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (2, 3))
+    cluster.create_topic("u", (3, 2))
+    cluster.sent.clear()
+    run_now(cluster.zk.requests.delete_path("/controller"))
+    cluster.settle()
+    assert cluster.active.epoch == 2
+    to_2 = [request for to, request in cluster.sent if to == 2]
+    assert list(dict.fromkeys(type(request) for request in to_2)) == expected
+    announced = to_2[-1 if version == "0.10" else 0]
+    assert isinstance(announced, UpdateMetadataRequest)
+    assert {state.topic for state in announced.partition_states} == {"t", "u"}
 
 
 @pytest.mark.parametrize(("version", "is_kept"), [("0.10", True), ("1.1", False)])

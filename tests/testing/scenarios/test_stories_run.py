@@ -276,7 +276,9 @@ def test_one_command_shows_the_loss(capsys: pytest.CaptureFixture[str]) -> None:
     assert fakekafka("run", path, "--kafka-version", "0.10") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("kip_101_loss, kafka_version 0.10, seed 0: ")
-    step = lines.index(" 4 A restarts while no controller is there to see it, and follows B")
+    step = lines.index(
+        " 4 A restarts unseen by a controller, and follows B when there was another one"
+    )
     assert lines[step + 1].split() == ["leader", "B,", "epoch", "0,", "isr", "{A,", "B}"]
     assert lines[step + 2].split() == ["A", "follower", "[m0/0]", "HW", "1"]
     assert lines[step + 3].split() == ["B", "leader", "[m0/0", "m1/0]", "HW", "2"]
