@@ -62,6 +62,7 @@ class Behaviour:
     recounts_gauges: bool  # < 2.1, KAFKA-6753: offline partitions are counted, not kept count of
     gauges_count_queued_topics: bool  # < 0.10.2, KAFKA-4441: topics being deleted count as well
     failure_concerns_led_partitions: bool  # < 1.0, KIP-112: only what a dead broker led is offline
+    retention_passes_high_watermark: bool  # < 1.0, KAFKA-5634: uncommitted records expire, too
     isr_checked_each_lag_time: bool  # < 0.10.2, KAFKA-4485: afterwards every half of it
     stop_replica_one_by_one: bool  # <= 2.2: one request per partition
     stop_replica_empty_request: bool  # 1.1 to 2.2: KAFKA-5642 left KAFKA-4420's group empty
@@ -169,6 +170,7 @@ _V28 = Behaviour(
     recounts_gauges=False,
     gauges_count_queued_topics=False,
     failure_concerns_led_partitions=False,
+    retention_passes_high_watermark=False,
     isr_checked_each_lag_time=False,
     stop_replica_one_by_one=False,
     stop_replica_empty_request=False,
@@ -338,6 +340,7 @@ _V010 = _derive(
     replica_without_log_is_offline=False,
     gauges_count_queued_topics=True,
     failure_concerns_led_partitions=True,
+    retention_passes_high_watermark=True,
     isr_checked_each_lag_time=True,
     stop_replica_empty_request=False,
     disabled_deletion_drops_requests=False,

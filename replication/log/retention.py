@@ -14,8 +14,8 @@ _Predicate = Callable[[Segment, Segment | None], bool]
 def delete_old_segments(log: Log, now_ms: int) -> int:
     """Delete what retention lets go and move the log start along; gives the segments deleted.
 
-    A segment goes only if all before it go and the high watermark has passed it; time and size
-    count only with cleanup policy ``delete``. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
+    A segment goes only if all before it go and, since 1.0, the high watermark has passed it; time
+    and size count only with cleanup policy ``delete``. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
     """
     log.storage.directory.check()
     count = _delete(log, now_ms, lambda _, following: _is_below_start(log, following))
@@ -56,11 +56,14 @@ def _delete_by_time(log: Log, now_ms: int) -> int:
 def _delete(log: Log, now_ms: int, predicate: _Predicate) -> int:
     count = 0
     segments = log.segments
+    limit = log.high_watermark
+    if log.behaviour.retention_passes_high_watermark:
+        limit = log.log_end_offset
     for index, segment in enumerate(segments):
         following = segments[index + 1] if index + 1 < len(segments) else None
         end = log.log_end_offset if following is None else following.base_offset
         is_last_and_empty = following is None and segment.size == 0
-        if log.high_watermark < end or is_last_and_empty or not predicate(segment, following):
+        if limit < end or is_last_and_empty or not predicate(segment, following):
             break
         count += 1
     if not count:

@@ -213,13 +213,18 @@ class LogState:
         """Raise the log start; False if it is there already
         (docs/kafka/log.md#raising-the-log-start).
 
-        ``reason`` is ``client``, ``retention`` or ``leader``: only what a leader says may go
-        beyond the high watermark, which then follows. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE.
+        ``reason`` is ``client``, ``retention`` or ``leader``: only what a leader says, and in 0.10
+        retention, may go beyond the high watermark, which then follows. Raises ``KafkaError``
+        OFFSET_OUT_OF_RANGE.
         """
         if offset <= self.log_start_offset:
             return False
         self.storage.directory.check()
-        limit = self.log_end_offset if reason == "leader" else self.high_watermark
+        limit = self.high_watermark
+        if reason == "leader" or (
+            reason == "retention" and self.behaviour.retention_passes_high_watermark
+        ):
+            limit = self.log_end_offset
         if offset > limit:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,

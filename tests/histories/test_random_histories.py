@@ -76,6 +76,11 @@ def test_what_0_10_cuts_at_its_high_watermark_is_excused() -> None:
         log.high_watermark = 4
         log.truncate_to(4)
     assert world.cut_from == {where: 4}
+    world.read_anew += [(where, 3, b"one", b"other"), (where, 4, b"one", b"other")]
+    assert [p for p in record_problems(world) if "read as" in p] == [
+        f"{where} offset 3 was read as b'one' and then as b'other'"
+    ], "a new leader's records may be read before the old one cuts its own"
+    world.read_anew.clear()
     assert record_problems(world)[0].startswith("1 acknowledged records are lost")
 
 

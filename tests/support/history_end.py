@@ -230,7 +230,11 @@ def _request_problems(world: World) -> list[str]:
 
 
 def record_problems(world: World) -> list[str]:
-    problems = []
+    problems = [
+        f"{where} offset {offset} was read as {before!r} and then as {after!r}"
+        for where, offset, before, after in world.read_anew
+        if not world.is_excused(where, offset)
+    ]
     simulation = world.simulation
     stored = {key: simulation.records(*key) for key in world.main}
     by_offset = {key: {r.offset: r.value for r in found} for key, found in stored.items()}

@@ -69,6 +69,18 @@ def test_high_watermark_protects(tools: type[Tools]) -> None:
     assert bases(log) == [2, 4]
 
 
+@pytest.mark.parametrize(("version", "left"), [("0.10", [6]), ("1.1", [2, 4]), ("2.8", [2, 4])])
+def test_before_1_0_what_is_not_replicated_expires_too(
+    tools: type[Tools], version: str, left: list[int]
+) -> None:
+    """KAFKA-5634: 0.10 looks at time alone; the high watermark comes along to the log start."""
+    log = filled(tools, 6, kafka_version=version, retention_ms=1)
+    log.high_watermark = 3
+    delete_old_segments(log, tools.now_ms + DAY_MS)
+    assert bases(log) == left
+    assert (log.log_start_offset, log.high_watermark) == (left[0], max(3, left[0]))
+
+
 def test_segments_below_the_log_start_go_whatever_the_policy(tools: type[Tools]) -> None:
     """DeleteRecords frees segments, on compacted topics as well."""
     log = filled(tools, 6, cleanup_policy="delete", retention_ms=-1)
