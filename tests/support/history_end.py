@@ -89,7 +89,10 @@ def _relieve_controller(world: World) -> None:
     simulation = world.simulation
     if simulation.controller.id is None:
         return
-    if not simulation.behaviour.broker_epochs and not world.relieved:
+    # 0.10.1 tells brokers who lives after it has told them whom to follow (KAFKA-4443).
+    needed = 1 if simulation.behaviour.failover_announces_brokers_first else 2
+    if not simulation.behaviour.broker_epochs and world.controller_moves < needed:
+        world.controller_moves += 1
         world.relieved.update(world.main)
         simulation.controller.resign()
         return

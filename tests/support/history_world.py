@@ -92,6 +92,8 @@ class World:
     """The lowest offset that a follower cut because it was above its high watermark."""
     relieved: set[TopicPartition] = field(default_factory=set)
     """Partitions for whose sake the controller was moved at the end."""
+    controller_moves: int = 0
+    """How often it was moved at the end for the sake of brokers that it had missed."""
     mended: set[int] = field(default_factory=set)
     """Brokers that were started at the end."""
     problems: list[str] = field(default_factory=list)
