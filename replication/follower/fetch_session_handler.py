@@ -3,8 +3,11 @@ Kafka's ``FetchSessionHandler``)."""
 
 from __future__ import annotations
 
+from ...protocol.errors import ErrorCode
 from ...protocol.fetch_session_epochs import FINAL_EPOCH, INITIAL_EPOCH, INVALID_SESSION_ID
 from ...protocol.values import TopicPartition
+
+_SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
 class FetchSessionHandler:
@@ -55,3 +58,10 @@ class FetchSessionHandler:
         self.forget_all()
         if self.is_used:
             self.epoch = INITIAL_EPOCH
+
+    def on_error(self, error: ErrorCode) -> bool:
+        """The leader refused the whole request: start anew; whether only the session was wrong."""
+        self.reset()
+        if error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+            self.session_id = INVALID_SESSION_ID
+        return error in _SESSION_ERRORS

@@ -114,3 +114,25 @@ def log_of(partition: Partition) -> Log:
     if log is None:
         raise InvariantError(f"{partition.topic_partition} is fetched but has no log")
     return log
+
+
+def initial_state(
+    partition: Partition, leader_epoch: int, initial_offset: int, truncation: str
+) -> PartitionFetchState:
+    """Where the copying of a partition begins; ``truncation`` is how the release truncates."""
+    log = log_of(partition)
+    stage = FetchStage.TRUNCATING
+    offset = initial_offset
+    last_fetched_epoch = -1
+    if initial_offset < 0:
+        stage = FetchStage.ASKING_LATEST
+        offset = log.log_end_offset
+    elif truncation == "high_watermark":
+        stage = FetchStage.FETCHING  # was cut to its high watermark already
+    elif truncation == "fetch" and log.latest_epoch >= 0:
+        stage = FetchStage.FETCHING
+        offset = log.log_end_offset
+        last_fetched_epoch = log.latest_epoch
+    state = PartitionFetchState(partition, offset, leader_epoch, stage)
+    state.last_fetched_epoch = last_fetched_epoch
+    return state

@@ -37,13 +37,8 @@ from ...protocol.data import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from ...protocol.errors import ErrorCode, FakeKafkaError, InvariantError, KafkaError, invariant
-from ...protocol.fetch_session_epochs import (
-    EPOCH_MAX,
-    INITIAL_EPOCH,
-    INVALID_SESSION_ID,
-    next_epoch,
-)
+from ...protocol.errors import ErrorCode, FakeKafkaError, InvariantError, KafkaError
+from ...protocol.fetch_session_epochs import EPOCH_MAX, INITIAL_EPOCH, next_epoch
 from ...protocol.host import Host
 from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
@@ -55,17 +50,17 @@ from .fetch_state import (
     FetcherResponse,
     FetchStage,
     PartitionFetchState,
+    initial_state,
     is_storage_failure,
     log_of,
 )
-from .truncation import truncation_offset
+from .truncation import check_only_asked, truncation_offset
 
 if TYPE_CHECKING:
     from ..partition.partition import Partition
 
 _NONE = ErrorCode.NONE
 _FETCHING = FetchStage.FETCHING
-_SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
 class ReplicaFetcher:
@@ -154,21 +149,7 @@ class ReplicaFetcher:
         known = self._states.get(name)
         if known is not None and known.leader_epoch == leader_epoch:
             return
-        log = log_of(partition)
-        stage = FetchStage.TRUNCATING
-        offset = initial_offset
-        last_fetched_epoch = -1
-        if initial_offset < 0:
-            stage = FetchStage.ASKING_LATEST
-            offset = log.log_end_offset
-        elif self._behaviour.truncation == "high_watermark":
-            stage = FetchStage.FETCHING  # was cut to its high watermark already
-        elif self._truncates_on_fetch and log.latest_epoch >= 0:
-            stage = FetchStage.FETCHING
-            offset = log.log_end_offset
-            last_fetched_epoch = log.latest_epoch
-        state = PartitionFetchState(partition, offset, leader_epoch, stage)
-        state.last_fetched_epoch = last_fetched_epoch
+        state = initial_state(partition, leader_epoch, initial_offset, self._behaviour.truncation)
         self._states[name] = state
         self._touch(name, state)
         self._wake()
@@ -359,10 +340,7 @@ class ReplicaFetcher:
             return
         answers: FetchResponse = response  # type: ignore[assignment]
         if answers.error is not _NONE:
-            self._session.reset()
-            if answers.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
-                self._session.session_id = INVALID_SESSION_ID
-            if answers.error not in _SESSION_ERRORS:
+            if not self._session.on_error(answers.error):
                 self._delayed_until_ms = self._now_ms() + self._backoff_ms
             return
         session = self._session
@@ -546,12 +524,7 @@ class ReplicaFetcher:
     def _on_epoch_response(
         self, request: OffsetForLeaderEpochRequest, response: OffsetForLeaderEpochResponse
     ) -> None:
-        asked = {entry.topic_partition for entry in request.partitions}
-        for answer in response.partitions:
-            invariant(
-                answer.topic_partition in asked,
-                f"the leader answered for {answer.topic_partition}, which was not asked",
-            )
+        check_only_asked(request, response)
         for answer in response.partitions:
             name = answer.topic_partition
             state = self._states.get(name)

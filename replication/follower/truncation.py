@@ -5,8 +5,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...protocol.data import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from ...protocol.errors import invariant
+
 if TYPE_CHECKING:
     from ..log.log import Log
+
+
+def check_only_asked(
+    request: OffsetForLeaderEpochRequest, response: OffsetForLeaderEpochResponse
+) -> None:
+    """Raise ``InvariantError`` if a partition is answered that was not asked."""
+    asked = {entry.topic_partition for entry in request.partitions}
+    for answer in response.partitions:
+        invariant(
+            answer.topic_partition in asked,
+            f"the leader answered for {answer.topic_partition}, which was not asked",
+        )
 
 
 def truncation_offset(
