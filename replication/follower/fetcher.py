@@ -43,6 +43,7 @@ from ...protocol.host import Host
 from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
+from ..log.follower_append import append_next
 from .fetch_session_handler import FetchSessionHandler
 from .fetch_state import (
     FetcherCallbacks,
@@ -398,7 +399,7 @@ class ReplicaFetcher:
                 len(batches) == 1
                 and not callbacks.verify_checksums
                 and answer.log_start_offset <= log.log_start_offset
-                and log.append_next(batches[0], now_ms())
+                and append_next(log, batches[0], now_ms())
             ):  # all that ``append_as_follower`` has to do, in most cases
                 previous = log.high_watermark
                 advanced = (

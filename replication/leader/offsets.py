@@ -30,6 +30,7 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.internal_topics import INTERNAL_TOPICS
 from ...protocol.values import TopicPartition
 from ..log.log import Log
+from ..log.lookups import legacy_fetch_offsets_before, offset_for_timestamp
 from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
 from .delayed_delete_records import DelayedDeleteRecords
@@ -142,7 +143,7 @@ class OffsetsHandler:
         if timestamp == MAX_TIMESTAMP and not self.behaviour.max_timestamp_lookup:
             timestamp -= 1  # a time before all others, and nothing special
         try:
-            found = log.offset_for_timestamp(timestamp)
+            found = offset_for_timestamp(log, timestamp)
         except KafkaError as error:
             return error.code
         if found is None:
@@ -174,7 +175,7 @@ class OffsetsHandler:
         if error is not _NONE or log is None:
             return error, ()
         bound = log.log_end_offset if replica_id != CONSUMER_REPLICA_ID else log.high_watermark
-        offsets = log.legacy_fetch_offsets_before(timestamp, offsets_max)
+        offsets = legacy_fetch_offsets_before(log, timestamp, offsets_max)
         if replica_id == CONSUMER_REPLICA_ID and any(offset > bound for offset in offsets):
             offsets = [bound, *(offset for offset in offsets if offset < bound)][:offsets_max]
         return _NONE, tuple(offsets)

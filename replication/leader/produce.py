@@ -17,6 +17,7 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.internal_topics import INTERNAL_TOPICS
 from ...protocol.records.batch import LENGTH_OVERHEAD, Readable
 from ...protocol.values import TopicPartition
+from ..log.leader_append import append_as_leader
 from ..log.validator import ORIGIN_CLIENT
 from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
@@ -210,7 +211,8 @@ class ProduceHandler:
             return self.failed_produce(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
         api_version = context.api_version
         try:
-            info = log.append_as_leader(
+            info = append_as_leader(
+                log,
                 records,
                 partition.leader_epoch,
                 now_ms,

@@ -23,6 +23,7 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.batch import RecordBatch, whole_batches
 from ...protocol.values import TopicPartition
 from ..log.log import Log
+from ..log.lookups import aborted_transactions
 from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
 from ..partition.replica import Replica
@@ -202,7 +203,7 @@ class PartitionReader:
         if read_committed:
             whole = whole_batches(read.batches)
             end = whole[-1].last_offset + 1 if whole else bound
-            aborted = tuple(log.aborted_transactions(fetch_offset, end))
+            aborted = tuple(aborted_transactions(log, fetch_offset, end))
         return (
             FetchPartitionResponse(
                 spec.topic_partition,

@@ -1,69 +1,74 @@
-"""The log of one replica: what a leader and a follower append and what everybody reads.
+"""The log of one replica: its segments, the marks beside them, and what changes both.
 
 Batches stay as they are: a leader looks through the records of what the client sent and patches
 offset and epoch into its header, all replicas keep the same bytes, readers get them whole
-(docs/kafka/partitions.md#order-of-the-marks, docs/kafka/fetch.md#positions,
-docs/kafka/log.md#validation; Kafka's ``Log``).
+(docs/kafka/log.md, docs/kafka/offsets-and-epochs.md, docs/kafka/partitions.md#order-of-the-marks,
+docs/kafka/fetch.md#positions, docs/kafka/producer-state.md; Kafka's ``Log``). What leaders and
+followers do before they store a batch is in ``leader_append`` and ``follower_append``; what is
+looked up beyond plain reading is in ``lookups``.
 """
 
 from __future__ import annotations
 
-import struct
-
-from crc32c import crc32c
+from collections.abc import Iterator
 
 from ...protocol.config import TopicConfig
-from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records import compression as codecs
-from ...protocol.records.batch import (
-    CONTROL_BIT,
-    CRC_START,
-    HEADER,
-    HEADER_SIZE,
-    LENGTH_OVERHEAD,
-    NO_TIMESTAMP,
-    PREFIX,
-    SEQUENCE_MAX,
-    TRANSACTIONAL_BIT,
-    MalformedRecords,
-    Readable,
-    RecordBatch,
-    add_sequence,
-)
+from ...protocol.data import EpochEndOffset
+from ...protocol.errors import ErrorCode, KafkaError, invariant
+from ...protocol.records.batch import PartialBatch, Record, RecordBatch
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ...protocol.versions import behaviour as behaviour_of
-from .appends import LogAppends
-from .producer_state import BatchMetadata
-from .record_walk import look_through
-from .results import NOTHING_APPENDED, AppendInfo
+from .epoch_history import UNDEFINED, LeaderEpochCache
+from .producer_replay import newest_snapshot, note_batch
+from .producer_state import ProducerStateManager
+from .results import NOTHING_READ, ReadInfo
+from .segment import RELATIVE_OFFSET_MAX, Segment
+from .segments import add_segment, cut_segments, needs_roll, restart_segments, segment_index, walk
 from .settings import LogSettings
 from .storage import LogDirectory, LogStorage
-from .validator import ORIGIN_CLIENT, ValidationContext, validate
-
-_ZSTD = codecs.ZSTD
-_ONE_RECORD = tuple(
-    bytes((size - 1 << 1, 0, 0, 0, 1, size - 7 << 1)) if size >= 7 else b"" for size in range(65)
-)
-"""By its size, how the only record of a batch begins that has neither key nor headers: all its
-numbers take one byte each, and the byte behind its value is zero."""
-_SMALL = HEADER_SIZE + len(_ONE_RECORD)
-"""Bytes of a batch below which the size of its only record fits into one byte."""
-_LARGE = 4096
-"""Bytes from which on a batch is looked at through a view."""
-_unpack_plain = struct.Struct(">qi4xbIhiqqqhii").unpack_from
-"""``HEADER`` without leader epoch."""
-_pack_prefix = PREFIX.pack
-_new_tuple = tuple.__new__
 
 
-class Log(LogAppends):
+class Log:
     """The log of one replica. Raises ``KafkaError`` KAFKA_STORAGE_ERROR once its directory failed.
 
     An instance belongs to one broker process; its ``storage`` outlives it.
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "_epochs",
+        "active",
+        "high_watermark",
+        "latest_epoch",
+        "log_end_offset",
+        "log_start_offset",
+        "producers",
+        "recovery_point",
+        "segments",
+        "settings",
+        "storage",
+        "topic_partition",
+    )
+
+    topic_partition: TopicPartition
+    settings: LogSettings
+    storage: LogStorage
+    segments: list[Segment]
+    """Ascending by base offset; never empty. The list itself belongs to the storage."""
+    active: Segment
+    """The last segment."""
+    log_start_offset: int
+    """log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset, always."""
+    high_watermark: int
+    log_end_offset: int
+    recovery_point: int
+    """First offset not known to be flushed."""
+    producers: ProducerStateManager | None
+    """None until a batch with a producer id comes."""
+    _epochs: LeaderEpochCache | None
+    """None until the first epoch is assigned."""
+    latest_epoch: int
+    """The last of ``_epochs``, kept apart because every fetch asks; -1 without epoch history."""
 
     def __init__(
         self,
@@ -77,233 +82,455 @@ class Log(LogAppends):
             settings = config
         else:
             settings = LogSettings(config, behaviour or behaviour_of(config.kafka_version))
-        super().__init__(
-            topic_partition,
-            settings,
-            storage or LogStorage(LogDirectory("memory")),
-            log_start_offset,
+        if storage is None:
+            storage = LogStorage(LogDirectory("memory"))
+        self.topic_partition = topic_partition
+        self.settings = settings
+        self.storage = storage
+        self.segments = storage.segments
+        if not self.segments:
+            add_segment(storage, log_start_offset, 0)
+        self.active = self.segments[-1]
+        first_base = self.segments[0].base_offset
+        self.log_start_offset = max(log_start_offset, first_base)
+        self.log_end_offset = self.active.next_offset
+        if self.log_end_offset < self.log_start_offset:
+            self._restart_segments_at(self.log_start_offset)
+        self.high_watermark = self.log_start_offset
+        self.recovery_point = self.log_end_offset
+        self._epochs = None
+        self.latest_epoch = -1
+        if storage.epochs:
+            epochs = self._epoch_cache()
+            self._truncate_epochs(self.log_end_offset)
+            epochs.truncate_from_start(self.log_start_offset)
+        self.producers = None
+        if storage.has_producers or storage.snapshots:
+            self._reload_producers()
+
+    # -- facts ------------------------------------------------------------------------------
+
+    @property
+    def directory(self) -> str:
+        """Path of the log directory it lies in."""
+        return self.storage.directory.path
+
+    @property
+    def behaviour(self) -> Behaviour:
+        return self.settings.behaviour
+
+    @property
+    def topic_id(self) -> str:
+        return self.storage.topic_id
+
+    def assign_topic_id(self, topic_id: str) -> None:
+        """Write ``partition.metadata``; a different id already there is an error."""
+        invariant(
+            self.storage.topic_id in ("", topic_id),
+            f"{self.topic_partition} has topic id {self.storage.topic_id}, not {topic_id}",
         )
+        if topic_id and not self.storage.topic_id:
+            self.storage.topic_id = topic_id
+            if self.storage.is_real:
+                self.storage.on_topic_id()
 
-    # -- appending as leader ------------------------------------------------------------------
+    @property
+    def config(self) -> TopicConfig:
+        return self.settings.config
 
-    def append_as_leader(
+    @property
+    def size_in_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def update_config(self, config: TopicConfig) -> None:
+        """Go by another configuration from the next append on."""
+        self.settings = LogSettings(config, self.behaviour)
+
+    def batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
+        """The stored batches in order, beginning with the one that holds ``from_offset``."""
+        return walk(self.segments, from_offset)
+
+    # -- epochs -----------------------------------------------------------------------------
+
+    def _epoch_cache(self) -> LeaderEpochCache:
+        cache = self._epochs
+        if cache is None:
+            storage = self.storage
+            if storage.epochs is None or storage.epoch_starts is None:
+                storage.epochs, storage.epoch_starts = [], []
+            notify = (lambda _: storage.on_epochs()) if storage.is_real else None
+            cache = self._epochs = LeaderEpochCache(
+                storage.epochs,
+                storage.epoch_starts,
+                self.behaviour.epoch_registered_at_election,
+                notify,
+            )
+        return cache
+
+    @property
+    def epochs(self) -> tuple[tuple[int, int], ...]:
+        """(epoch, start offset) of the leader epochs in this log."""
+        return () if self._epochs is None else tuple(self._epochs.entries)
+
+    @property
+    def earliest_epoch(self) -> int:
+        return -1 if self._epochs is None else self._epochs.earliest_epoch
+
+    @property
+    def epoch_at_log_start(self) -> int:
+        """The epoch that covers the log start offset; -1 if the history begins later."""
+        if self._epochs is None or not self._epochs.epochs:
+            return -1
+        if self._epochs.start_offsets[0] > self.log_start_offset:
+            return -1
+        return self._epochs.epochs[0]
+
+    def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
+        """Note the start of a leader epoch; logs of old message formats keep no history."""
+        if not self.behaviour.epoch_cache:
+            return
+        if self.settings.record_version < 2:
+            if self._epochs is not None:
+                self._epochs.clear()
+                self.latest_epoch = -1
+            return
+        epochs = self._epoch_cache()
+        epochs.assign(epoch, offset)
+        self.latest_epoch = epochs.latest_epoch
+
+    def _truncate_epochs(self, end_offset: int) -> None:
+        """Forget the epochs that begin at or after ``end_offset``."""
+        epochs = self._epochs
+        if epochs is not None:
+            epochs.truncate_from_end(end_offset)
+            self.latest_epoch = epochs.latest_epoch
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEndOffset:
+        """Where an epoch ends in this log
+        (docs/kafka/offsets-and-epochs.md#where-an-epoch-ends); (-1, -1) if undefined."""
+        if self._epochs is None:
+            return UNDEFINED
+        return self._epochs.end_offset_for(epoch, self.log_end_offset)
+
+    # -- high watermark and log start ---------------------------------------------------------
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Set the high watermark, clamped to what the log holds; gives the value set."""
+        if offset > self.log_end_offset:
+            offset = self.log_end_offset
+        elif offset < self.log_start_offset:
+            offset = self.log_start_offset
+        self.high_watermark = offset
+        producers = self.producers
+        if producers is not None and producers.unreplicated:
+            producers.on_high_watermark(offset)
+        return offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """End (exclusive) of what READ_COMMITTED consumers see
+        (docs/kafka/partitions.md#last-stable-offset)."""
+        producers = self.producers
+        if producers is None or producers.first_unstable_offset < 0:
+            return self.high_watermark
+        return min(self.high_watermark, max(producers.first_unstable_offset, self.log_start_offset))
+
+    @property
+    def first_unstable_offset(self) -> int:
+        """First offset of the oldest undecided or unreplicated transaction, or -1."""
+        producers = self.producers
+        if producers is None or producers.first_unstable_offset < 0:
+            return -1
+        return max(producers.first_unstable_offset, self.log_start_offset)
+
+    def maybe_increment_log_start_offset(self, offset: int, reason: str = "client") -> bool:
+        """Raise the log start; False if it is there already
+        (docs/kafka/log.md#raising-the-log-start).
+
+        ``reason`` is ``client``, ``retention`` or ``leader``: only what a leader says, and in 0.10
+        retention, may go beyond the high watermark, which then follows. Raises ``KafkaError``
+        OFFSET_OUT_OF_RANGE.
+        """
+        if offset <= self.log_start_offset:
+            return False
+        self.storage.directory.check()
+        limit = self.high_watermark
+        if reason == "leader" or (
+            reason == "retention" and self.behaviour.retention_passes_high_watermark
+        ):
+            limit = self.log_end_offset
+        if offset > limit:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.topic_partition} cannot start at {offset}, beyond {limit}",
+            )
+        self.log_start_offset = offset
+        if self.high_watermark < offset:
+            self.update_high_watermark(offset)
+        if self._epochs is not None:
+            self._epochs.truncate_from_start(offset)
+        for snapshot_offset in tuple(self.storage.snapshots or ()):
+            if snapshot_offset <= offset:
+                self.storage.drop_snapshot(snapshot_offset)
+        if self.producers is not None and self.behaviour.producers_go_with_their_records:
+            self.producers.remove_below(offset)
+        return True
+
+    # -- producer state -----------------------------------------------------------------------
+
+    def take_producer_snapshot(self) -> None:
+        """Save the producer state as of the log end, if there is any."""
+        if self.producers is not None and self.producers.entries:
+            self.storage.put_snapshot(self.log_end_offset, self.producers.snapshot())
+
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget silent producers (docs/kafka/producer-state.md#forgetting); gives their number."""
+        return 0 if self.producers is None else self.producers.remove_expired(now_ms, expiration_ms)
+
+    def producer_state(self) -> ProducerStateManager:
+        producers = self.producers
+        if producers is None:
+            producers = self.producers = ProducerStateManager()
+            self.storage.has_producers = True
+        return producers
+
+    def _reload_producers(self) -> None:
+        """Rebuild the producer state: the newest usable snapshot, then the batches after it."""
+        storage = self.storage
+        state, position = newest_snapshot(storage, self.log_start_offset, self.log_end_offset)
+        if state is not None and self.behaviour.producers_go_with_their_records:
+            state.remove_below(self.log_start_offset)
+        producers = self.producers = state or ProducerStateManager()
+        segments = self.segments
+        for batch in self.batches(position):
+            if batch.base_offset >= position and batch.data[43] < 0x80:
+                segment = segments[segment_index(segments, batch.base_offset)]
+                note_batch(producers, storage, batch, segment, is_replay=True)
+        if not producers.entries:
+            self.producers = None
+            storage.has_producers = False
+        else:
+            producers.on_high_watermark(self.high_watermark)
+            storage.has_producers = True
+
+    # -- rolling and flushing -----------------------------------------------------------------
+
+    def roll(self, now_ms: int = 0) -> Segment:
+        """Begin a new segment at the log end; an empty active segment stays."""
+        self.storage.directory.check()
+        end = self.log_end_offset
+        if self.active.size == 0 and self.active.base_offset == end:
+            return self.active
+        self.take_producer_snapshot()
+        self.flush(end)
+        self.active = add_segment(self.storage, end, now_ms)
+        return self.active
+
+    def flush(self, offset: int | None = None) -> None:
+        """Bring everything below ``offset`` (the log end) to the disk."""
+        storage = self.storage
+        storage.directory.check()
+        if offset is None:
+            offset = self.log_end_offset
+        if offset > storage.flushed_offset:
+            if storage.is_real:
+                storage.on_flush(offset)
+            storage.flushed_offset = offset
+        if offset > self.recovery_point:
+            self.recovery_point = offset
+
+    # -- truncation ---------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> bool:
+        """Cut the log so that it ends at ``offset``; False if nothing was cut
+        (docs/kafka/log.md#truncation).
+
+        Raises ``ValueError`` for a negative offset, ``KafkaError`` when the directory is offline.
+        """
+        if offset < 0:
+            raise ValueError(f"cannot truncate {self.topic_partition} to {offset}")
+        self.storage.directory.check()
+        if offset >= self.log_end_offset:
+            # An epoch that began here but never wrote is dropped.
+            self._truncate_epochs(self.log_end_offset)
+            return False
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        storage = self.storage
+        self.active = cut_segments(storage, offset, self.settings.index_interval_bytes)
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        storage.flushed_offset = min(storage.flushed_offset, offset)
+        self._lower_cleaned_offset(offset)
+        self._truncate_epochs(offset)
+        if storage.has_producers:
+            self._reload_producers()
+        if self.high_watermark > offset:
+            self.update_high_watermark(offset)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything and begin anew at ``offset``."""
+        self.storage.directory.check()
+        self._restart_segments_at(offset)
+        self.log_start_offset = offset
+        self.recovery_point = offset
+        self.storage.flushed_offset = offset
+        if self._epochs is not None:
+            self._epochs.clear()
+            self.latest_epoch = -1
+        self.producers = None
+        for snapshot_offset in tuple(self.storage.snapshots or ()):
+            self.storage.drop_snapshot(snapshot_offset)
+        self.storage.has_producers = False
+        self.high_watermark = offset
+        self._lower_cleaned_offset(offset)
+
+    def _lower_cleaned_offset(self, offset: int) -> None:
+        """What will be written from ``offset`` on was not compacted."""
+        if self.storage.cleaned_offset(self.topic_partition) > offset:
+            self.storage.put_cleaned_offset(self.topic_partition, offset)
+
+    def _restart_segments_at(self, offset: int) -> None:
+        self.active = restart_segments(self.storage, offset)
+        self.log_end_offset = offset
+
+    # -- storing batches --------------------------------------------------------------------
+
+    def store(self, batch: RecordBatch, max_timestamp: int, now_ms: int) -> Segment:
+        """Put a batch behind the last, in a new segment if one is due; gives its segment."""
+        segment = self.active
+        settings = self.settings
+        data = batch.data
+        size = segment.size
+        size_after = size + len(data)
+        last_offset = batch.last_offset
+        if (
+            size_after > settings.segment_bytes
+            or (first_timestamp := segment.first_timestamp) < 0
+            or max_timestamp - first_timestamp > settings.segment_ms_least
+            or segment.index_entries >= settings.index_entries_max
+            or last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+            or size - segment.indexed_bytes > settings.index_interval_bytes
+            or self.storage.directory.is_real
+        ):
+            return self._store_and_roll(batch, max_timestamp, now_ms)
+        # What ``Segment.append`` does behind another batch, without the call: every replica
+        # stores every batch.
+        stored = segment.stored
+        if max_timestamp > segment.max_timestamp:
+            segment.max_timestamp = max_timestamp
+            segment.max_timestamp_batch = len(stored)
+        stored.append(data)  # type: ignore[union-attr]
+        segment.last_batch = batch
+        segment.size = size_after
+        segment.last_modified_ms = now_ms
+        self.log_end_offset = last_offset + 1
+        return segment
+
+    def _store_and_roll(self, batch: RecordBatch, max_timestamp: int, now_ms: int) -> Segment:
+        """``store`` where a segment, an index entry or a file may be concerned."""
+        segment = self.active
+        last_offset = batch.last_offset
+        settings = self.settings
+        size = len(batch.data)
+        if needs_roll(
+            segment, settings, self.topic_partition, size, max_timestamp, last_offset, now_ms
+        ):
+            segment = self.roll(now_ms)
+        indexed = segment.append(batch, max_timestamp, now_ms, settings.index_interval_bytes)
+        self.log_end_offset = last_offset + 1
+        storage = self.storage
+        if storage.is_real:
+            storage.on_append(segment, batch, indexed)
+        return segment
+
+    def flush_if_due(self) -> None:
+        if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
+            self.flush()
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def read(
         self,
-        records: Readable | None,
-        leader_epoch: int,
-        now_ms: int,
-        origin: str = ORIGIN_CLIENT,
-        api_version: int | None = None,
-    ) -> AppendInfo:
-        """Validate what a client (or a coordinator of this broker) sends and append it.
+        offset: int,
+        max_bytes: int,
+        upper_bound_offset: int,
+        minimum_one_batch: bool = True,
+        cuts_first_batch: bool = False,
+    ) -> ReadInfo:
+        """Batches from the one that holds ``offset`` on, out of one segment.
 
-        ``api_version`` is that of the Produce request; None for what never was one. Raises
-        ``KafkaError`` with the codes of docs/kafka/log.md#validation,
-        docs/kafka/producer-state.md#checks; nothing is appended then.
-
-        A single v2 batch on a topic that stores batches as they come takes the short way if there
-        is nothing in it to refuse or to put right: its records are looked through, not decoded.
+        They end below ``upper_bound_offset`` and within ``max_bytes``; of a batch that does not
+        fit behind others, the bytes that do fit come last, as a ``PartialBatch``. A larger first
+        batch is whole with ``minimum_one_batch``, else left out, or cut with
+        ``cuts_first_batch``. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE below the log start and
+        above the log end (docs/kafka/fetch.md#limits, Kafka's ``LogSegment.read``).
         """
         if self.storage.directory.is_offline:
             self.storage.directory.check()
-        if not records:
-            records = b""
-        elif self.settings.is_plain and len(records) >= HEADER_SIZE:
-            info = self._append_plainly(records, leader_epoch, now_ms, origin)
-            if info is not None:
-                return info
-        validated = validate(
-            records,
-            ValidationContext(self.settings, self.behaviour, now_ms, origin, api_version),
-        )
-        if validated is None:
-            return NOTHING_APPENDED
-        data = validated.data
-        epoch = leader_epoch if self.settings.record_version == 2 else -1
-        return self._append_patched(
-            data, HEADER.unpack_from(data), epoch, now_ms, origin, validated.log_append_time_ms
-        )
-
-    def _append_plainly(
-        self, records: Readable, leader_epoch: int, now_ms: int, origin: str
-    ) -> AppendInfo | None:
-        """Append one batch that passes every check; None, and nothing done, if one fails.
-
-        Whatever fails, or belongs to a transaction, is left to the validator.
-        """
-        (
-            base_offset, length, magic, crc, attributes, last_delta, base_timestamp,
-            max_timestamp, producer_id, producer_epoch, base_sequence, count,
-        ) = _unpack_plain(records)  # fmt: skip
-        size = length + LENGTH_OVERHEAD
-        settings = self.settings
-        # Few bytes are copied sooner than looked at through a view.
-        view = records if size < _LARGE else memoryview(records)
+        end_offset = self.log_end_offset
+        last = self.active.last_batch
         if (
-            magic != 2
-            or size != len(records)
-            or base_offset != 0
-            or size > settings.max_message_bytes
-            or count <= 0
-            or last_delta != count - 1
-            or not 0 <= attributes < _ZSTD
-            or size > settings.segment_bytes
-            or crc32c(view[CRC_START:]) != crc
+            last is not None
+            and last.base_offset <= offset < end_offset <= upper_bound_offset
+            and offset >= self.log_start_offset
         ):
-            return None
-        entry = noted = None
-        if producer_id >= 0:
-            producers = self.producers
-            if (
-                producers is None
-                or (entry := producers.entries.get(producer_id)) is None
-                or entry.epoch != producer_epoch
-                or not entry.batches
-                or entry.batches[-1][1] + 1 != base_sequence
-                or entry.transaction_first_offset >= 0
-                or base_sequence + last_delta > SEQUENCE_MAX
-                or origin != ORIGIN_CLIENT
-            ):
-                return None  # not plainly the producer's next batch
-        offset = self.log_end_offset
-        data = _pack_prefix(offset, length, leader_epoch) + view[16:]
-        if (
-            # One small record that fills its batch, or a look at all of them.
-            count != 1
-            or attributes
-            or size >= _SMALL
-            or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
-            or data[-1]
-            or max_timestamp != base_timestamp
-        ) and not _can_stay(data, count, attributes, base_timestamp, max_timestamp, settings):
-            return None
-        last_offset = offset + last_delta
-        if self.latest_epoch != leader_epoch and leader_epoch >= 0:
-            self.assign_epoch_start_offset(leader_epoch, offset)
-        if entry is not None:
-            last_sequence = base_sequence + last_delta
-            noted = _new_tuple(  # without the call of ``BatchMetadata``: made for every batch
-                BatchMetadata, (base_sequence, last_sequence, offset, last_offset, max_timestamp)
-            )
-        summary = (leader_epoch, max_timestamp, producer_id, producer_epoch, noted)
-        batch = RecordBatch(data, offset, last_offset, summary)
-        self._store(batch, max_timestamp, now_ms)
-        if entry is not None and noted is not None:
-            entry.add(noted, max_timestamp)
-        if settings.flushes_by_count:
-            self._flush_if_due()
-        return AppendInfo(offset, last_offset, max_timestamp, NO_TIMESTAMP, (batch,))
-
-    def _append_patched(
-        self,
-        records: Readable,
-        fields: tuple[int, ...],
-        leader_epoch: int,
-        now_ms: int,
-        origin: str,
-        log_append_time_ms: int,
-    ) -> AppendInfo:
-        """Give a valid batch its offset and epoch and append it, unless it is a duplicate."""
-        length = fields[1]
-        size = length + LENGTH_OVERHEAD
-        if size > self.settings.segment_bytes:
+            # Who reads the tail mostly lacks the one batch that was just appended.
+            size = len(last.data)
+            if size > max_bytes and not minimum_one_batch:
+                return _cut(last.data, max_bytes) if cuts_first_batch else NOTHING_READ
+            return ReadInfo((last,), size)
+        if offset > self.log_end_offset or offset < self.log_start_offset:
             raise KafkaError(
-                ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"{size} bytes exceed segment.bytes, which is {self.settings.segment_bytes}",
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.topic_partition} holds {self.log_start_offset} to "
+                f"{self.log_end_offset}, not {offset}",
             )
-        attributes = fields[5]
-        is_transactional = attributes & TRANSACTIONAL_BIT != 0
-        producer_id = fields[9]
-        producers = self.producers
-        if producer_id >= 0:
-            known = self._check_producer(records, fields, origin)
-            if known is not None:
-                return known
-        offset = self.log_end_offset
-        last_offset = offset + fields[6]
-        max_timestamp = fields[8]
-        if self.latest_epoch != leader_epoch and leader_epoch >= 0:
-            self.assign_epoch_start_offset(leader_epoch, offset)
-        batch = RecordBatch(
-            PREFIX.pack(offset, length, leader_epoch) + memoryview(records)[16:],
-            offset,
-            last_offset,
-        )
-        segment = self._store(batch, max_timestamp, now_ms)
-        if producer_id >= 0:
-            if attributes & CONTROL_BIT:
-                self._note_producer(batch, segment)
-            else:
-                if producers is None:
-                    producers = self._producer_state()
-                producers.append_data_batch(
-                    producer_id,
-                    fields[10],
-                    fields[11],
-                    offset,
-                    last_offset,
-                    max_timestamp,
-                    is_transactional,
-                )
-        if self.settings.flushes_by_count:
-            self._flush_if_due()
-        return AppendInfo(offset, last_offset, max_timestamp, log_append_time_ms, (batch,))
+        if offset >= upper_bound_offset or offset == self.log_end_offset:
+            return NOTHING_READ
+        segments = self.segments
+        for index in range(segment_index(self.segments, offset), len(segments)):
+            segment = segments[index]
+            position = segment.find(offset)
+            stored = segment.stored
+            end = len(stored)
+            if position < end:
+                break
+        else:
+            return NOTHING_READ
+        if upper_bound_offset < self.log_end_offset:
+            end = segment.find(upper_bound_offset)
+            if position >= end:
+                return NOTHING_READ
+        size = len(stored[position])
+        if size > max_bytes and not minimum_one_batch:
+            return _cut(stored[position], max_bytes) if cuts_first_batch else NOTHING_READ
+        for index in range(position + 1, end):
+            data = stored[index]
+            larger = size + len(data)
+            if larger > max_bytes:
+                if size >= max_bytes:
+                    end = index
+                    break
+                batches = segment.views(position, index)
+                batches.append(PartialBatch(data[: max_bytes - size]))
+                return ReadInfo(tuple(batches), max_bytes)
+            size = larger
+        return ReadInfo(tuple(segment.views(position, end)), size)
 
-    def _check_producer(
-        self, records: Readable, fields: tuple[int, ...], origin: str
-    ) -> AppendInfo | None:
-        """Check sequence and epoch; the answer to a duplicate, which is not appended again."""
-        attributes, last_delta = fields[5:7]
-        producer_id, epoch, base_sequence = fields[9:12]
-        producers = self.producers
-        if attributes & CONTROL_BIT:
-            if producers is not None:
-                marker = RecordBatch.of(bytes(records)).control_marker()
-                if marker is not None:
-                    producers.check_marker(producer_id, epoch, marker)
-            return None
-        is_client = origin == ORIGIN_CLIENT
-        refuse_unknown = self.behaviour.unknown_producer_id_refused
-        if producers is None:
-            if refuse_unknown and is_client and base_sequence != 0:
-                raise KafkaError(
-                    ErrorCode.UNKNOWN_PRODUCER_ID,
-                    f"sequence {base_sequence} of producer {producer_id}, unknown here",
-                )
-            return None
-        last_sequence = base_sequence
-        if base_sequence >= 0:
-            last_sequence = add_sequence(base_sequence, last_delta)
-        duplicate = producers.check_data_batch(
-            producer_id,
-            epoch,
-            base_sequence,
-            last_sequence,
-            bool(attributes & TRANSACTIONAL_BIT),
-            is_client,
-            refuse_unknown,
-        )
-        if duplicate is None:
-            return None
-        return AppendInfo(
-            duplicate.first_offset,
-            duplicate.last_offset,
-            duplicate.timestamp,
-            duplicate.timestamp,
-            duplicate=True,
-        )
+    def records(self) -> list[Record]:
+        """Every record from the log start on, markers included; for tests and views."""
+        return [
+            record
+            for batch in self.batches(self.log_start_offset)
+            for record in batch.records()
+            if record.offset >= self.log_start_offset
+        ]
 
 
-def _can_stay(
-    data: bytes,
-    count: int,
-    codec: int,
-    base_timestamp: int,
-    max_timestamp: int,
-    settings: LogSettings,
-) -> bool:
-    """Whether a batch holds the records its header tells of, so that it can stay as it is."""
-    try:
-        found = look_through(data, count, codec, base_timestamp, settings.decompressed_bytes_max)
-    except (codecs.CorruptPayload, MalformedRecords):
-        return False
-    return found == (max_timestamp, True)
+def _cut(data: bytes, max_bytes: int) -> ReadInfo:
+    """As much of a first batch as a limit lets through."""
+    return ReadInfo((PartialBatch(data[:max_bytes]),), max_bytes) if max_bytes else NOTHING_READ

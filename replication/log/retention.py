@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...protocol.errors import invariant
 from .log import Log
 from .segment import Segment
 
@@ -71,5 +72,16 @@ def _delete(log: Log, now_ms: int, predicate: _Predicate) -> int:
     if count == len(segments):
         log.roll(now_ms)
     log.maybe_increment_log_start_offset(segments[count].base_offset, "retention")
-    log.delete_segments(count, now_ms)
+    delete_segments(log, count, now_ms)
     return count
+
+
+def delete_segments(log: Log, count: int, now_ms: int) -> None:
+    """Drop the first ``count`` segments; the log start must have moved past them."""
+    doomed = log.segments[:count]
+    if not doomed:
+        return
+    invariant(count < len(log.segments), "a log keeps at least one segment")
+    del log.segments[:count]
+    if log.storage.is_real:
+        log.storage.on_delete(doomed, now_ms)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.control import LeaderAndIsrPartitionState
 from ...protocol.errors import ErrorCode, KafkaError, invariant
 from ...protocol.values import LeaderAndIsr, TopicPartition
+from ..log.follower_append import append_as_follower, append_next
 from .context import FetchEntry, PartitionContext, TopicSettings
 from .isr_proposals import PendingIsr
 from .replica import Replica
@@ -464,12 +465,12 @@ class Partition:
         if batches:
             first = batches[0]
             now_ms = self.context.host.now_ms()
-            if verify or len(batches) != 1 or not log.append_next(first, now_ms):
+            if verify or len(batches) != 1 or not append_next(log, first, now_ms):
                 start = log.log_start_offset
                 if first.base_offset < start and log.log_end_offset == start <= first.last_offset:
                     # An empty log whose start lies inside the batch begins with the whole batch.
                     log.truncate_fully_and_start_at(first.base_offset)
-                log.append_as_follower(batches, now_ms, verify)
+                append_as_follower(log, batches, now_ms, verify)
         previous = log.high_watermark
         if leader_log_start > log.log_start_offset:
             log.update_high_watermark(leader_high_watermark)

@@ -6,6 +6,7 @@ from typing import Any
 
 from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.replication.log.compaction import compact
+from fakekafka.replication.log.leader_append import append_as_leader
 
 
 def put(log: Any, tools: Any, *pairs: tuple[str, str | None], **header: Any) -> None:
@@ -13,7 +14,7 @@ def put(log: Any, tools: Any, *pairs: tuple[str, str | None], **header: Any) -> 
         Record(i, tools.now_ms, key.encode(), None if value is None else value.encode())
         for i, (key, value) in enumerate(pairs)
     ]
-    log.append_as_leader(build_batch(records, **header), 0, tools.now_ms)
+    append_as_leader(log, build_batch(records, **header), 0, tools.now_ms)
 
 
 def compacted(tools: Any, log: Any, now_ms: int = 0) -> Any:

@@ -21,6 +21,7 @@ from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.replication.follower.fetch_state import FetcherRequest, PartitionFetchState
 from fakekafka.replication.follower.fetcher import ReplicaFetcher
+from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.log import Log
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
@@ -71,7 +72,7 @@ class Follower:
             if stop > start
         ]
         if batches:
-            log.append_as_follower(tuple(batches))
+            append_as_follower(log, tuple(batches))
         log.update_high_watermark(high_watermark)
 
     @property

@@ -14,6 +14,7 @@ from fakekafka.protocol.records.batch import (
     with_base_offset,
 )
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.log import Log
 
 NOW_MS = 1_700_000_000_000
@@ -59,7 +60,7 @@ class Tools:
     def fill(cls, log: Log, count: int, epoch: int = 0) -> Log:
         """Append ``count`` batches of one record as leader."""
         for _ in range(count):
-            log.append_as_leader(cls.data(b"v"), epoch, NOW_MS)
+            append_as_leader(log, cls.data(b"v"), epoch, NOW_MS)
         return log
 
     @classmethod
@@ -90,7 +91,7 @@ class Tools:
             base_sequence=sequence,
             is_transactional=txn,
         )
-        return log.append_as_leader(data, 0, NOW_MS)
+        return append_as_leader(log, data, 0, NOW_MS)
 
     @classmethod
     def end(
@@ -98,7 +99,7 @@ class Tools:
     ) -> Any:
         """Append a transaction marker."""
         data = cls.marker(producer_id, epoch, is_commit, coordinator_epoch)
-        return log.append_as_leader(data, 0, NOW_MS, "coordinator")
+        return append_as_leader(log, data, 0, NOW_MS, "coordinator")
 
 
 class HandClock:

@@ -12,6 +12,7 @@ from fakekafka.protocol.control import UpdateMetadataRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch
 from fakekafka.protocol.values import EndPoint, TopicPartition
+from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.tests.support.present import present
 from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
 
@@ -140,7 +141,7 @@ def test_a_log_that_cannot_be_compacted_is_named_in_one_line(
     simulation.alter_config("a", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"})
     data = bytearray(build_batch([Record(0, 0, b"k", b"v")]))
     data[57:61] = (9).to_bytes(4, "big")
-    log.append_as_follower([RecordBatch(bytes(data), 0, 0)], int(simulation.now_ms))
+    append_as_follower(log, [RecordBatch(bytes(data), 0, 0)], int(simulation.now_ms))
     log.roll()
     log.update_high_watermark(1)
     caplog.clear()

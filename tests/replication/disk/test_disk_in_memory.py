@@ -8,6 +8,8 @@ import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError, UsageError
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.log import Log
 from fakekafka.replication.log.storage import LogDirectory, LogStorage
 from fakekafka.tests.support.logs import Tools
@@ -48,8 +50,8 @@ def test_more_may_survive_a_power_failure(tools: type[Tools]) -> None:
     """The operating system may have written any larger prefix of batches."""
     disk = MemoryDisk()
     for _ in range(3):
-        disk.open_log(tools.name, tools.config()).append_as_leader(
-            tools.data(b"a", b"b"), 0, tools.now_ms
+        append_as_leader(
+            disk.open_log(tools.name, tools.config()), tools.data(b"a", b"b"), 0, tools.now_ms
         )
     disk.power_off({tools.name: 5})
     assert disk.open_log(tools.name, tools.config()).log_end_offset == 4
@@ -152,8 +154,8 @@ def test_failed_directory_takes_its_logs_along(tools: type[Tools]) -> None:
     disk.checkpoint_high_watermarks({names[0]: 1, names[1]: 1})
     disk.fail("one")
     assert disk.offline_dirs == ("one",)
-    storage_error(failed.append_as_leader, tools.data(b"v"), 0, tools.now_ms)
-    storage_error(failed.append_as_follower, [tools.batch_at(1)])
+    storage_error(append_as_leader, failed, tools.data(b"v"), 0, tools.now_ms)
+    storage_error(append_as_follower, failed, [tools.batch_at(1)])
     storage_error(failed.read, 0, 100, 1)
     storage_error(failed.truncate_to, 0)
     storage_error(failed.roll)
@@ -225,9 +227,9 @@ def test_replicas_share_their_bytes(tools: type[Tools]) -> None:
     try:
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(500):
-            batches = logs[0].append_as_leader(data, 0, tools.now_ms).batches
+            batches = append_as_leader(logs[0], data, 0, tools.now_ms).batches
             for log in logs[1:]:
-                log.append_as_follower(batches)
+                append_as_follower(log, batches)
         used = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()

@@ -21,6 +21,7 @@ from fakekafka.protocol.config import BrokerConfig, TopicConfig
 from fakekafka.protocol.records.batch import Record, build_batch
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.file_disk import FileDisk
+from fakekafka.replication.log.leader_append import append_as_leader
 
 path, per_batch, flush_every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 disk = FileDisk(path)
@@ -31,7 +32,7 @@ while True:
     records = [Record(i, 1700000000000, b"k", b"v" * 80) for i in range(per_batch)]
     sequence = log.log_end_offset % 2147483648
     data = build_batch(records, producer_id=1, producer_epoch=0, base_sequence=sequence)
-    log.append_as_leader(data, count // 50, 1700000000000)
+    append_as_leader(log, data, count // 50, 1700000000000)
     count += 1
     if count % flush_every == 0:
         log.flush()

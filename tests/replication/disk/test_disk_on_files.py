@@ -12,6 +12,8 @@ from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.file_disk import FileDisk
+from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.replication.log.lookups import aborted_transactions
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.logs import Tools
 
@@ -52,7 +54,7 @@ def test_the_files_are_kafkas(tmp_path: Path, tools: type[Tools]) -> None:
     """Raw batches, indexes of (relative offset, position) and (time, relative offset), texts."""
     disk, log = open_log(tmp_path, tools, segment_bytes=600, index_interval_bytes=100)
     for number in range(12):
-        log.append_as_leader(tools.data(b"v", times=[1000 + number]), 7, tools.now_ms)
+        append_as_leader(log, tools.data(b"v", times=[1000 + number]), 7, tools.now_ms)
     size = log.segments[0].batches[0].size_in_bytes
     per_segment = len(log.segments[0].batches)
     folder = directory(tmp_path, tools)
@@ -81,21 +83,21 @@ def test_transaction_index_and_snapshot_files(tmp_path: Path, tools: type[Tools]
     tools.produce(log, 5, 0, 0, txn=True)
     tools.end(log, 5, False)
     log.update_high_watermark(2)
-    aborted = log.aborted_transactions(0, 2)
+    aborted = aborted_transactions(log, 0, 2)
     entry = (directory(tmp_path, tools) / f"{SEGMENT}.txnindex").read_bytes()
     assert struct.unpack(">hqqqq", entry) == (0, 5, 0, 1, 2)
     disk.close()
     assert (directory(tmp_path, tools) / "00000000000000000002.snapshot").exists()
     _, log = open_log(tmp_path, tools)
     log.update_high_watermark(2)
-    assert (log.aborted_transactions(0, 2), log.last_stable_offset) == (aborted, 2)
+    assert (aborted_transactions(log, 0, 2), log.last_stable_offset) == (aborted, 2)
 
 
 def test_every_truncation_of_a_segment_recovers(tmp_path: Path, tools: type[Tools]) -> None:
     """Cut anywhere, the log ends with the last whole batch and goes on from there."""
     disk, log = open_log(tmp_path, tools)
     for _ in range(3):
-        log.append_as_leader(tools.data(b"a", b"b"), 0, tools.now_ms)
+        append_as_leader(log, tools.data(b"a", b"b"), 0, tools.now_ms)
     disk.kill()
     path = directory(tmp_path, tools) / f"{SEGMENT}.log"
     whole = path.read_bytes()
@@ -184,7 +186,7 @@ def test_damaged_indexes_are_rebuilt(
     disk, log = open_log(tmp_path, tools, index_interval_bytes=0)
     assert log.log_end_offset == 6
     log.update_high_watermark(6)
-    assert len(log.aborted_transactions(0, 6)) == 1
+    assert len(aborted_transactions(log, 0, 6)) == 1
     disk.close()
     assert path.read_bytes() == right
 

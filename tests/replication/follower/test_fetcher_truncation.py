@@ -16,6 +16,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode, InvariantError
 from fakekafka.replication.follower.fetch_state import FetchStage
+from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.tests.support.follower import LONG, OTHER, Follower, batch_at, fetched
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP
@@ -167,8 +168,8 @@ def test_diverging_epochs(
         log = follower.log()
         log.truncate_to(130)
         for offset in range(130, 160):
-            log.append_as_follower((batch_at(offset, epoch=4),))
-        log.append_as_follower((batch_at(160, 40, epoch=5),))
+            append_as_follower(log, (batch_at(offset, epoch=4),))
+        append_as_follower(log, (batch_at(160, 40, epoch=5),))
     request = follower.next()
     follower.answer_fetch(fetched(diverging=diverging), request=request, session_id=7)
     assert follower.log().log_end_offset == cut

@@ -18,6 +18,8 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch, build_control_marker, with_base_offset
 from fakekafka.protocol.records.legacy import OldMessages, build_message, parse_message
 from fakekafka.replication.leader.down_conversion import down_converted
+from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 from fakekafka.tracing.packing import PayloadPacker
 
@@ -45,7 +47,7 @@ def old_fetch(
 def append(cluster: ReplicaCluster, *batches: bytes) -> None:
     for batch in batches:
         log = cluster[0].log()
-        log.append_as_leader(batch, 0, cluster.clock.now_ms)
+        append_as_leader(log, batch, 0, cluster.clock.now_ms)
     cluster[0].partition().maybe_increment_high_watermark(cluster.clock.now_ms)
 
 
@@ -134,7 +136,7 @@ def test_records_that_cannot_be_read_cannot_be_converted(api_version: int) -> No
     append(cluster, encode("a"))
     bad = encode("x" * 30)
     bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
-    cluster[0].log().append_as_follower([RecordBatch.of(bad)], cluster.clock.now_ms)
+    append_as_follower(cluster[0].log(), [RecordBatch.of(bad)], cluster.clock.now_ms)
     append(cluster)
     assert [value for *_, value in messages(old_fetch(cluster, api_version))] == [b"a"]
     assert old_fetch(cluster, api_version, 1).error is ErrorCode.CORRUPT_MESSAGE
@@ -252,7 +254,7 @@ def test_markers_alone_become_the_start_of_a_message() -> None:
     append(cluster, encode("a", producer_id=5, producer_epoch=0, base_sequence=0))
     marker = build_control_marker(5, 0, True, 0, 1)
     log = cluster[0].log()
-    log.append_as_leader(marker, 0, cluster.clock.now_ms, origin="coordinator")
+    append_as_leader(log, marker, 0, cluster.clock.now_ms, origin="coordinator")
     append(cluster)
     answer = old_fetch(cluster, 3, 1)
     assert (answer.error, messages(answer)) == (NONE, [])

@@ -11,6 +11,7 @@ from fakekafka.protocol.data import FetchPartition, FetchRequest, RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.leader.down_conversion import NEWEST_OLD_FETCH, down_converted
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 
 NOWHERE = TopicPartition("nowhere", 0)
@@ -86,7 +87,7 @@ def prepared(row: Row) -> ReplicaCluster:
     cluster.create((1, 2), ELSEWHERE)
     log = cluster[0].log()
     for value in "abcdef":
-        log.append_as_leader(encode(value), 0, cluster.clock.now_ms)
+        append_as_leader(log, encode(value), 0, cluster.clock.now_ms)
     log.high_watermark = log.log_end_offset
     log.maybe_increment_log_start_offset(2)
     row.prepare(cluster)

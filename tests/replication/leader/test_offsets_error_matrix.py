@@ -18,6 +18,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 
 LATEST, EARLIEST = -1, -2
@@ -130,7 +131,7 @@ def test_version_0_lists_what_it_was_asked_for() -> None:
     cluster = led("2.8", 1, topic={"segment.bytes": "100", "message.format.version": "0.9.0"})
     log = cluster[0].log()
     for value in "abc":
-        log.append_as_leader(encode(value), 0, cluster.clock.now_ms)
+        append_as_leader(log, encode(value), 0, cluster.clock.now_ms)
     cluster[0].partition().maybe_increment_high_watermark(cluster.clock.now_ms)
     for offsets_max, expected in ((1, (3,)), (3, (3, 2, 1)), (9, (3, 2, 1, 0))):
         answer = listed(cluster, TP, -1, LATEST, 0, offsets_max)

@@ -17,6 +17,7 @@ from fakekafka.protocol.records.batch import (
 )
 from fakekafka.protocol.records.legacy import build_message
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 from fakekafka.tests.support.replica_hosts import START_MS
 
@@ -47,7 +48,7 @@ def fill(cluster: ReplicaCluster) -> None:
     log = cluster[0].log()
     now_ms = cluster.clock.now_ms
     for _ in range(DELETED):
-        log.append_as_leader(VALID, 0, now_ms)
+        append_as_leader(log, VALID, 0, now_ms)
     cluster[0].partition().maybe_increment_high_watermark(now_ms)
     log.high_watermark = log.log_end_offset
     log.maybe_increment_log_start_offset(DELETED)
@@ -55,13 +56,13 @@ def fill(cluster: ReplicaCluster) -> None:
 
 def known_producer(cluster: ReplicaCluster) -> None:
     """Producer 7 wrote sequence 0 in epoch 3."""
-    cluster[0].log().append_as_leader(idempotent(0, 3), 0, cluster.clock.now_ms)
+    append_as_leader(cluster[0].log(), idempotent(0, 3), 0, cluster.clock.now_ms)
 
 
 def open_transaction(cluster: ReplicaCluster) -> None:
     """Producer 7 has a transaction open."""
     batch = idempotent(0, is_transactional=True)
-    cluster[0].log().append_as_leader(batch, 0, cluster.clock.now_ms)
+    append_as_leader(cluster[0].log(), batch, 0, cluster.clock.now_ms)
 
 
 def failed_disk(cluster: ReplicaCluster) -> None:

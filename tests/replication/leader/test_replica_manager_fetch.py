@@ -15,6 +15,7 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.leader.delayed_fetch import DelayedFetch
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.filled_partitions import filled, multi, offsets
 from fakekafka.tests.support.replica_cluster import TP, encode, led
 
@@ -295,7 +296,7 @@ def test_a_history_that_changed_completes_the_waiting() -> None:
     log = cluster[0].log()
     log.truncate_to(4)
     for _ in range(2):
-        log.append_as_leader(encode("z"), 3, cluster.clock.now_ms)
+        append_as_leader(log, encode("z"), 3, cluster.clock.now_ms)
     assert (answers, log.log_end_offset) == ([], 6)
     cluster[0].manager.delayed.complete_of(TP)
     diverging = answers[0].diverging_epoch

@@ -19,6 +19,7 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 
 LATEST, EARLIEST, MAXIMUM = -1, -2, -3
@@ -139,7 +140,7 @@ def test_a_batch_that_cannot_be_read_is_corrupt(timestamp: int) -> None:
     append(cluster, "a", timestamp=2)
     bad = encode("x" * 30, timestamp=9)
     bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
-    cluster[0].log().append_as_follower([RecordBatch.of(bad)], cluster.clock.now_ms)
+    append_as_follower(cluster[0].log(), [RecordBatch.of(bad)], cluster.clock.now_ms)
     cluster[0].partition().maybe_increment_high_watermark(cluster.clock.now_ms)
     assert listed(cluster, timestamp).error is ErrorCode.CORRUPT_MESSAGE
     assert listed(cluster, 2).offset == 0

@@ -11,6 +11,7 @@ from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.disk import Disk
 from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.retention import delete_old_segments
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -44,7 +45,7 @@ class LogAgainstList(RuleBasedStateMachine):
     def append(self, count: int, new_epoch: bool) -> None:
         self.epoch += new_epoch
         records = [Record(i, NOW_MS, None, b"v") for i in range(count)]
-        info = self.log.append_as_leader(build_batch(records), self.epoch, NOW_MS)
+        info = append_as_leader(self.log, build_batch(records), self.epoch, NOW_MS)
         assert (info.first_offset, info.last_offset) == (self.end, self.end + count - 1)
         self.batches.append((self.end, self.end + count - 1, self.epoch))
         self.end += count

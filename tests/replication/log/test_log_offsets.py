@@ -8,6 +8,9 @@ import pytest
 from fakekafka.protocol.data import MAX_TIMESTAMP, EpochEndOffset
 from fakekafka.protocol.errors import ErrorCode, InvariantError, KafkaError
 from fakekafka.protocol.records.batch import whole_batches
+from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.replication.log.lookups import legacy_fetch_offsets_before, offset_for_timestamp
 from fakekafka.replication.log.results import OffsetsOutOfOrder, UnexpectedAppendOffset
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.logs import Tools
@@ -24,8 +27,8 @@ def test_appending_assigns_offsets_and_leaves_the_high_watermark(
     tools: type[Tools], log: Any
 ) -> None:
     """DP-108: appending moves the log end only."""
-    first = log.append_as_leader(tools.data(b"a", b"b"), 3, tools.now_ms)
-    second = log.append_as_leader(tools.data(b"c"), 3, tools.now_ms)
+    first = append_as_leader(log, tools.data(b"a", b"b"), 3, tools.now_ms)
+    second = append_as_leader(log, tools.data(b"c"), 3, tools.now_ms)
     assert (first.first_offset, first.last_offset, second.first_offset) == (0, 1, 2)
     assert marks(log) == (0, 0, 3)
     assert [r.value for r in log.records()] == [b"a", b"b", b"c"]
@@ -88,7 +91,7 @@ def test_truncation_across_segments(tools: type[Tools]) -> None:
     """Later segments go, the one that holds the target is cut before the batch that reaches it."""
     log = tools.log(segment_bytes=200)
     for _ in range(6):
-        log.append_as_leader(tools.data(b"a", b"b"), 0, tools.now_ms)
+        append_as_leader(log, tools.data(b"a", b"b"), 0, tools.now_ms)
     assert len(log.segments) > 2
     log.truncate_to(6)
     assert [b.last_offset for b in log.batches()] == [1, 3, 5]
@@ -119,14 +122,14 @@ def test_reading_at_the_edges(tools: type[Tools], log: Any) -> None:
 
 def test_reading_in_a_gap_gives_the_next_batch(tools: type[Tools], log: Any) -> None:
     """DP-113: an offset that compaction removed is answered by what follows."""
-    log.append_as_follower([tools.batch_at(0), tools.batch_at(7, 2)])
+    append_as_follower(log, [tools.batch_at(0), tools.batch_at(7, 2)])
     assert [b.base_offset for b in log.read(3, BIG, 9).batches] == [7]
 
 
 def test_reading_starts_with_the_batch_that_holds_the_offset(tools: type[Tools], log: Any) -> None:
     """Batches are whole: records before the offset come along."""
     for _ in range(4):
-        log.append_as_leader(tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
+        append_as_leader(log, tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
     read = log.read(4, BIG, 12)
     assert (read.batches[0].base_offset, len(read.batches)) == (3, 3)
     assert read.size == sum(b.size_in_bytes for b in read.batches)
@@ -190,7 +193,7 @@ def test_followers_share_the_leaders_batches(tools: type[Tools], log: Any) -> No
     """Replicas hold the same objects, with the leader's offsets and epochs."""
     tools.fill(log, 3, epoch=4)
     follower = tools.log()
-    info = follower.append_as_follower(log.read(0, BIG, 3).batches)
+    info = append_as_follower(follower, log.read(0, BIG, 3).batches)
     assert (info.first_offset, info.last_offset) == (0, 2)
     assert all(a.data is b.data for a, b in zip(log.batches(), follower.batches(), strict=True))
     assert follower.epochs == ((4, 0),)
@@ -200,20 +203,20 @@ def test_batches_below_the_end_are_refused(tools: type[Tools], log: Any) -> None
     """DP-9: a batch that begins below the log end raises and names its offsets."""
     log.truncate_fully_and_start_at(5)
     with pytest.raises(UnexpectedAppendOffset) as caught:
-        log.append_as_follower([tools.batch_at(3, 3)])
+        append_as_follower(log, [tools.batch_at(3, 3)])
     assert (caught.value.first_offset, caught.value.last_offset) == (3, 5)
     assert marks(log) == (5, 5, 5)
     log.truncate_fully_and_start_at(4)
-    log.append_as_follower([tools.batch_at(4, 3)])
+    append_as_follower(log, [tools.batch_at(4, 3)])
     assert marks(log) == (4, 4, 7)
     with pytest.raises(UnexpectedAppendOffset):
-        log.append_as_follower([tools.batch_at(3, 3)])
+        append_as_follower(log, [tools.batch_at(3, 3)])
 
 
 def test_unordered_batches_are_refused_whole(tools: type[Tools], log: Any) -> None:
     """Offsets of fetched batches must increase; nothing is appended otherwise."""
     with pytest.raises(OffsetsOutOfOrder):
-        log.append_as_follower([tools.batch_at(0, 2), tools.batch_at(1)])
+        append_as_follower(log, [tools.batch_at(0, 2), tools.batch_at(1)])
     assert log.log_end_offset == 0
 
 
@@ -222,23 +225,23 @@ def test_damaged_batches_are_found_on_demand(tools: type[Tools], log: Any) -> No
     good = tools.batch_at(0)
     damaged = type(good)(good.data[:-1] + b"\xee", 0, 0)
     with pytest.raises(KafkaError) as caught:
-        log.append_as_follower([damaged], verify=True)
+        append_as_follower(log, [damaged], verify=True)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
-    assert log.append_as_follower([good], verify=True).last_offset == 0
+    assert append_as_follower(log, [good], verify=True).last_offset == 0
 
 
 def test_followers_accept_what_is_larger_than_the_limit(tools: type[Tools]) -> None:
     """``max.message.bytes`` binds clients only."""
     log = tools.log(max_message_bytes=100)
-    log.append_as_follower([tools.batch_at(0, 50)])
+    append_as_follower(log, [tools.batch_at(0, 50)])
     assert log.log_end_offset == 50
 
 
 def test_appending_nothing_is_nothing(tools: type[Tools], log: Any) -> None:
     """No bytes and no whole batch change nothing."""
-    assert log.append_as_leader(b"", 0, tools.now_ms).first_offset == -1
-    assert log.append_as_leader(tools.data(b"v")[:-1], 0, tools.now_ms).first_offset == -1
-    assert log.append_as_follower([]).first_offset == -1
+    assert append_as_leader(log, b"", 0, tools.now_ms).first_offset == -1
+    assert append_as_leader(log, tools.data(b"v")[:-1], 0, tools.now_ms).first_offset == -1
+    assert append_as_follower(log, []).first_offset == -1
     assert log.log_end_offset == 0
 
 
@@ -282,31 +285,31 @@ def test_first_record_at_or_after_a_time(tools: type[Tools], log: Any) -> None:
     """DP-130: timestamps 0 to 99, asked for 20, give offset 20; beyond the last, nothing."""
     for start in range(0, 100, 5):
         times = list(range(start, start + 5))
-        log.append_as_leader(tools.data(*[b"v"] * 5, times=times), 0, 100)
-    found = present(log.offset_for_timestamp(20))
+        append_as_leader(log, tools.data(*[b"v"] * 5, times=times), 0, 100)
+    found = present(offset_for_timestamp(log, 20))
     assert (found.offset, found.timestamp, found.leader_epoch) == (20, 20, 0)
-    assert log.offset_for_timestamp(22).offset == 22
-    assert log.offset_for_timestamp(100) is None
+    assert present(offset_for_timestamp(log, 22)).offset == 22
+    assert offset_for_timestamp(log, 100) is None
 
 
 def test_times_need_not_ascend(tools: type[Tools]) -> None:
     """The search takes the first record that is late enough, from the log start on."""
     log = tools.log(index_interval_bytes=0)
     for time in (50, 10, 70, 20, 90):
-        log.append_as_leader(tools.data(b"v", times=[time]), 0, 100)
-    assert [present(log.offset_for_timestamp(t)).offset for t in (5, 51, 71)] == [0, 2, 4]
+        append_as_leader(log, tools.data(b"v", times=[time]), 0, 100)
+    assert [present(offset_for_timestamp(log, t)).offset for t in (5, 51, 71)] == [0, 2, 4]
     log.update_high_watermark(5)
     log.maybe_increment_log_start_offset(1)
-    assert present(log.offset_for_timestamp(5)).offset == 1
+    assert present(offset_for_timestamp(log, 5)).offset == 1
 
 
 def test_greatest_timestamp(tools: type[Tools]) -> None:
     """The first record that has the greatest timestamp; none in an empty log."""
     log = tools.log(segment_bytes=160)
-    assert log.offset_for_timestamp(MAX_TIMESTAMP) is None
+    assert offset_for_timestamp(log, MAX_TIMESTAMP) is None
     for time in (50, 10, 70, 70, 20):
-        log.append_as_leader(tools.data(b"v", times=[time]), 0, 100)
-    found = present(log.offset_for_timestamp(MAX_TIMESTAMP))
+        append_as_leader(log, tools.data(b"v", times=[time]), 0, 100)
+    found = present(offset_for_timestamp(log, MAX_TIMESTAMP))
     assert (found.offset, found.timestamp) == (2, 70)
 
 
@@ -314,7 +317,7 @@ def test_messages_without_time_cannot_be_searched(tools: type[Tools]) -> None:
     """Format v0 has no timestamps."""
     log = tools.log("2.8", **{"message.format.version": "0.9.0"})
     with pytest.raises(KafkaError) as caught:
-        log.offset_for_timestamp(5)
+        offset_for_timestamp(log, 5)
     assert caught.value.code is ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
 
 
@@ -322,12 +325,12 @@ def test_legacy_offsets_are_segment_starts(tools: type[Tools]) -> None:
     """ListOffsets v0: the log end, then segment starts downwards."""
     log = tools.log(segment_bytes=160)
     for number in range(6):
-        log.append_as_leader(tools.data(b"v"), 0, 1000 + number)
-    assert log.legacy_fetch_offsets_before(-1, 10) == [6, 4, 2, 0]
-    assert log.legacy_fetch_offsets_before(-1, 2) == [6, 4]
-    assert log.legacy_fetch_offsets_before(-2, 10) == [0]
-    assert log.legacy_fetch_offsets_before(1003, 10) == [2, 0]
-    assert log.legacy_fetch_offsets_before(5, 10) == []
+        append_as_leader(log, tools.data(b"v"), 0, 1000 + number)
+    assert legacy_fetch_offsets_before(log, -1, 10) == [6, 4, 2, 0]
+    assert legacy_fetch_offsets_before(log, -1, 2) == [6, 4]
+    assert legacy_fetch_offsets_before(log, -2, 10) == [0]
+    assert legacy_fetch_offsets_before(log, 1003, 10) == [2, 0]
+    assert legacy_fetch_offsets_before(log, 5, 10) == []
 
 
 # -- segments -------------------------------------------------------------------------------------
@@ -345,7 +348,7 @@ def test_segments_roll_by_the_records_time(tools: type[Tools]) -> None:
     """A segment spans at most ``segment.ms`` of record time."""
     log = tools.log(segment_ms=100)
     for time in (1000, 1100, 1101, 1150):
-        log.append_as_leader(tools.data(b"v", times=[time]), 0, 5)
+        append_as_leader(log, tools.data(b"v", times=[time]), 0, 5)
     assert [s.base_offset for s in log.segments] == [0, 2]
 
 
@@ -370,7 +373,7 @@ def test_flush_by_number_of_messages(tools: type[Tools]) -> None:
     tools.fill(log, 5)
     assert log.storage.flushed_offset == 3
     follower = tools.log(flush_messages=3)
-    follower.append_as_follower(list(log.batches()))
+    append_as_follower(follower, list(log.batches()))
     assert follower.storage.flushed_offset == 5
 
 

@@ -15,6 +15,7 @@ from fakekafka.protocol.records.batch import (
     with_timestamps,
 )
 from fakekafka.protocol.records.legacy import build_message
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.logs import Tools
 
 
@@ -22,7 +23,7 @@ def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) 
     """The error of an append that must fail and leave the log alone."""
     before = log.log_end_offset
     with pytest.raises(KafkaError) as caught:
-        log.append_as_leader(data, 0, now_ms, api_version=api_version)
+        append_as_leader(log, data, 0, now_ms, api_version=api_version)
     assert log.log_end_offset == before
     return caught.value
 
@@ -73,7 +74,7 @@ def test_timestamps_out_of_range_are_named(tools: type[Tools]) -> None:
     error = refused(log, data, now)
     assert error.code is ErrorCode.INVALID_TIMESTAMP
     assert [index for index, _ in error.record_errors] == [0, 2, 3]
-    log.append_as_leader(tools.data(b"v", times=[-1]), 0, now)
+    append_as_leader(log, tools.data(b"v", times=[-1]), 0, now)
 
 
 def test_timestamp_errors_win(tools: type[Tools]) -> None:
@@ -124,7 +125,7 @@ def test_sizes(tools: type[Tools]) -> None:
     """DP-132: larger than ``max.message.bytes`` or than a segment; exactly the limit is taken."""
     data = tools.data(b"x" * 100)
     log = tools.log(max_message_bytes=len(data))
-    log.append_as_leader(data, 0, tools.now_ms)
+    append_as_leader(log, data, 0, tools.now_ms)
     assert refused(log, tools.data(b"x" * 101), tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
     log = tools.log(segment_bytes=100)
     assert refused(log, data, tools.now_ms).code is ErrorCode.RECORD_LIST_TOO_LARGE
@@ -150,7 +151,7 @@ def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
     assert error.code is ErrorCode.MESSAGE_TOO_LARGE
     assert f"{codec} data of more than 300000 bytes when decompressed" in str(error)
     log = tools.log(max_message_bytes=320_000)
-    log.append_as_leader(data, 0, tools.now_ms)
+    append_as_leader(log, data, 0, tools.now_ms)
     assert log.log_end_offset == 1
 
 
@@ -183,7 +184,7 @@ def test_zstd_needs_a_new_client_and_broker(tools: type[Tools], log: Any) -> Non
     """DP-122: Produce v6 with zstd is refused, v7 is fine; brokers before 2.1 know no zstd."""
     data = tools.data(b"v", compression="zstd")
     assert refused(log, data, tools.now_ms, 6).code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    assert log.append_as_leader(data, 0, tools.now_ms, api_version=7).first_offset == 0
+    assert append_as_leader(log, data, 0, tools.now_ms, api_version=7).first_offset == 0
     old = tools.log("1.1")
     assert refused(old, data, tools.now_ms, 7).code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
@@ -206,8 +207,8 @@ def test_recompression_keeps_records(tools: type[Tools], source: str, target: st
     records = [Record(i, tools.now_ms + i, b"k%d" % i, b"v" * 50, (("h", b"1"),)) for i in range(5)]
     data = build_batch(records, 0, -1, 7, 2, 0, source)
     log = tools.log(compression_type=target)
-    log.append_as_leader(tools.data(b"first"), 0, tools.now_ms)
-    log.append_as_leader(data, 4, tools.now_ms)
+    append_as_leader(log, tools.data(b"first"), 0, tools.now_ms)
+    append_as_leader(log, data, 4, tools.now_ms)
     stored = list(log.batches())[1]
     expected = [record._replace(offset=record.offset + 1) for record in records]
     assert stored.records() == expected
@@ -223,7 +224,7 @@ def test_append_time_topics(tools: type[Tools], codec: str, target: str) -> None
     """DP-115: LogAppendTime keeps count and offsets; all records bear the broker's time."""
     log = tools.log(message_timestamp_type="LogAppendTime", compression_type=target)
     data = tools.data(b"a", b"b", times=[5, 6], compression=codec)
-    info = log.append_as_leader(data, 0, 9999)
+    info = append_as_leader(log, data, 0, 9999)
     assert (info.log_append_time_ms, info.max_timestamp) == (9999, 9999)
     assert [(r.offset, r.timestamp, r.value) for r in log.records()] == [
         (0, 9999, b"a"),
@@ -234,7 +235,7 @@ def test_append_time_topics(tools: type[Tools], codec: str, target: str) -> None
 
 def test_create_time_answers_no_append_time(tools: type[Tools], log: Any) -> None:
     """The append time is -1 unless the topic goes by it."""
-    assert log.append_as_leader(tools.data(b"a"), 0, 9999).log_append_time_ms == -1
+    assert append_as_leader(log, tools.data(b"a"), 0, 9999).log_append_time_ms == -1
 
 
 def test_wrong_maximum_timestamp_is_corrected(tools: type[Tools]) -> None:
@@ -242,7 +243,7 @@ def test_wrong_maximum_timestamp_is_corrected(tools: type[Tools]) -> None:
     log = tools.log(cleanup_policy="compact")
     data = tools.data(b"a", keys=[b"k"], times=[50])
     wrong = with_timestamps(data, 0, 9)
-    log.append_as_leader(wrong, 0, 60)
+    append_as_leader(log, wrong, 0, 60)
     (batch,) = log.batches()
     assert (batch.max_timestamp, batch.is_intact()) == (50, True)
 
@@ -252,7 +253,7 @@ def test_unordered_compressed_records_are_renumbered(tools: type[Tools]) -> None
     records = [Record(1, 5, b"a", b"1"), Record(0, 5, b"b", b"2")]
     data = build_batch(records, compression="gzip", last_offset=1)
     log = tools.log(cleanup_policy="compact")
-    log.append_as_leader(data, 0, 60)
+    append_as_leader(log, data, 0, 60)
     assert [(r.offset, r.key) for r in log.records()] == [(0, b"a"), (1, b"b")]
 
 
@@ -270,7 +271,7 @@ def test_old_message_sets_are_converted(
         inner = compression.compress(codec, plain)
         data = build_message(2, magic, None, inner, tools.now_ms, codec)
     tools.fill(log, 2)
-    info = log.append_as_leader(data, 6, tools.now_ms, api_version=2)
+    info = append_as_leader(log, data, 6, tools.now_ms, api_version=2)
     assert (info.first_offset, info.last_offset) == (2, 4)
     stored = list(log.batches())[-1]
     assert [(r.offset, r.key, r.value) for r in stored.records()] == [
@@ -303,7 +304,7 @@ def test_old_message_sets_are_checked(tools: type[Tools], log: Any) -> None:
 def test_a_view_is_as_good_as_bytes(tools: type[Tools], log: Any) -> None:
     """Payloads may come as memory views of a socket's buffer; the log keeps its own copy."""
     buffer = bytearray(tools.data(b"a", b"b"))
-    log.append_as_leader(memoryview(buffer), 0, tools.now_ms)
+    append_as_leader(log, memoryview(buffer), 0, tools.now_ms)
     buffer[:] = bytes(len(buffer))
     assert [r.value for r in log.records()] == [b"a", b"b"]
     assert len(parse_batches(b"".join(b.data for b in log.batches()), verify=True)) == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.results import UnexpectedAppendOffset
 from fakekafka.tests.support.logs import Tools
 
@@ -12,12 +14,12 @@ def test_a_log_of_0_10_goes_on_inside_a_batch(tools: type[Tools]) -> None:
     truncation to the high watermark leaves so, takes the later one."""
     log = tools.log("0.10")
     leader = tools.log()
-    leader.append_as_leader(tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
+    append_as_leader(leader, tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
     log.truncate_fully_and_start_at(1)
     (batch,) = leader.batches()
-    info = log.append_as_follower([batch], verify=True)
+    info = append_as_follower(log, [batch], verify=True)
     assert (info.first_offset, info.last_offset) == (1, 2)
     assert [(r.offset, r.value) for r in log.records()] == [(1, b"b"), (2, b"c")]
     assert all(stored.is_intact() for stored in log.batches())
     with pytest.raises(UnexpectedAppendOffset):
-        log.append_as_follower([batch])
+        append_as_follower(log, [batch])

@@ -8,6 +8,9 @@ import pytest
 from fakekafka.protocol.data import AbortedTransaction
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.replication.log.lookups import aborted_transactions
 from fakekafka.replication.log.producer_state import CorruptSnapshot, ProducerStateManager
 from fakekafka.tests.support.logs import Tools
 from fakekafka.tests.support.present import present
@@ -165,8 +168,8 @@ def test_expired_producer_is_forgotten(tools: type[Tools], log: Any) -> None:
 def test_replication_takes_gaps(tools: type[Tools], log: Any) -> None:
     """DP-120: a follower appends sequences a client could not."""
     header = {"producer_id": 1, "producer_epoch": 0}
-    log.append_as_follower([tools.batch_at(0, base_sequence=0, **header)])
-    log.append_as_follower([tools.batch_at(1, base_sequence=99, **header)])
+    append_as_follower(log, [tools.batch_at(0, base_sequence=0, **header)])
+    append_as_follower(log, [tools.batch_at(1, base_sequence=99, **header)])
     assert present(log.producers).entries[1].last_sequence == 99
 
 
@@ -175,7 +178,7 @@ def test_empty_transaction_completes_nothing(tools: type[Tools], log: Any) -> No
     tools.end(log, 1, False)
     assert (log.log_end_offset, log.first_unstable_offset) == (1, -1)
     log.update_high_watermark(1)
-    assert log.aborted_transactions(0, 1) == []
+    assert aborted_transactions(log, 0, 1) == []
 
 
 def test_older_coordinator_is_fenced(tools: type[Tools], log: Any) -> None:
@@ -204,12 +207,12 @@ def test_plain_batch_within_a_transaction(tools: type[Tools], log: Any) -> None:
 def test_coordinators_carry_no_sequence(tools: type[Tools], log: Any) -> None:
     """Offsets in a transaction: sequence -1 is taken from the coordinator, not from clients."""
     data = tools.data(b"v", producer_id=1, producer_epoch=2, is_transactional=True)
-    assert refusal(log.append_as_leader, data, 0, tools.now_ms) is ErrorCode.INVALID_RECORD
-    log.append_as_leader(data, 0, tools.now_ms, "coordinator")
-    log.append_as_leader(data, 0, tools.now_ms, "coordinator")
+    assert refusal(append_as_leader, log, data, 0, tools.now_ms) is ErrorCode.INVALID_RECORD
+    append_as_leader(log, data, 0, tools.now_ms, "coordinator")
+    append_as_leader(log, data, 0, tools.now_ms, "coordinator")
     assert log.log_end_offset == 2
     old = tools.data(b"v", producer_id=1, producer_epoch=1, is_transactional=True)
-    code = refusal(log.append_as_leader, old, 0, tools.now_ms, "coordinator")
+    code = refusal(append_as_leader, log, old, 0, tools.now_ms, "coordinator")
     assert code is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
@@ -267,11 +270,11 @@ def test_aborted_transactions_are_listed(tools: type[Tools]) -> None:
         AbortedTransaction(3, 3),
         AbortedTransaction(1, 6),
     )
-    assert log.aborted_transactions(0, 8) == [first, third, again]
-    assert log.aborted_transactions(0, 3) == [first]
-    assert log.aborted_transactions(3, 6) == [third]
-    assert log.aborted_transactions(6, 8) == [again]
-    assert log.aborted_transactions(0, 1) == [first]
+    assert aborted_transactions(log, 0, 8) == [first, third, again]
+    assert aborted_transactions(log, 0, 3) == [first]
+    assert aborted_transactions(log, 3, 6) == [third]
+    assert aborted_transactions(log, 6, 8) == [again]
+    assert aborted_transactions(log, 0, 1) == [first]
 
 
 def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
@@ -280,10 +283,10 @@ def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
     tools.end(log, 1, False)
     log.update_high_watermark(2)
     log.truncate_to(1)
-    assert (log.first_unstable_offset, log.aborted_transactions(0, 1)) == (0, [])
+    assert (log.first_unstable_offset, aborted_transactions(log, 0, 1)) == (0, [])
     tools.end(log, 1, True)
     log.update_high_watermark(2)
-    assert (log.last_stable_offset, log.aborted_transactions(0, 2)) == (2, [])
+    assert (log.last_stable_offset, aborted_transactions(log, 0, 2)) == (2, [])
 
 
 # -- rebuilding -----------------------------------------------------------------------------------
@@ -343,7 +346,7 @@ def test_follower_has_the_leaders_state(tools: type[Tools], log: Any) -> None:
     tools.produce(log, 2, 0, 0, txn=True)
     tools.end(log, 2, False)
     follower = tools.log()
-    follower.append_as_follower(list(log.batches()))
+    append_as_follower(follower, list(log.batches()))
     assert present(follower.producers).snapshot() == present(log.producers).snapshot()
     follower.update_high_watermark(3)
-    assert follower.aborted_transactions(0, 3) == [AbortedTransaction(2, 1)]
+    assert aborted_transactions(follower, 0, 3) == [AbortedTransaction(2, 1)]

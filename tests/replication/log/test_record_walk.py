@@ -17,8 +17,11 @@ from fakekafka.protocol.records.batch import (
     with_timestamps,
 )
 from fakekafka.protocol.records.format import decode_records, write_record
+from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.replication.log.lookups import offset_for_timestamp
 from fakekafka.replication.log.record_walk import walk
 from fakekafka.tests.support.logs import Tools
+from fakekafka.tests.support.present import present
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -46,7 +49,7 @@ def with_body(codec: str, body: bytes, count: int = 1) -> bytes:
 
 def refusal(log: Any, data: bytes) -> ErrorCode:
     with pytest.raises(KafkaError) as caught:
-        log.append_as_leader(data, 0, 1_700_000_000_000)
+        append_as_leader(log, data, 0, 1_700_000_000_000)
     assert log.log_end_offset == 0
     return caught.value.code
 
@@ -240,20 +243,20 @@ def test_the_largest_timestamp_is_that_of_the_records(
     """A header that tells of another largest time is put right; the records stay as they are."""
     times = [1000, 3000, 2000][:count]
     data = tools.data(*[b"v"] * count, times=times, compression=codec)
-    info = log.append_as_leader(with_timestamps(data, 0, 9_999_999_999_999), 0, 5000)
+    info = append_as_leader(log, with_timestamps(data, 0, 9_999_999_999_999), 0, 5000)
     (batch,) = log.batches()
     assert info.max_timestamp == batch.max_timestamp == max(times)
     assert batch.is_intact()
     assert batch.data[HEADER_SIZE:] == data[HEADER_SIZE:]
-    found = log.offset_for_timestamp(max(times))
+    found = present(offset_for_timestamp(log, max(times)))
     assert (found.offset, found.timestamp) == (times.index(max(times)), max(times))
-    assert log.offset_for_timestamp(max(times) + 1) is None
+    assert offset_for_timestamp(log, max(times) + 1) is None
 
 
 def test_compressed_records_in_order_stay_packed_as_they_came(tools: type[Tools], log: Any) -> None:
     """A compressed batch keeps its bytes behind offset and epoch."""
     data = tools.data(b"a" * 50, b"b" * 50, compression="gzip")
-    log.append_as_leader(data, 0, tools.now_ms)
+    append_as_leader(log, data, 0, tools.now_ms)
     assert next(iter(log.batches())).data[16:] == data[16:]
 
 
@@ -263,14 +266,14 @@ def test_compressed_records_out_of_order_are_renumbered(
 ) -> None:
     """Old clients get the offsets inside a compressed batch wrong; the leader gives them anew."""
     records = [Record(0, 5, None, b"a"), Record(5, 6, None, b"b")]
-    log.append_as_leader(build_batch(records, compression=codec, last_offset=1), 0, 9)
+    append_as_leader(log, build_batch(records, compression=codec, last_offset=1), 0, 9)
     assert [(r.offset, r.timestamp, r.value) for r in log.records()] == [(0, 5, b"a"), (1, 6, b"b")]
 
 
 def test_offsets_of_an_uncompressed_batch_are_not_looked_at(tools: type[Tools], log: Any) -> None:
     """Kafka counts the records and leaves the offset deltas of an uncompressed batch alone."""
     data = build_batch([Record(0, 5, None, b"a"), Record(5, 5, None, b"b")], last_offset=1)
-    assert log.append_as_leader(data, 0, 9).last_offset == 1
+    assert append_as_leader(log, data, 0, 9).last_offset == 1
     assert next(iter(log.batches())).data[16:] == data[16:]
 
 
@@ -284,8 +287,8 @@ def test_a_timestamp_beyond_64_bits_is_refused(tools: type[Tools], log: Any) -> 
 
 def test_times_before_the_epoch_leave_no_largest_time(tools: type[Tools], log: Any) -> None:
     """Kafka's largest time begins at -1, the time of records without one."""
-    log.append_as_leader(tools.data(b"a", b"b", times=[-1, -7]), 0, 9)
-    log.append_as_leader(tools.data(b"a", times=[-7]), 0, 9)
+    append_as_leader(log, tools.data(b"a", b"b", times=[-1, -7]), 0, 9)
+    append_as_leader(log, tools.data(b"a", times=[-7]), 0, 9)
     assert [batch.max_timestamp for batch in log.batches()] == [-1, -1]
 
 
@@ -300,5 +303,5 @@ def test_the_append_time_bit_is_refused_whatever_the_topic(tools: type[Tools]) -
 def test_header_names_that_are_not_utf_8_pass(tools: type[Tools], log: Any) -> None:
     """Kafka decodes names of headers leniently, and late."""
     data = build_batch([Record(0, 5, None, b"v", (("name", b"1"),))])
-    log.append_as_leader(patched(data, data.index(b"name"), b"n\xff\xfee"), 0, 9)
+    append_as_leader(log, patched(data, data.index(b"name"), b"n\xff\xfee"), 0, 9)
     assert log.records()[0].headers == (("n\ufffd\ufffde", b"1"),)

@@ -11,6 +11,8 @@ from fakekafka.replication.disk.disk import Disk
 from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.log.compaction import compact
+from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.replication.log.lookups import aborted_transactions
 from fakekafka.replication.log.retention import delete_old_segments
 from fakekafka.tests.support.compaction import compacted, content, put
 from fakekafka.tests.support.logs import Tools
@@ -24,7 +26,7 @@ def filled(tools: type[Tools], count: int, **overrides: Any) -> Any:
     log = tools.log(segment_bytes=140, **overrides)
     for number in range(count):
         data = tools.data(b"v", times=[tools.now_ms + 10 * number])
-        log.append_as_leader(data, 0, tools.now_ms)
+        append_as_leader(log, data, 0, tools.now_ms)
     log.update_high_watermark(count)
     return log
 
@@ -93,7 +95,7 @@ def test_segments_below_the_log_start_go_whatever_the_policy(tools: type[Tools])
 def test_records_without_time_age_by_the_last_write(tools: type[Tools]) -> None:
     """Without timestamps retention goes by when the segment was written."""
     log = tools.log(retention_ms=100)
-    log.append_as_leader(tools.data(b"v", times=[-1]), 0, 1000)
+    append_as_leader(log, tools.data(b"v", times=[-1]), 0, 1000)
     log.update_high_watermark(1)
     assert delete_old_segments(log, 1100) == 0
     assert delete_old_segments(log, 1101) == 1
@@ -223,7 +225,7 @@ def test_aborted_records_and_then_their_marker_go(tools: type[Tools], disk: Disk
     compacted(tools, log)
     assert content(log) == [(0, "a", "kept"), (3, "b", "committed"), (5, "z", "1")]
     assert [b.base_offset for b in log.batches() if b.is_control] == [2, 4]
-    assert log.aborted_transactions(0, 6) == [AbortedTransaction(1, 1)]
+    assert aborted_transactions(log, 0, 6) == [AbortedTransaction(1, 1)]
     put(log, tools, ("y", "1"))
     compacted(tools, log)
     assert [b.delete_horizon_ms for b in log.batches() if b.is_control] == [
@@ -233,7 +235,7 @@ def test_aborted_records_and_then_their_marker_go(tools: type[Tools], disk: Disk
     put(log, tools, ("x", "1"))
     compacted(tools, log, tools.now_ms + DAY_MS)
     assert [b.base_offset for b in log.batches() if b.is_control] == [4]
-    assert log.aborted_transactions(0, 6) == []
+    assert aborted_transactions(log, 0, 6) == []
 
 
 def test_open_transaction_stops_compaction(tools: type[Tools]) -> None:

@@ -8,7 +8,11 @@ import tracemalloc
 import pytest
 from fakekafka.protocol.config import LONG_MAX
 from fakekafka.protocol.records.batch import whole_batches
+from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.log import Log
+from fakekafka.replication.log.lookups import offset_for_timestamp
+from fakekafka.replication.log.segments import segment_index
 from fakekafka.tests.support.logs import Tools
 
 BIG = 1 << 30
@@ -19,7 +23,7 @@ def follow(leader: Log, follower: Log) -> None:
     while follower.log_end_offset < leader.log_end_offset:
         end = leader.log_end_offset
         read = leader.read(follower.log_end_offset, 20_000, end)
-        follower.append_as_follower(whole_batches(read.batches))
+        append_as_follower(follower, whole_batches(read.batches))
 
 
 def contents(log: Log) -> list[bytes | None]:
@@ -38,7 +42,7 @@ def test_single_records_of_a_kilobyte_cost_at_most_a_tenth_more(
     try:
         before = tracemalloc.get_traced_memory()[0]
         for one in data:
-            leader.append_as_leader(one, 0, tools.now_ms)
+            append_as_leader(leader, one, 0, tools.now_ms)
         for follower in followers:
             follow(leader, follower)
         grown = tracemalloc.get_traced_memory()[0] - before
@@ -58,7 +62,7 @@ def test_replicas_share_the_bytes_of_every_batch(tools: type[Tools]) -> None:
 def test_views_say_where_a_batch_lies(tools: type[Tools]) -> None:
     log = tools.log()
     for values in ([b"a"], [b"b", b"c", b"d"], [b"e", b"f"]):
-        log.append_as_leader(tools.data(*values), 3, tools.now_ms)
+        append_as_leader(log, tools.data(*values), 3, tools.now_ms)
     edges = [(0, 0), (1, 3), (4, 5)]
     assert [(one.base_offset, one.last_offset) for one in log.active.batches] == edges
     assert [(one.base_offset, one.last_offset) for one in log.active.views(1, 3)] == edges[1:]
@@ -73,7 +77,7 @@ def test_a_log_cut_to_its_start_is_empty_and_goes_on(tools: type[Tools], count: 
     log.truncate_to(0)
     assert (log.log_end_offset, log.size_in_bytes, contents(log)) == (0, 0, [])
     assert log.active.last_batch is None
-    log.append_as_leader(tools.data(b"new"), 0, tools.now_ms)
+    append_as_leader(log, tools.data(b"new"), 0, tools.now_ms)
     assert contents(log) == [b"new"]
 
 
@@ -91,12 +95,12 @@ def test_a_read_ends_below_its_bound_wherever_that_lies(tools: type[Tools]) -> N
     """The bound is inside a batch, at its edge, in another segment, at the end."""
     log = tools.log(segment_bytes=400)
     for _ in range(12):
-        log.append_as_leader(tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
+        append_as_leader(log, tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
     assert len(log.segments) == 3
     for start in range(36):
         for bound in range(start, 37):
             batches = log.read(start, BIG, bound).batches
-            segment = log.segments[log._segment_index(start)]
+            segment = log.segments[segment_index(log.segments, start)]
             expected = [
                 one.base_offset
                 for one in segment.batches
@@ -111,11 +115,11 @@ def test_a_time_is_found_among_many_small_batches(tools: type[Tools]) -> None:
     times = [1000 + number // 3 + rng.randrange(-20, 20) for number in range(300)]
     log = tools.log(index_interval_bytes=100, message_timestamp_difference_max_ms=LONG_MAX)
     for time in times:
-        log.append_as_leader(tools.data(b"v", times=[time]), 0, 1000)
+        append_as_leader(log, tools.data(b"v", times=[time]), 0, 1000)
     assert log.active.first_batch_with_time(max(times)) > 200
     for wanted in range(min(times) - 1, max(times) + 1):
-        found = log.offset_for_timestamp(wanted)
+        found = offset_for_timestamp(log, wanted)
         expected = next(offset for offset, time in enumerate(times) if time >= wanted)
         assert found is not None
         assert (found.offset, found.timestamp) == (expected, times[expected])
-    assert log.offset_for_timestamp(max(times) + 1) is None
+    assert offset_for_timestamp(log, max(times) + 1) is None

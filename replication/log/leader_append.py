@@ -1,0 +1,275 @@
+"""What a leader appends: a client's records, checked, with offset and epoch patched in
+(docs/kafka/log.md#validation, docs/kafka/producer-state.md#checks,
+docs/kafka/partitions.md#order-of-the-marks)."""
+
+from __future__ import annotations
+
+import struct
+
+from crc32c import crc32c
+
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.records import compression as codecs
+from ...protocol.records.batch import (
+    CONTROL_BIT,
+    CRC_START,
+    HEADER,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    NO_TIMESTAMP,
+    PREFIX,
+    SEQUENCE_MAX,
+    TRANSACTIONAL_BIT,
+    MalformedRecords,
+    Readable,
+    RecordBatch,
+    add_sequence,
+)
+from .log import Log
+from .producer_replay import note_batch
+from .producer_state import BatchMetadata
+from .record_walk import look_through
+from .results import NOTHING_APPENDED, AppendInfo
+from .settings import LogSettings
+from .validator import ORIGIN_CLIENT, ValidationContext, validate
+
+_ZSTD = codecs.ZSTD
+_ONE_RECORD = tuple(
+    bytes((size - 1 << 1, 0, 0, 0, 1, size - 7 << 1)) if size >= 7 else b"" for size in range(65)
+)
+"""By its size, how the only record of a batch begins that has neither key nor headers: all its
+numbers take one byte each, and the byte behind its value is zero."""
+_SMALL = HEADER_SIZE + len(_ONE_RECORD)
+"""Bytes of a batch below which the size of its only record fits into one byte."""
+_LARGE = 4096
+"""Bytes from which on a batch is looked at through a view."""
+_unpack_plain = struct.Struct(">qi4xbIhiqqqhii").unpack_from
+"""``HEADER`` without leader epoch."""
+_pack_prefix = PREFIX.pack
+_new_tuple = tuple.__new__
+
+
+def append_as_leader(
+    log: Log,
+    records: Readable | None,
+    leader_epoch: int,
+    now_ms: int,
+    origin: str = ORIGIN_CLIENT,
+    api_version: int | None = None,
+) -> AppendInfo:
+    """Validate what a client (or a coordinator of this broker) sends and append it.
+
+    ``api_version`` is that of the Produce request; None for what never was one. Raises
+    ``KafkaError`` with the codes of docs/kafka/log.md#validation,
+    docs/kafka/producer-state.md#checks; nothing is appended then.
+
+    A single v2 batch on a topic that stores batches as they come takes the short way if there
+    is nothing in it to refuse or to put right: its records are looked through, not decoded.
+    """
+    if log.storage.directory.is_offline:
+        log.storage.directory.check()
+    if not records:
+        records = b""
+    elif log.settings.is_plain and len(records) >= HEADER_SIZE:
+        info = _append_plainly(log, records, leader_epoch, now_ms, origin)
+        if info is not None:
+            return info
+    validated = validate(
+        records,
+        ValidationContext(log.settings, log.behaviour, now_ms, origin, api_version),
+    )
+    if validated is None:
+        return NOTHING_APPENDED
+    data = validated.data
+    epoch = leader_epoch if log.settings.record_version == 2 else -1
+    return _append_patched(
+        log, data, HEADER.unpack_from(data), epoch, now_ms, origin, validated.log_append_time_ms
+    )
+
+
+def _append_plainly(
+    log: Log, records: Readable, leader_epoch: int, now_ms: int, origin: str
+) -> AppendInfo | None:
+    """Append one batch that passes every check; None, and nothing done, if one fails.
+
+    Whatever fails, or belongs to a transaction, is left to the validator.
+    """
+    (
+        base_offset, length, magic, crc, attributes, last_delta, base_timestamp,
+        max_timestamp, producer_id, producer_epoch, base_sequence, count,
+    ) = _unpack_plain(records)  # fmt: skip
+    size = length + LENGTH_OVERHEAD
+    settings = log.settings
+    # Few bytes are copied sooner than looked at through a view.
+    view = records if size < _LARGE else memoryview(records)
+    if (
+        magic != 2
+        or size != len(records)
+        or base_offset != 0
+        or size > settings.max_message_bytes
+        or count <= 0
+        or last_delta != count - 1
+        or not 0 <= attributes < _ZSTD
+        or size > settings.segment_bytes
+        or crc32c(view[CRC_START:]) != crc
+    ):
+        return None
+    entry = noted = None
+    if producer_id >= 0:
+        producers = log.producers
+        if (
+            producers is None
+            or (entry := producers.entries.get(producer_id)) is None
+            or entry.epoch != producer_epoch
+            or not entry.batches
+            or entry.batches[-1][1] + 1 != base_sequence
+            or entry.transaction_first_offset >= 0
+            or base_sequence + last_delta > SEQUENCE_MAX
+            or origin != ORIGIN_CLIENT
+        ):
+            return None  # not plainly the producer's next batch
+    offset = log.log_end_offset
+    data = _pack_prefix(offset, length, leader_epoch) + view[16:]
+    if (
+        # One small record that fills its batch, or a look at all of them.
+        count != 1
+        or attributes
+        or size >= _SMALL
+        or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
+        or data[-1]
+        or max_timestamp != base_timestamp
+    ) and not _can_stay(data, count, attributes, base_timestamp, max_timestamp, settings):
+        return None
+    last_offset = offset + last_delta
+    if log.latest_epoch != leader_epoch and leader_epoch >= 0:
+        log.assign_epoch_start_offset(leader_epoch, offset)
+    if entry is not None:
+        last_sequence = base_sequence + last_delta
+        noted = _new_tuple(  # without the call of ``BatchMetadata``: made for every batch
+            BatchMetadata, (base_sequence, last_sequence, offset, last_offset, max_timestamp)
+        )
+    summary = (leader_epoch, max_timestamp, producer_id, producer_epoch, noted)
+    batch = RecordBatch(data, offset, last_offset, summary)
+    log.store(batch, max_timestamp, now_ms)
+    if entry is not None and noted is not None:
+        entry.add(noted, max_timestamp)
+    if settings.flushes_by_count:
+        log.flush_if_due()
+    return AppendInfo(offset, last_offset, max_timestamp, NO_TIMESTAMP, (batch,))
+
+
+def _append_patched(
+    log: Log,
+    records: Readable,
+    fields: tuple[int, ...],
+    leader_epoch: int,
+    now_ms: int,
+    origin: str,
+    log_append_time_ms: int,
+) -> AppendInfo:
+    """Give a valid batch its offset and epoch and append it, unless it is a duplicate."""
+    length = fields[1]
+    size = length + LENGTH_OVERHEAD
+    if size > log.settings.segment_bytes:
+        raise KafkaError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"{size} bytes exceed segment.bytes, which is {log.settings.segment_bytes}",
+        )
+    attributes = fields[5]
+    is_transactional = attributes & TRANSACTIONAL_BIT != 0
+    producer_id = fields[9]
+    producers = log.producers
+    if producer_id >= 0:
+        known = _check_producer(log, records, fields, origin)
+        if known is not None:
+            return known
+    offset = log.log_end_offset
+    last_offset = offset + fields[6]
+    max_timestamp = fields[8]
+    if log.latest_epoch != leader_epoch and leader_epoch >= 0:
+        log.assign_epoch_start_offset(leader_epoch, offset)
+    batch = RecordBatch(
+        PREFIX.pack(offset, length, leader_epoch) + memoryview(records)[16:],
+        offset,
+        last_offset,
+    )
+    segment = log.store(batch, max_timestamp, now_ms)
+    if producer_id >= 0:
+        if attributes & CONTROL_BIT:
+            note_batch(log.producer_state(), log.storage, batch, segment)
+        else:
+            if producers is None:
+                producers = log.producer_state()
+            producers.append_data_batch(
+                producer_id,
+                fields[10],
+                fields[11],
+                offset,
+                last_offset,
+                max_timestamp,
+                is_transactional,
+            )
+    if log.settings.flushes_by_count:
+        log.flush_if_due()
+    return AppendInfo(offset, last_offset, max_timestamp, log_append_time_ms, (batch,))
+
+
+def _check_producer(
+    log: Log, records: Readable, fields: tuple[int, ...], origin: str
+) -> AppendInfo | None:
+    """Check sequence and epoch; the answer to a duplicate, which is not appended again."""
+    attributes, last_delta = fields[5:7]
+    producer_id, epoch, base_sequence = fields[9:12]
+    producers = log.producers
+    if attributes & CONTROL_BIT:
+        if producers is not None:
+            marker = RecordBatch.of(bytes(records)).control_marker()
+            if marker is not None:
+                producers.check_marker(producer_id, epoch, marker)
+        return None
+    is_client = origin == ORIGIN_CLIENT
+    refuse_unknown = log.behaviour.unknown_producer_id_refused
+    if producers is None:
+        if refuse_unknown and is_client and base_sequence != 0:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_PRODUCER_ID,
+                f"sequence {base_sequence} of producer {producer_id}, unknown here",
+            )
+        return None
+    last_sequence = base_sequence
+    if base_sequence >= 0:
+        last_sequence = add_sequence(base_sequence, last_delta)
+    duplicate = producers.check_data_batch(
+        producer_id,
+        epoch,
+        base_sequence,
+        last_sequence,
+        bool(attributes & TRANSACTIONAL_BIT),
+        is_client,
+        refuse_unknown,
+    )
+    if duplicate is None:
+        return None
+    return AppendInfo(
+        duplicate.first_offset,
+        duplicate.last_offset,
+        duplicate.timestamp,
+        duplicate.timestamp,
+        duplicate=True,
+    )
+
+
+def _can_stay(
+    data: bytes,
+    count: int,
+    codec: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    settings: LogSettings,
+) -> bool:
+    """Whether a batch holds the records its header tells of, so that it can stay as it is."""
+    try:
+        found = look_through(data, count, codec, base_timestamp, settings.decompressed_bytes_max)
+    except (codecs.CorruptPayload, MalformedRecords):
+        return False
+    return found == (max_timestamp, True)
