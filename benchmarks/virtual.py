@@ -5,9 +5,11 @@ from __future__ import annotations
 import heapq
 import random
 import time
+from pathlib import Path
 
 from benchmarks.common import line
 
+SCENARIO = Path(__file__).parents[1] / "examples" / "scenarios" / "asymmetric_partition.toml"
 EVENTS = 500_000
 ROUNDS = 6
 
@@ -28,12 +30,17 @@ def bare_heap_loop() -> float:
 
 def simulation() -> tuple[float, int, float]:
     """(messages per second, messages, virtual seconds) of the scenario with faults."""
-    from fakekafka.testing.scenarios.determinism import asymmetric_partition
+    from fakekafka.testing.scenarios.file import load_scenario
+    from fakekafka.testing.scenarios.run import ScenarioRun
 
+    run = ScenarioRun(load_scenario(SCENARIO), seed=1)
     started = time.perf_counter()
-    outcome = asymmetric_partition(seed=1, record=False, verify=False)
+    run.play()
     elapsed = time.perf_counter() - started
-    return outcome.messages / elapsed, outcome.messages, outcome.virtual_s
+    messages = run.simulation.runtime.network.messages_sent
+    virtual_s = run.simulation.now_ms / 1000
+    run.simulation.stop()
+    return messages / elapsed, messages, virtual_s
 
 
 def measure() -> None:

@@ -207,6 +207,8 @@ def _compress_xerial(data: Readable) -> bytes:
 def _decompress_snappy(data: bytes, limit: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):  # some clients write one raw block
         return _decompress_snappy_block(data, limit, limit)
+    if len(data) < len(_XERIAL_HEADER):
+        raise CorruptPayload("cannot decompress snappy data: its header is cut off")
     parts = []
     left = limit
     position = len(_XERIAL_HEADER)

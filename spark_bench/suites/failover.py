@@ -13,10 +13,12 @@ partition is split where the messages show it:
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ...actors.clients.producer import SimulatedProducer
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.values import TopicPartition
 from ...protocol.versions import behaviour
@@ -91,32 +93,40 @@ class FailoverParameters:
         behaviour(self.kafka_version)
 
 
-class _Load(OpenLoop):
-    """What the load felt: the last answers before the fault, and how long each took."""
+class _Load:
+    """Records at a fixed rate, and what they felt: the last answers, and how long each took."""
 
     def __init__(self, simulation: Simulation, parameters: FailoverParameters) -> None:
-        padding = b"." * max(0, parameters.record_bytes - 12)
+        self.runtime = simulation.runtime
+        self.producer = simulation.producer(name="producer")
+        self.producer.on_service_time = self._served
+        self.acknowledged: list[bytes] = []
+        self.errors = 0
         self.last_ack_us: dict[TopicPartition, int] = {}
         self.response_ms = BucketHistogram()
         self.service_ms = BucketHistogram()
-        super().__init__(
-            simulation,
-            TOPIC,
-            parameters.partitions,
-            1_000_000 // parameters.rate_per_s,
-            lambda number: b"%011d " % number + padding,
-        )
-        self.producer.on_service_time = self._served
+        self._partitions = parameters.partitions
+        self._padding = b"." * max(0, parameters.record_bytes - 12)
+        self.open_loop = OpenLoop(self.runtime, 1_000_000 // parameters.rate_per_s, self._send)
+        self.open_loop.start()
+
+    def _send(self, number: int) -> SimulatedProducer:
+        where = TopicPartition(TOPIC, number % self._partitions)
+        value = b"%011d " % number + self._padding
+        answered = functools.partial(self._answered, where, value, self.runtime.now)
+        self.producer.produce(where, value, None, answered)
+        return self.producer
 
     def _served(self, _partition: TopicPartition, records: int, elapsed_us: int) -> None:
         self.service_ms.add(elapsed_us / 1000, records)
 
     def _answered(
-        self, where: TopicPartition, value: bytes, arrived_us: int, error: ErrorCode, offset: int
+        self, where: TopicPartition, value: bytes, arrived_us: int, error: ErrorCode, _offset: int
     ) -> None:
-        super()._answered(where, value, arrived_us, error, offset)
         if error:
+            self.errors += 1
             return
+        self.acknowledged.append(value)
         now_us = self.runtime.now_us()
         self.response_ms.add((now_us - arrived_us) / 1000)
         self.last_ack_us[where] = now_us
@@ -219,7 +229,7 @@ def _recover(
     """Bring the broker back; (crash to full ISR in ms, promises that were broken)."""
     simulation.run_for(_AFTER_MS)
     simulation.broker(crash.broker).start()
-    load.running = False
+    load.open_loop.stop()
     simulation.run_until(lambda: load.producer.unfinished == 0, limit_ms)
     simulation.run_until(lambda: fully_replicated(simulation, [TOPIC]), limit_ms, every_ms=20)
     full_isr_ms = simulation.now_ms - crash.crashed_us / 1000

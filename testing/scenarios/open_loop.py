@@ -1,56 +1,44 @@
-"""Load that keeps arriving at its rate whatever the cluster does."""
+"""The open loop: arrivals at a fixed rate, whatever the cluster does."""
 
 from __future__ import annotations
 
-import functools
-import itertools
 from collections.abc import Callable
 
-from ...protocol.errors import ErrorCode
-from ...protocol.values import TopicPartition
-from ..simulation import Simulation
+from ...actors.node import Node
+from ...actors.runtime.runtime import Runtime
+
+Send = Callable[[int], Node]
+"""Sends the n-th arrival and gives the client that sent it."""
 
 
 class OpenLoop:
-    """Records at a fixed rate, round robin over the partitions of a topic, from now on.
+    """Calls ``send`` at a fixed interval, from ``start`` on.
 
-    ``value_of`` makes the value of the n-th record; the first arrives with the construction.
+    The next arrival is timed at the client that sent the last one, so the load ends with its
+    client. An arrival never waits for an answer: coordinated omission cannot hide an outage.
     """
 
-    def __init__(
-        self,
-        simulation: Simulation,
-        topic: str,
-        partitions: int,
-        interval_us: int,
-        value_of: Callable[[int], bytes],
-    ) -> None:
-        self.runtime = simulation.runtime
-        self.producer = simulation.producer(name="producer")
-        self.running = True
-        self.sent = 0
-        self.acknowledged: list[bytes] = []
-        self.errors = 0
-        self._targets = itertools.cycle(TopicPartition(topic, n) for n in range(partitions))
+    __slots__ = ("_interval_us", "_runtime", "_send", "arrivals", "running")
+
+    def __init__(self, runtime: Runtime, interval_us: int, send: Send) -> None:
+        self._runtime = runtime
         self._interval_us = interval_us
-        self._value_of = value_of
+        self._send = send
+        self.running = False
+        self.arrivals = 0
+
+    def start(self) -> None:
+        """The first arrival is now."""
+        self.running = True
         self._arrive()
 
-    def _arrive(self) -> None:
-        if not self.running:
-            return
-        runtime, producer = self.runtime, self.producer
-        where, value = next(self._targets), self._value_of(self.sent)
-        self.sent += 1
-        answered = functools.partial(self._answered, where, value, runtime.now)
-        producer.produce(where, value, None, answered)
-        runtime.call_later(producer, self._interval_us, self._arrive)
+    def stop(self) -> None:
+        """Nothing arrives any more; what was sent is still answered."""
+        self.running = False
 
-    def _answered(
-        self, where: TopicPartition, value: bytes, arrived_us: int, error: ErrorCode, _offset: int
-    ) -> None:
-        """The end of the record that arrived then; who wants to know more takes it over."""
-        if error:
-            self.errors += 1
-        else:
-            self.acknowledged.append(value)
+    def _arrive(self) -> None:
+        if self.running:
+            number = self.arrivals
+            self.arrivals += 1
+            client = self._send(number)
+            self._runtime.call_later(client, self._interval_us, self._arrive)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...actors.clients.producer import SimulatedProducer
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ..simulation import Simulation
+from .open_loop import OpenLoop
 from .spec import WorkloadSpec
 
 
@@ -23,6 +23,9 @@ class Workload:
         self.failed = 0
         self.sent = 0
         self.running = False
+        self._open_loop = OpenLoop(
+            self._runtime, int(1_000_000 / spec.rate_per_s), self._send_next_in_turn
+        )
         self.prefix = f"{spec.name}:".encode()
         """Of every value it sends."""
         self.producers = [
@@ -45,14 +48,16 @@ class Workload:
         if not self.producers:
             return
         if self.spec.model == "open":
-            self._arrive()
+            self._open_loop.start()
         else:
             for producer in self.producers:
                 for _ in range(self.spec.in_flight):
                     self._send(producer)
 
     def stop(self) -> None:
+        """Send nothing more; what was sent is still answered."""
         self.running = False
+        self._open_loop.stop()
 
     @property
     def unfinished(self) -> int:
@@ -62,14 +67,12 @@ class Workload:
     def retries(self) -> int:
         return sum(producer.retries for producer in self.producers)
 
-    def _arrive(self) -> None:
-        if self.running:
-            producer = self.producers[self.sent % len(self.producers)]
-            self._send(producer)
-            interval_us = int(1_000_000 / self.spec.rate_per_s)
-            self._runtime.call_later(producer, interval_us, self._arrive)
+    def _send_next_in_turn(self, number: int) -> SimulatedProducer:
+        producer = self.producers[number % len(self.producers)]
+        self._send(producer)
+        return producer
 
-    def _send(self, producer: Any) -> None:
+    def _send(self, producer: SimulatedProducer) -> None:
         low, high = self.spec.record_bytes
         size = low if low == high else self._runtime.rng.randint(low, high)
         value = (self.prefix + b"%08d" % self.sent).ljust(size, b".")

@@ -26,6 +26,10 @@ GROUP = 0
 TRANSACTION = 1
 
 
+WARNINGS_MAX = 100
+"""How many refused groups and producers one broker writes into its log."""
+
+
 class GroupHandlers:
     """FindCoordinator, OffsetCommit, OffsetFetch; JoinGroup is refused."""
 
@@ -34,6 +38,7 @@ class GroupHandlers:
         "_metadata_cache",
         "_node",
         "_offsets",
+        "_warned_of",
     )
 
     def __init__(self, parts: BrokerParts) -> None:
@@ -41,6 +46,8 @@ class GroupHandlers:
         self._metadata_cache = parts.metadata_cache
         self._offsets = parts.offsets
         self._admin = parts.admin
+        self._warned_of: set[str] = set()
+        """Whose refusal is in the log; bounded, since clients choose the names."""
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
@@ -72,8 +79,7 @@ class GroupHandlers:
 
     def _no_transactions(self, transactional_id: str) -> Coordinator:
         """Refuse for good: of what Kafka answers here, every client takes only this as final."""
-        self._node.log(
-            "warn",
+        self._warn_once(
             f"producer {transactional_id!r} wants transactions, which fakekafka does not have; "
             "idempotent producers work, see docs/reference/limitations.md",
         )
@@ -82,6 +88,12 @@ class GroupHandlers:
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             error_message="transactions are not supported",
         )
+
+    def _warn_once(self, text: str) -> None:
+        """Clients ask again and again; the reason stands in the log once for each of them."""
+        if text not in self._warned_of and len(self._warned_of) < WARNINGS_MAX:
+            self._warned_of.add(text)
+            self._node.log("warn", text)
 
     def _group_coordinator(self, group_id: str, listener: str) -> Coordinator:
         cache = self._metadata_cache
@@ -108,8 +120,7 @@ class GroupHandlers:
 
     def join_group(self, request: JoinGroupRequest, _delivery: Delivery) -> JoinGroupResponse:
         """Refuse for good: clients ask again after every error but this one."""
-        self._node.log(
-            "warn",
+        self._warn_once(
             f"a consumer wants to join group {request.group_id!r}; fakekafka has no groups yet: "
             "assign partitions, see docs/reference/limitations.md",
         )

@@ -55,7 +55,7 @@ def test_three_examples_are_there() -> None:
     assert {"failover", "asymmetric_partition", "rolling_restart"} <= names
 
 
-def test_asymmetric_partition_is_the_run_of_the_determinism_check() -> None:
+def test_the_run_of_the_determinism_check_has_faults_of_many_kinds() -> None:
     """Five brokers, three partitions with three replicas, sixty virtual seconds."""
     spec = load_scenario(EXAMPLES / "asymmetric_partition.toml")
     (topic,) = spec.cluster.topics
