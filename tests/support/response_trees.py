@@ -129,15 +129,20 @@ def list_offsets(r: Any, version: int) -> Any:
     return {"throttle_time": 0, "topics": trees}
 
 
-def metadata_partition(p: Any, version: int) -> Any:
-    alive = [
-        [node for node in nodes if version or node not in p.offline_replicas]
-        for nodes in (p.replicas, p.isr)
-    ]
+def metadata_partition(p: Any, version: int, living: set[int]) -> Any:
+    alive = [[node for node in nodes if version or node in living] for nodes in (p.replicas, p.isr)]
     error = p.error
     if version < 6 and error == 72:
         error = 5
-    if version == 0 and error == 0 and p.offline_replicas:
+    if (
+        version == 0
+        and error == 0
+        and (len(alive[0]), len(alive[1]))
+        != (
+            len(p.replicas),
+            len(p.isr),
+        )
+    ):
         error = 9
     return {
         "error_code": error,
@@ -151,6 +156,7 @@ def metadata_partition(p: Any, version: int) -> Any:
 
 
 def metadata(r: Any, version: int) -> Any:
+    living = {broker.id for broker in r.brokers}
     return {
         "throttle_time": 0,
         "brokers": endpoint_trees(r.brokers),
@@ -162,7 +168,7 @@ def metadata(r: Any, version: int) -> Any:
                 "name": t.name,
                 "topic_id": uuid_bytes(t.topic_id),
                 "is_internal": t.is_internal,
-                "partitions": [metadata_partition(p, version) for p in t.partitions],
+                "partitions": [metadata_partition(p, version, living) for p in t.partitions],
                 "topic_authorized_operations": NOT_ASKED,
             }
             for t in r.topics
