@@ -138,6 +138,9 @@ def is_spare(cluster: Cluster, victim: int) -> bool:
 def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     """Kill the leader of one partition after the other, at most one every ``PAUSE_S``.
 
+    Gives the partition of each kill. A busy machine may be late to bring back the followers of one
+    partition; the leaders of the others are killed instead meanwhile.
+
     Who died stays away for ``DOWN_S``, so that the client has turned to the next leader by then,
     and nobody dies without whom ``min.insync.replicas`` would not be met.
     """
@@ -154,14 +157,16 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
                 cluster.broker(broker).start(wait=False)
         return all(cluster.broker(broker).state == "running" for broker in cluster.broker_ids)
 
-    def victim() -> int | None:
+    def victim() -> tuple[int, int] | None:
+        """A partition and its leader."""
         start_those_due()
         for distance in range(PARTITIONS):
-            leader = cluster.partition(TOPIC, (len(killed) + distance) % PARTITIONS).leader
+            number = (len(killed) + distance) % PARTITIONS
+            leader = cluster.partition(TOPIC, number).leader
             if leader is None or cluster.broker(leader).state != "running":
                 continue  # its leader is dead, and nobody has taken over yet
             if is_spare(cluster, leader):
-                return leader
+                return number, leader
         return None
 
     while len(killed) < kills:
@@ -173,9 +178,10 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
         while chosen is None:
             cluster.wait_until(victim, PATIENCE_S)
             chosen = victim()
-        cluster.broker(chosen).kill()
-        killed.append(chosen)
-        down_until_s[chosen] = time.monotonic() + DOWN_S
+        number, leader = chosen
+        cluster.broker(leader).kill()
+        killed.append(number)
+        down_until_s[leader] = time.monotonic() + DOWN_S
     cluster.wait_until(start_those_due, PATIENCE_S)
     return killed
 
@@ -281,6 +287,7 @@ def test_leader_kills_lose_double_and_reorder_nothing(
             else:
                 assert client == "confluent-kafka"
             # Every kill of a leader cost its partition an election; the writer went on meanwhile.
-            assert there.leader_epoch >= kills // PARTITIONS
+            assert there.leader_epoch >= killed.count(number)
+        assert min(killed.count(number) for number in range(PARTITIONS)) >= kills // 30
         assert writer.sent > kills
         assert cluster.failures == []
