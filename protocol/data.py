@@ -212,26 +212,6 @@ class DeleteRecordsResponse:
 
 
 @message
-class JoinGroupRequest:
-    group_id: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    """-1 for the session timeout."""
-    member_id: str
-    group_instance_id: str | None
-    protocol_type: str
-    protocols: tuple[tuple[str, bytes], ...]
-    """(name, metadata), the member's favourite first."""
-    reason: str | None = None
-
-
-@message
-class JoinGroupResponse:
-    error: ErrorCode
-    member_id: str = ""
-
-
-@message
 class InitProducerIdRequest:
     transactional_id: str | None
     transaction_timeout_ms: int
@@ -307,50 +287,3 @@ class Coordinator:
 @message
 class FindCoordinatorResponse:
     coordinators: tuple[Coordinator, ...]
-
-
-@message
-class OffsetCommitPartition:
-    topic_partition: TopicPartition
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
-
-
-@message
-class OffsetCommitRequest:
-    group_id: str
-    generation: int
-    member_id: str
-    group_instance_id: str | None
-    partitions: tuple[OffsetCommitPartition, ...]
-    retention_time_ms: int = -1
-    """Versions 2-4; -1 takes ``offsets.retention.minutes``."""
-
-
-@message
-class OffsetCommitResponse:
-    partitions: tuple[tuple[TopicPartition, ErrorCode], ...]
-
-
-@message
-class OffsetFetchRequest:
-    group_id: str
-    partitions: tuple[TopicPartition, ...] | None
-    """None asks for all partitions with a committed offset."""
-    require_stable: bool = False
-
-
-@message
-class CommittedOffset:
-    topic_partition: TopicPartition
-    error: ErrorCode
-    offset: int = -1
-    leader_epoch: int = -1
-    metadata: str = ""
-
-
-@message
-class OffsetFetchResponse:
-    error: ErrorCode
-    partitions: tuple[CommittedOffset, ...]

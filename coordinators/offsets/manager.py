@@ -18,17 +18,19 @@ from ...protocol.config import BrokerConfig
 from ...protocol.data import (
     ACKS_ALL,
     INTERNAL_CONTEXT,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.groups import (
     CommittedOffset,
     OffsetCommitPartition,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
-    ProducePartition,
-    ProduceRequest,
-    ProduceResponse,
 )
-from ...protocol.errors import ErrorCode
 from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import Record, build_batch
 from ...protocol.values import TopicPartition

@@ -17,16 +17,15 @@ from fakekafka.coordinators.offsets.records import (
     encode_value,
 )
 from fakekafka.protocol.config import BrokerConfig
-from fakekafka.protocol.data import (
-    ACKS_ALL,
+from fakekafka.protocol.data import ACKS_ALL, ProduceRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.groups import (
     CommittedOffset,
     OffsetCommitPartition,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchRequest,
-    ProduceRequest,
 )
-from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
 from fakekafka.protocol.records.batch import Record, parse_batches
 from fakekafka.protocol.values import TopicPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekafka.protocol import admin, data
+from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
@@ -87,9 +87,9 @@ metadata_responses = st.builds(
     st.none() | int32s,
 )
 offset_fetches = st.builds(
-    data.OffsetFetchResponse,
+    groups.OffsetFetchResponse,
     errors,
-    some(st.builds(data.CommittedOffset, topic_partitions, errors, int64s, int32s, texts)),
+    some(st.builds(groups.CommittedOffset, topic_partitions, errors, int64s, int32s, texts)),
 )
 batches = st.builds(RecordBatch, st.binary(min_size=61, max_size=400), st.just(0), st.just(0))
 
@@ -148,7 +148,7 @@ RESPONSES: dict[int, Any] = {
         ),
     ),
     3: metadata_responses,
-    8: st.builds(data.OffsetCommitResponse, some(st.tuples(topic_partitions, errors))),
+    8: st.builds(groups.OffsetCommitResponse, some(st.tuples(topic_partitions, errors))),
     9: offset_fetches,
     10: st.builds(
         data.FindCoordinatorResponse,
@@ -158,7 +158,7 @@ RESPONSES: dict[int, Any] = {
             max_size=3,
         ).map(tuple),
     ),
-    11: st.builds(data.JoinGroupResponse, errors, texts),
+    11: st.builds(groups.JoinGroupResponse, errors, texts),
     19: st.builds(admin.CreateTopicsResponse, some(topic_results)),
     20: st.builds(admin.DeleteTopicsResponse, some(topic_results)),
     21: st.builds(data.DeleteRecordsResponse, some(st.tuples(topic_partitions, errors, int64s))),

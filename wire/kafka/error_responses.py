@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...protocol import admin, control, data
+from ...protocol import admin, control, data, groups
 from ...protocol.errors import ErrorCode, UsageError
 
 _Builder = Callable[[Any, ErrorCode], Any]
@@ -54,11 +54,24 @@ _BUILDERS: dict[type, _Builder] = {
     data.FindCoordinatorRequest: lambda request, error: data.FindCoordinatorResponse(
         tuple(data.Coordinator(key, error) for key in request.keys)
     ),
-    data.JoinGroupRequest: lambda request, error: data.JoinGroupResponse(error, request.member_id),
-    data.OffsetCommitRequest: lambda request, error: data.OffsetCommitResponse(
+    groups.JoinGroupRequest: lambda request, error: groups.JoinGroupResponse(
+        error, request.member_id
+    ),
+    groups.SyncGroupRequest: lambda _, error: groups.SyncGroupResponse(error),
+    groups.HeartbeatRequest: lambda _, error: groups.HeartbeatResponse(error),
+    groups.LeaveGroupRequest: lambda _, error: groups.LeaveGroupResponse(error),
+    groups.OffsetCommitRequest: lambda request, error: groups.OffsetCommitResponse(
         tuple((partition.topic_partition, error) for partition in request.partitions)
     ),
-    data.OffsetFetchRequest: lambda _, error: data.OffsetFetchResponse(error, ()),
+    groups.OffsetFetchRequest: lambda _, error: groups.OffsetFetchResponse(error, ()),
+    groups.OffsetDeleteRequest: lambda _, error: groups.OffsetDeleteResponse(error),
+    groups.DescribeGroupsRequest: lambda request, error: groups.DescribeGroupsResponse(
+        tuple(groups.DescribedGroup(error, group_id) for group_id in request.group_ids)
+    ),
+    groups.ListGroupsRequest: lambda _, error: groups.ListGroupsResponse(error),
+    groups.DeleteGroupsRequest: lambda request, error: groups.DeleteGroupsResponse(
+        tuple((group_id, error) for group_id in request.group_ids)
+    ),
     data.DeleteRecordsRequest: lambda request, error: data.DeleteRecordsResponse(
         tuple((partition, error, -1) for partition, _ in request.offsets)
     ),

@@ -7,14 +7,16 @@ from ....protocol.data import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    RequestContext,
+)
+from ....protocol.errors import ErrorCode
+from ....protocol.groups import (
     JoinGroupRequest,
     JoinGroupResponse,
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
-    RequestContext,
 )
-from ....protocol.errors import ErrorCode
 from ....protocol.internal_topics import OFFSETS_TOPIC
 from ....protocol.values import TopicPartition
 from ....zkfake.messages import ZooKeeperError

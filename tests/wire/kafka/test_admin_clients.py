@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fakekafka.protocol import admin, data
+from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
 from fakekafka.wire.kafka.listener import KafkaListener
@@ -117,8 +117,8 @@ class AdminBackend:
         )
 
     def OffsetFetchRequest(self, request: Any) -> Any:  # noqa: N802
-        offset = data.CommittedOffset(ORDERS_0, NONE, 41, 3, "note")
-        return data.OffsetFetchResponse(NONE, (offset,))
+        offset = groups.CommittedOffset(ORDERS_0, NONE, 41, 3, "note")
+        return groups.OffsetFetchResponse(NONE, (offset,))
 
 
 @pytest.fixture(params=["2.8", "3.9"])

@@ -14,13 +14,12 @@ from fakekafka.protocol.awaiting import Disconnected
 from fakekafka.protocol.data import (
     MetadataRequest,
     MetadataResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
     ProducePartitionResponse,
     ProduceRequest,
     ProduceResponse,
 )
 from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.groups import OffsetFetchRequest, OffsetFetchResponse
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire, parse_response, request_frame
 from fakekafka.tests.support.present import present

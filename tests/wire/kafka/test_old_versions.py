@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol import admin, data
+from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.legacy import OldMessages, build_message
 from fakekafka.protocol.values import TopicPartition
@@ -41,8 +41,8 @@ REQUESTS: list[tuple[int, int, str, dict[str, Any], Any]] = [
             "member_id": "m",
             "topics": [{"name": "orders", "partitions": [COMMIT]}],
         },
-        data.OffsetCommitRequest(
-            "g", 4, "m", None, (data.OffsetCommitPartition(ORDERS_3, 9, -1, "x"),)
+        groups.OffsetCommitRequest(
+            "g", 4, "m", None, (groups.OffsetCommitPartition(ORDERS_3, 9, -1, "x"),)
         ),
     ),
     (

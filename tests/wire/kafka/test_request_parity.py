@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 import pytest
-from fakekafka.protocol import admin, data
+from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
@@ -136,13 +136,13 @@ def metadata(e: Any) -> Any:
 
 
 def offset_commit(e: Any) -> Any:
-    return data.OffsetCommitRequest(
+    return groups.OffsetCommitRequest(
         e.group_id,
         e.generation_id_or_member_epoch,
         e.member_id,
         getattr(e, "group_instance_id", None),
         tuple(
-            data.OffsetCommitPartition(
+            groups.OffsetCommitPartition(
                 tp,
                 p.committed_offset,
                 getattr(p, "committed_leader_epoch", -1),
@@ -159,10 +159,11 @@ def offset_fetch(e: Any) -> Any:
     if hasattr(e, "groups"):
         return SplitRequest(
             tuple(
-                data.OffsetFetchRequest(g.group_id, indexes_of(g.topics), stable) for g in e.groups
+                groups.OffsetFetchRequest(g.group_id, indexes_of(g.topics), stable)
+                for g in e.groups
             )
         )
-    return data.OffsetFetchRequest(e.group_id, indexes_of(e.topics), stable)
+    return groups.OffsetFetchRequest(e.group_id, indexes_of(e.topics), stable)
 
 
 def find_coordinator(e: Any) -> Any:
@@ -205,7 +206,7 @@ def delete_records(e: Any) -> Any:
 
 def join_group(e: Any) -> Any:
     rebalance_timeout = getattr(e, "rebalance_timeout", None)
-    return data.JoinGroupRequest(
+    return groups.JoinGroupRequest(
         e.group_id,
         ms(e.session_timeout),
         -1 if rebalance_timeout is None else ms(rebalance_timeout),

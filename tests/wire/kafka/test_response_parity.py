@@ -10,7 +10,7 @@ import uuid
 from typing import Any
 
 import pytest
-from fakekafka.protocol import admin, data
+from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.response_messages import RESPONSES, some
@@ -101,7 +101,7 @@ def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
     def compare(response: Any) -> None:
         request = None
         if batched:
-            asked = [data.OffsetFetchRequest(f"group-{n}", None) for n in range(len(response))]
+            asked = [groups.OffsetFetchRequest(f"group-{n}", None) for n in range(len(response))]
             request = SplitRequest(tuple(asked))
         elif key == 9 and version == 1:
             response = dataclasses.replace(response, error=ErrorCode.NONE)
@@ -155,8 +155,8 @@ def test_authorized_operations_are_all_of_them_when_asked_and_nobody_decides(ver
 def test_a_group_error_reaches_clients_of_offset_fetch_1_in_every_partition() -> None:
     """Version 1 has no field for the error of the group."""
     asked = (TopicPartition("a", 0), TopicPartition("a", 1))
-    response = data.OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ())
-    body = body_of(Codec("3.9"), 9, 1, response, data.OffsetFetchRequest("g", asked))
+    response = groups.OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ())
+    body = body_of(Codec("3.9"), 9, 1, response, groups.OffsetFetchRequest("g", asked))
     entity: Any
     entity, _ = entity_reader(load_response_schema(9, 1))(body, 0)
     assert [p.error_code.value for p in entity.topics[0].partitions] == [16, 16]

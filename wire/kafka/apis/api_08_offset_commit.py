@@ -6,7 +6,7 @@ Versions 1-9. 1: a time per partition. 2-4: retention time. 6: leader epoch. 7: 
 
 from __future__ import annotations
 
-from ....protocol.data import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitResponse
+from ....protocol.groups import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitResponse
 from ....protocol.values import TopicPartition
 from ..api import Api
 from ..primitives import Reader, Writer, tuples_by_topic

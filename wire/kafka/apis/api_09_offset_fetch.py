@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....protocol.data import CommittedOffset, OffsetFetchRequest, OffsetFetchResponse
 from ....protocol.errors import ErrorCode
+from ....protocol.groups import CommittedOffset, OffsetFetchRequest, OffsetFetchResponse
 from ..api import Api, SplitRequest
 from ..primitives import Reader, Writer, by_topic
 

@@ -10,7 +10,7 @@ ask for ever (aiokafka), and its answer is an error that all of them take as fin
 
 from __future__ import annotations
 
-from ....protocol.data import JoinGroupRequest, JoinGroupResponse
+from ....protocol.groups import JoinGroupRequest, JoinGroupResponse
 from ..api import Api
 from ..primitives import Reader, Writer
 
