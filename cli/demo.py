@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Self
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from .exits import ended_by_sigterm
+
+if TYPE_CHECKING:
+    from ..testing.cluster import Cluster
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -108,18 +113,21 @@ def _read_back(bootstrap_servers: str, expected: int) -> list[bytes | None]:
 
 
 def _real_clients() -> bool:
-    from ..testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
     from ..testing.cluster import Cluster
-    from ..tracing.recorder import LockedRecorder
-    from ..tracing.timeline import timeline
 
-    recorder = LockedRecorder()
-    with Cluster(brokers=3) as cluster:
+    with TemporaryDirectory() as folder:
+        trace = Path(folder) / "demo.fktrace"
+        return _failover(Cluster(brokers=3, trace=trace), trace)
+
+
+def _failover(cluster: Cluster, trace: Path) -> bool:
+    from ..testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
+
+    with cluster:
         console.print(f"three brokers at {cluster.bootstrap_servers}")
         cluster.create_topic(
             TOPIC, partitions=3, replication_factor=3, config={"min.insync.replicas": "2"}
         )
-        cluster.runtime.recorder = recorder
         with _Producing(cluster.bootstrap_servers, RECORDS) as producing:
             cluster.wait_until(lambda: len(producing.acknowledged) > RECORDS // 10, 30)
             victim = cluster.partition(TOPIC, 0).leader
@@ -133,15 +141,11 @@ def _real_clients() -> bool:
             producing.join()
         cluster.broker(victim).start()
         cluster.wait_until(lambda: fully_replicated(cluster, [TOPIC]), 30)
-        cluster.runtime.recorder = None
         read = _read_back(cluster.bootstrap_servers, len(producing.acknowledged))
         once = acknowledged_exactly_once(producing.acknowledged, read)
         same = replicas_identical(cluster, [TOPIC])
         failures = list(cluster.failures)
-    console.print("\n[bold]What happened[/bold] (from the recorded messages)")
-    for time_ms, text in timeline(recorder.events):
-        console.print(f"  {time_ms:9.1f} ms  {text}", highlight=False, soft_wrap=True)
-    console.print()
+    _tell(trace)
     console.print(
         f"acknowledged {len(producing.acknowledged)} of {producing.sent} sent, "
         f"read back {len(read)}: " + ("each exactly once" if once else "; ".join(once.problems))
@@ -153,6 +157,21 @@ def _real_clients() -> bool:
     for name, error in failures:
         console.print(f"[red]{name} failed: {error!r}[/red]")
     return bool(once) and bool(same) and not failures and producing.failed == 0
+
+
+def _tell(path: Path) -> None:
+    """The story from the first crash on."""
+    from ..tracing.timeline import read_story
+    from ..tracing.trace import TraceReader
+
+    with TraceReader(path) as trace:
+        story = read_story(trace.events())
+    since_ms = story.crashes[0].crashed_us / 1000
+    console.print("\n[bold]What happened[/bold] (from the recorded trace)")
+    for time_ms, text in story.lines:
+        if time_ms >= since_ms:
+            console.print(f"  {time_ms:9.1f} ms  {text}", highlight=False, soft_wrap=True)
+    console.print()
 
 
 def _simulated_failovers(runs: int) -> bool:

@@ -162,21 +162,17 @@ def at(
     actor: Annotated[str | None, typer.Option(help="only this actor's state")] = None,
     as_json: Json = False,
 ) -> None:
-    """State after an event: recorded changes, and what messages told (marked ~)."""
-    from ..tracing.state_history import MESSAGE, state_at
+    """Show the recorded state after an event."""
+    from ..tracing.state_history import state_at
 
     with opened(file) as trace:
         state = state_at(trace, seq_of(seq), actor, path)
         if as_json:
             print_json(
-                {
-                    name: {"value": jsonable(c.new), "seq": c.event.seq, "source": c.source}
-                    for name, c in state.items()
-                }
+                {name: {"value": jsonable(c.new), "seq": c.event.seq} for name, c in state.items()}
             )
         for name, change in () if as_json else state.items():
-            mark = "~" if change.source == MESSAGE else " "
-            print(f"{mark} {name} = {jsonable(change.new)}  (#{change.event.seq})")
+            print(f"{name} = {jsonable(change.new)}  (#{change.event.seq})")
         if not state:
             print(f"nothing is known of {path or actor or 'any state'} at {seq}", file=sys.stderr)
     if not state:
@@ -189,8 +185,8 @@ def watch(
     path: Annotated[str, typer.Argument(help="broker-1/orders-0/leader, with * as wildcard")],
     as_json: Json = False,
 ) -> None:
-    """Every change of a piece of state; ~ marks what only a message told."""
-    from ..tracing.state_history import MESSAGE, changes
+    """Show every change of a piece of state."""
+    from ..tracing.state_history import changes
 
     found = 0
     with opened(file) as trace:
@@ -205,13 +201,11 @@ def watch(
                         "path": change.path,
                         "old": old,
                         "new": new,
-                        "source": change.source,
                     }
                 )
                 continue
-            mark = "~" if change.source == MESSAGE else " "
             when = format_time(event.time_us)
-            print(f"{mark} #{event.seq:<7d} {when:>13} {change.path}: {old} -> {new}")
+            print(f"#{event.seq:<7d} {when:>13} {change.path}: {old} -> {new}")
     if not found:
         print(f"nothing in this trace changes {path}", file=sys.stderr)
         raise typer.Exit(DOES_NOT_HOLD)

@@ -20,30 +20,27 @@ def slice_(
     file: File,
     out: Annotated[Path, typer.Option("-o", "--out", help="the smaller trace")],
     actor: Annotated[list[str] | None, typer.Option(help="events at or with it")] = None,
-    op: Annotated[int | None, typer.Option(help="events of this client operation")] = None,
     time: Annotated[str | None, typer.Option(help="a span such as 1.5s:2s")] = None,
 ) -> None:
-    """A smaller trace of some events, still valid; seqs stay what they were."""
+    """Write some events to a smaller trace. Events keep their numbers."""
     from ..tracing.slices import write_slice
 
     with opened(file) as trace:
-        if not actor and op is None and time is None:
-            raise UsageError("slice needs --actor, --op or --time")
+        if not actor and time is None:
+            raise UsageError("slice needs --actor or --time")
         refuse_overwriting(out, file, "trace")
         lanes = trace.actors()
         for name in actor or ():
             if name not in lanes:
                 raise UsageError(f"no actor {name!r} in this trace; there are {', '.join(lanes)}")
         start_us, stop_us = _span(time)
-        source = trace.events() if op is None else iter(queries.of_operation(trace, op))
         chosen = queries.selected(
-            source,
+            trace.events(),
             actors=frozenset(actor) if actor else None,
             start_us=start_us,
             stop_us=stop_us,
         )
         words = [f"--actor {name}" for name in actor or ()]
-        words += [f"--op {op}"] if op is not None else []
         words += [f"--time {time}"] if time is not None else []
         try:
             count = write_slice(trace, chosen, out, " ".join(words))

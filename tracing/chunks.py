@@ -58,6 +58,10 @@ class ChunkInfo(NamedTuple):
     """blake2b-128 of the body."""
     events: int
 
+    def stored_at(self, offset: int, length: int) -> ChunkInfo:
+        """The same chunk as the frame of a file that begins there."""
+        return self._replace(offset=offset, length=length)
+
 
 class Chunk(NamedTuple):
     """A chunk about to be stored."""

@@ -15,7 +15,7 @@ from .events import Event, jsonable
 from .trace import Trace
 
 COMPARED = (
-    "time_us", "kind", "actor", "peer", "type", "message_id", "cause", "op", "epochs", "fields",
+    "time_us", "kind", "actor", "peer", "type", "message_id", "cause", "epochs", "fields",
     "delta", "why",
 )  # fmt: skip
 

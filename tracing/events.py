@@ -1,6 +1,7 @@
 """One event of a run: what a trace is made of.
 
-The order of ``EVENT_FIELDS`` and the codes of ``KINDS`` are the file format: only ever append.
+The order of ``EVENT_FIELDS`` and the codes of ``KINDS`` are part of the file format: append to
+them, or raise ``format.FORMAT``.
 """
 
 from __future__ import annotations
@@ -13,28 +14,25 @@ if TYPE_CHECKING:
     from .schema import Schema
 
 KINDS = (
-    "send", "deliver", "drop", "dup", "hold", "release",
-    "timer_set", "timer_fire", "timer_cancel",
+    "send", "deliver", "drop", "hold", "release",
+    "timer_fire",
     "spawn", "stop", "crash", "restart",
     "state",
-    "zk_write", "zk_watch", "zk_expire",
-    "log_append", "log_truncate", "hw_advance",
-    "client_invoke", "client_ok", "client_fail", "client_info",
-    "conn_open", "conn_close", "wire_in", "wire_out",
-    "fault", "invariant", "note",
+    "fault", "note",
 )  # fmt: skip
-"""The closed list of event kinds; an event stores the position in this tuple."""
+"""The closed list of event kinds; an event stores the position in this tuple.
 
-MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "dup", "hold", "release"})
-CLIENT_KINDS = frozenset({"client_invoke", "client_ok", "client_fail", "client_info"})
-INTERESTING_KINDS = frozenset(
-    {"crash", "restart", "fault", "invariant", "zk_expire", "client_fail"}
-)
+What changes inside an actor has no kind of its own: it is in the delta of the event at which it
+changed, or of a ``state`` event when no event was being handled.
+"""
+
+MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "hold", "release"})
+INTERESTING_KINDS = frozenset({"crash", "restart", "fault"})
 """What a reader of a long trace wants to jump to."""
 
 EVENT_FIELDS = (
-    "seq", "t", "kind", "actor", "peer", "type", "msg", "cause", "op", "epochs", "payload",
-    "delta", "why",
+    "seq", "t", "kind", "actor", "peer", "type", "msg", "cause", "epochs", "payload", "delta",
+    "why",
 )  # fmt: skip
 """Positions of an event in the file; ``t`` is nanoseconds since the run began."""
 
@@ -77,7 +75,7 @@ class Event:
     """One event as readers see it; ``fields`` names the values of the payload."""
 
     __slots__ = (
-        "_fields", "_schema", "actor", "cause", "delta", "epochs", "kind", "message_id", "op",
+        "_fields", "_schema", "actor", "cause", "delta", "epochs", "kind", "message_id",
         "payload", "peer", "seq", "time_us", "type", "why",
     )  # fmt: skip
 
@@ -91,12 +89,11 @@ class Event:
             type_,
             message_id,
             cause,
-            op,
             epochs,
             payload,
             delta,
             why,
-        ) = raw[:13]  # a newer writer may append fields
+        ) = raw[:12]  # a newer writer may append fields
         self.seq: int = seq
         self.time_us: int = time_ns // 1000
         """Microseconds since the run began."""
@@ -107,7 +104,6 @@ class Event:
         self.message_id: int | None = message_id
         self.cause: int | None = cause
         """Seq of the event that was being handled when this one happened."""
-        self.op: int | None = op
         self.epochs: list[int | None] | None = epochs
         """[controller epoch, leader epoch, znode version], each None when not meaningful."""
         self.payload: list[Any] | None = payload
@@ -138,7 +134,6 @@ class Event:
             "type": self.type,
             "message_id": self.message_id,
             "cause": self.cause,
-            "op": self.op,
             "epochs": self.epochs,
             "fields": jsonable(self.fields),
             "delta": [[path, jsonable(old), jsonable(new)] for path, old, new in self.delta],

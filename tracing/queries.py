@@ -25,7 +25,6 @@ _COLUMNS: dict[str, Callable[[Event], Any]] = {
     "msg": lambda event: event.message_id,
     "message_id": lambda event: event.message_id,
     "cause": lambda event: event.cause,
-    "op": lambda event: event.op,
     "why": lambda event: event.why,
     "epochs": lambda event: dict(
         zip(("controller", "leader", "zk_version"), event.epochs or (), strict=False)
@@ -205,20 +204,3 @@ def selected(
             return
         if actors is None or event.actor in actors or event.peer in actors:
             yield event
-
-
-def of_operation(trace: Trace, op: int) -> list[Event]:
-    """Events of one client operation: its own, and all they led to until its end."""
-    own = [event for event in trace.events() if event.op == op]
-    if not own:
-        raise UsageError(f"the trace has no client operation {op}")
-    tree, _ = effects(trace, own[0].seq, limit=1_000_000)
-    found: dict[int, Event] = {event.seq: event for event in own}
-    last = own[-1].seq if len(own) > 1 else trace.last_seq
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if node.event.seq <= last:
-            found[node.event.seq] = node.event
-            waiting += node.children
-    return [found[seq] for seq in sorted(found)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..protocol.errors import UsageError
 from .chunks import Chunk, ChunkBuilder, ChunkInfo
-from .events import CLIENT_KINDS, KIND_CODES
+from .events import EVENT_FIELDS, KIND_CODES
 from .fingerprint import Fingerprint
 from .format import CHUNK_EVENTS
 from .packing import PayloadPacker, epochs_getter
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 RECORD_BYTES_LIMIT = 64
 _NO_DELTA: tuple[()] = ()
-_CLIENT_CODES = frozenset(KIND_CODES[kind] for kind in CLIENT_KINDS)
 _STATE = KIND_CODES["state"]
+_DELTA = EVENT_FIELDS.index("delta")
 
 _TypeEntry = tuple[int | None, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 
@@ -114,7 +114,6 @@ class Recorder:
             why: str | None = None,
         ) -> int:
             seq = next_seq()
-            code = KIND_CODES[kind]
             cls = message.__class__
             if cls is str:
                 type_id: int | None = strings[message]  # type: ignore[index]
@@ -126,9 +125,8 @@ class Recorder:
                 epochs = None if epochs_of is None else epochs_of(message)
             append(
                 [
-                    seq, time_us * 1000, code, strings[actor], strings[peer], type_id,
-                    message_id, cause, message_id if code in _CLIENT_CODES else None, epochs,
-                    payload, _NO_DELTA, why,
+                    seq, time_us * 1000, KIND_CODES[kind], strings[actor], strings[peer], type_id,
+                    message_id, cause, epochs, payload, _NO_DELTA, why,
                 ]
             )  # fmt: skip
             outline_append((time_us, kind, actor, peer, name, message_id))
@@ -154,10 +152,10 @@ class Recorder:
         change = (self._strings[path], tagged(old), tagged(new))
         if seq is not None and pending and pending[0][0] <= seq <= pending[-1][0]:
             event = pending[seq - pending[0][0]]
-            if event[11]:
-                event[11].append(change)
+            if event[_DELTA]:
+                event[_DELTA].append(change)
             else:
-                event[11] = [change]
+                event[_DELTA] = [change]
             return
         last = self._last_chunk
         if seq is not None and (last is None or not 0 <= seq <= last.last_seq):
@@ -180,7 +178,6 @@ class Recorder:
                 None,
                 None,
                 seq,
-                None,
                 None,
                 None,
                 [change],

@@ -44,7 +44,6 @@ def write_slice(trace: Trace, events: Iterable[Event], path: str | Path, selecti
                 strings[event.type],
                 event.message_id,
                 event.cause,
-                event.op,
                 event.epochs,
                 repack(event.payload),
                 [[strings[path_], repack(old), repack(new)] for path_, old, new in event.delta],

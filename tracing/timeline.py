@@ -1,8 +1,9 @@
-"""The story of a run, told from its recorded messages only: who died, who noticed, who was elected.
+"""The story of a run, told from its trace: who died, who noticed, who was elected.
 
 ``timeline`` gives lines for people, ``crashes`` the same findings as numbers: how long until the
 death was noticed, until leaders were chosen, until they took over, until the first record was
-acknowledged again. Nothing is asked of the cluster; what no message said is not told.
+acknowledged again. Leadership is read from the recorded state of controllers and leaders; notices
+and acknowledgements are messages. The cluster is not asked.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol.names import broker_id_of, broker_name
+from ..protocol.names import broker_id_of, broker_name, is_controller_name
 from .events import Event
 from .outages import BrokerCrash, Outage, OutageAccount
 
@@ -21,21 +22,33 @@ _TYPES = frozenset(
     {
         "LeaderAndIsrRequest",
         "UpdateMetadataRequest",
-        "AlterIsrResponse",
         "WatchEvent",
         "ProduceResponse",
-        "ProduceRequest",
     }
 )
 
 
+_STATE_NAMES = frozenset({"role", "leader", "leader_epoch", "isr", "controller_epoch"})
+"""The last part of the paths that tell of leadership."""
+
+
 @dataclass(slots=True)
 class _Known:
-    """What is known of a partition from messages so far."""
+    """What is known of a partition so far."""
 
     leader: int
     leader_epoch: int
     isr: list[int]
+
+
+class _Places(dict[str, tuple[str, str, str] | None]):
+    """Path to (actor, partition, name) when it tells of leadership, else to None."""
+
+    def __missing__(self, path: str) -> tuple[str, str, str] | None:
+        parts = path.split("/")
+        tells = len(parts) == 3 and parts[2] in _STATE_NAMES
+        place = self[path] = (parts[0], parts[1], parts[2]) if tells else None
+        return place
 
 
 class Story:
@@ -45,17 +58,15 @@ class Story:
         self._account = OutageAccount()
         self._lines: list[tuple[int, str, str]] = []  # (time, group, text)
         self._partitions: dict[str, _Known] = {}
-        self._asked: dict[str, int] = {}  # partition -> broker last asked to write
+        self._places = _Places()
+        self._states: dict[tuple[str, str], dict[str, Any]] = {}  # (actor, partition) -> state
         self._controller_epoch: int | None = None
-        self._taken_over: dict[tuple[str, int], None] = {}
         self._seen_watches: dict[tuple[int, str, str], None] = {}
         self._handlers = {
-            "LeaderAndIsrRequest": self._on_leader_and_isr,
-            "UpdateMetadataRequest": self._on_update_metadata,
-            "AlterIsrResponse": self._on_alter_isr,
+            "LeaderAndIsrRequest": self._on_controller,
+            "UpdateMetadataRequest": self._on_controller,
             "WatchEvent": self._on_watch,
             "ProduceResponse": self._on_produce_response,
-            "ProduceRequest": self._on_produce_request,
         }
 
     def add(self, event: Event) -> None:
@@ -68,12 +79,12 @@ class Story:
             self._on_crash(event)
         elif kind == "restart":
             self._on_restart(event)
-        elif kind in ("fault", "note", "invariant", "zk_expire") or (
-            kind == "stop" and event.why is not None
-        ):
+        elif kind in ("fault", "note") or (kind == "stop" and event.why is not None):
             text = event.why or event.type or kind
             mine = text.startswith(event.actor)
             self._tell(event, text if mine else f"{event.actor}: {text}")
+        if event.delta:
+            self._on_state(event)
 
     @property
     def lines(self) -> list[tuple[float, str]]:
@@ -111,11 +122,8 @@ class Story:
         if broker is None:
             return
         led = [name for name, known in self._partitions.items() if known.leader == broker]
-        led += [
-            name
-            for name, asked in self._asked.items()
-            if asked == broker and name not in self._partitions
-        ]
+        for actor, name in [key for key in self._states if key[0] == event.actor]:
+            del self._states[actor, name]
         self._account.crash(event.time_us, broker, led)
 
     def _on_restart(self, event: Event) -> None:
@@ -151,24 +159,10 @@ class Story:
 
     # -- decisions -----------------------------------------------------------------------------
 
-    def _on_leader_and_isr(self, event: Event) -> None:
-        fields = event.fields
-        if event.kind == "deliver":
-            self._on_leader_and_isr_arrival(event, fields)
-            return
-        self._on_controller(event, fields)
-        for entry in fields.get("partition_states") or ():
-            self._learn(event, entry, broker_id_of(event.actor))
-
-    def _on_update_metadata(self, event: Event) -> None:
+    def _on_controller(self, event: Event) -> None:
         if event.kind != "send":
             return
         fields = event.fields
-        self._on_controller(event, fields)
-        for entry in fields.get("partition_states") or ():
-            self._learn(event, entry, broker_id_of(event.actor))
-
-    def _on_controller(self, event: Event, fields: dict[str, Any]) -> None:
         epoch = fields.get("controller_epoch", -1)
         if self._controller_epoch is None or epoch > self._controller_epoch:
             said = (
@@ -179,70 +173,97 @@ class Story:
                 event, f"{broker_name(fields.get('controller_id', -1))} {said}, epoch {epoch}"
             )
 
-    def _learn(self, event: Event, entry: dict[str, Any], by: int | None) -> None:
-        name = f"{entry['topic']}-{entry['partition']}"
-        leader, epoch, isr = entry["leader"], entry["leader_epoch"], list(entry["isr"])
-        known = self._partitions.get(name)
+    def _on_state(self, event: Event) -> None:
+        """Take the changes of leadership that came with an event, per actor and partition."""
+        changed: dict[tuple[str, str], dict[str, Any]] = {}  # with the values before
+        for path, old, new in event.delta:
+            place = self._places[path]
+            if place is not None:
+                actor, partition, name = place
+                key = actor, partition
+                changed.setdefault(key, {})[name] = old
+                self._states.setdefault(key, {})[name] = new
+        for (actor, partition), before in changed.items():
+            state = self._states[actor, partition]
+            if is_controller_name(actor):
+                self._on_decision(event, actor, partition, before, state)
+            elif state.get("role") == "leader":
+                self._on_leader(event, actor, partition, before, state)
+
+    def _on_decision(
+        self,
+        event: Event,
+        controller: str,
+        partition: str,
+        before: dict[str, Any],
+        state: dict[str, Any],
+    ) -> None:
+        """A controller knows of other leadership of a partition than before."""
+        known = self._partitions.get(partition)
+        if known is None:
+            # What a recording that began in mid-run did not see is in the values before.
+            earlier = {**state, **before}
+            if all(earlier.get(name) is not None for name in ("leader", "leader_epoch", "isr")):
+                known = _Known(earlier["leader"], earlier["leader_epoch"], list(earlier["isr"]))
+        leader = state.get("leader", None if known is None else known.leader)
+        epoch = state.get("leader_epoch", None if known is None else known.leader_epoch)
+        isr = state.get("isr", None if known is None else known.isr)
+        if leader is None or epoch is None or isr is None:
+            return
         if known is not None and epoch < known.leader_epoch:
             return
-        if known is None and name in self._asked and self._asked[name] != leader:
-            known = _Known(self._asked[name], epoch - 1, isr)  # recording began in mid-run
-        self._partitions[name] = _Known(leader, epoch, isr)
+        now = self._partitions[partition] = _Known(leader, epoch, list(isr))
         if known is None:
-            self._tell(event, f"{name}: leader {_leader(leader)}, epoch {epoch}, isr {isr}", "new")
-            return
-        if leader != known.leader:
-            decided = f" by controller-{by}" if by is not None else ""
+            text = f"{partition}: leader {_leader(leader)}, epoch {epoch}, isr {now.isr}"
+            self._tell(event, text, "new")
+        elif leader != known.leader:
             verb = "loses its leader" if leader < 0 else f"gets leader {leader}"
+            decided = f"decided by {controller}"
+            if state.get("controller_epoch") is not None:
+                decided += f" in epoch {state['controller_epoch']}"
             self._tell(
                 event,
-                f"{name} {verb} (was {_leader(known.leader)}), leader epoch {epoch}, "
-                f"isr {isr}, decided{decided} in epoch {entry.get('controller_epoch')}",
-                f"leaders chosen{decided}",
+                f"{partition} {verb} (was {_leader(known.leader)}), leader epoch {epoch}, "
+                f"isr {now.isr}, {decided}",
+                f"leaders chosen by {controller}",
             )
-            self._account.choose_leader(event.time_us, name, known.leader, leader)
-        elif sorted(isr) != sorted(known.isr):
-            self._tell(event, f"{name}: isr {known.isr} -> {isr}", "isr changed")
+            self._account.choose_leader(event.time_us, partition, known.leader, leader)
+        else:
+            self._tell_isr(event, partition, known.isr, now.isr)
 
-    def _on_leader_and_isr_arrival(self, event: Event, fields: dict[str, Any]) -> None:
-        broker = broker_id_of(event.actor)
-        for entry in fields.get("partition_states") or ():
-            name = f"{entry['topic']}-{entry['partition']}"
-            key = (name, entry["leader_epoch"])
-            if broker is None or entry["leader"] != broker or key in self._taken_over:
-                continue
-            self._taken_over[key] = None
-            self._account.take_over(event.time_us, broker, name)
-            outages = (crash.outages.get(name) for crash in self.crashes)
-            if any(outage is not None and outage.new_leader == broker for outage in outages):
-                self._tell(
-                    event,
-                    f"{event.actor} learns that it leads {name} (epoch {entry['leader_epoch']})",
-                    f"{event.actor} learns that it leads",
-                )
-
-    def _on_alter_isr(self, event: Event) -> None:
-        if event.kind != "deliver" or event.fields.get("error") != "NONE":
+    def _on_leader(
+        self,
+        event: Event,
+        actor: str,
+        partition: str,
+        before: dict[str, Any],
+        state: dict[str, Any],
+    ) -> None:
+        """A broker leads a partition, and has just become its leader or has another ISR."""
+        broker, epoch = broker_id_of(actor), state.get("leader_epoch")
+        if broker is None:
             return
-        for entry in event.fields.get("partitions") or ():
-            stored = entry.get("leader_and_isr")
-            if entry.get("error") != "NONE" or not stored:
-                continue
-            name = entry["topic_partition"]
-            known = self._partitions.get(name)
-            isr = list(stored["isr"])
-            if known is None or sorted(known.isr) != sorted(isr):
-                before = f"{known.isr} -> " if known is not None else ""
-                self._tell(event, f"{name}: isr {before}{isr}", "isr changed")
-            self._partitions[name] = _Known(stored["leader"], stored["leader_epoch"], isr)
+        if "role" in before:
+            self._account.take_over(event.time_us, broker, partition)
+            outages = (crash.outages.get(partition) for crash in self.crashes)
+            if any(outage is not None and outage.new_leader == broker for outage in outages):
+                group = f"{actor} becomes leader"
+                self._tell(event, f"{group} of {partition} (epoch {epoch})", group)
+        known = self._partitions.get(partition)
+        if (
+            "isr" in before
+            and known is not None
+            and (known.leader, known.leader_epoch) == (broker, epoch)
+        ):
+            isr = list(state["isr"])
+            self._tell_isr(event, partition, known.isr, isr)
+            known.isr = isr
+
+    def _tell_isr(self, event: Event, partition: str, old: list[int], new: list[int]) -> None:
+        if sorted(old) != sorted(new):
+            self._tell(event, f"{partition}: isr {old} -> {new}", "isr changed")
 
     # -- acknowledgements ----------------------------------------------------------------------
-
-    def _on_produce_request(self, event: Event) -> None:
-        broker = broker_id_of(event.actor)
-        if event.kind == "deliver" and broker is not None:
-            for entry in event.fields.get("partitions") or ():
-                self._asked[entry["topic_partition"]] = broker
 
     def _on_produce_response(self, event: Event) -> None:
         broker = broker_id_of(event.peer or "")

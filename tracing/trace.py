@@ -17,11 +17,11 @@ from .chunks import Chunk, ChunkInfo, body_digest, describe, in_bitmap
 from .events import INTERESTING_KINDS, KIND_CODES, KINDS, Event, TraceError
 from .format import (
     CHUNK_FRAME,
+    FORMAT,
     FRAME_HEAD,
     HEADER_FRAME,
     INDEX_FRAME,
     MAGIC,
-    SNAPSHOT_FRAME,
     TRAILER,
     Frame,
     decode_frame,
@@ -178,7 +178,7 @@ class Trace:
         )
 
     def interesting(self) -> list[int]:
-        """Seqs of faults, crashes, restarts, violated invariants, failed client operations."""
+        """Seqs of faults, crashes and restarts."""
         return [event.seq for event in self.events() if event.kind in INTERESTING_KINDS]
 
     def check(self) -> None:
@@ -272,8 +272,6 @@ class TraceReader(Trace):
         self.path = Path(path)
         self._counts: tuple[dict[str, int], dict[str, int]] | None = None
         self._interesting: list[int] | None = None
-        self.snapshots: list[tuple[int, int, int]] = []
-        """(seq, offset, length) of each snapshot frame."""
         try:
             with self.path.open("rb") as file:
                 file.seek(0, 2)
@@ -297,6 +295,11 @@ class TraceReader(Trace):
         if frame.kind != HEADER_FRAME:
             raise TraceError(f"{place}: the first frame is no header")
         self.header = unpack_frame_body(frame, place)
+        written = self.header.get("format") if isinstance(self.header, dict) else None
+        if written != FORMAT:
+            raise TraceError(
+                f"{place}: written in format {written}; this release reads format {FORMAT}"
+            )
         self.fingerprint = None
         self.outline = None
         if not self._read_index():
@@ -317,7 +320,6 @@ class TraceReader(Trace):
             return False
         index = unpack_frame_body(frame, str(self.path))
         self.chunks = [ChunkInfo(*info) for info in index["chunks"]]
-        self.snapshots = [tuple(entry) for entry in index["snapshots"]]
         self.strings = index["strings"]
         self.schema = Schema(index["schema"])
         self._interesting = index["interesting"]
@@ -334,9 +336,6 @@ class TraceReader(Trace):
                 frame = decode_frame(self._data, offset, str(self.path))
                 if frame.kind == CHUNK_FRAME:
                     self._index_chunk(frame)
-                elif frame.kind == SNAPSHOT_FRAME:
-                    seq = unpack_frame_body(frame, str(self.path))[0]
-                    self.snapshots.append((seq, frame.offset, frame.length))
                 elif frame.kind == INDEX_FRAME:
                     return
             except TraceError as error:
@@ -357,19 +356,11 @@ class TraceReader(Trace):
     def check(self) -> None:
         """Read every frame of the file; raises ``TraceError`` for the first damaged one."""
         place = str(self.path)
-        frames = [(info.offset, CHUNK_FRAME, info.digest) for info in self.chunks]
-        frames += [(offset, SNAPSHOT_FRAME, b"") for _, offset, _ in self.snapshots]
-        for offset, kind, digest in sorted(frames):
-            frame = decode_frame(self._data, offset, place)
+        for info in self.chunks:
+            frame = decode_frame(self._data, info.offset, place)
             # Zeros make an empty frame whose checksum is right: only the index knows better.
-            if frame.kind != kind or (digest and body_digest(frame.body) != digest):
-                raise TraceError(f"{place}: wrong checksum of the frame at byte {offset}")
-
-    def snapshot(self, number: int) -> tuple[int, dict[str, Any]]:
-        """(seq, path to value) of a snapshot frame."""
-        frame = decode_frame(self._data, self.snapshots[number][1], str(self.path))
-        seq, states = unpack_frame_body(frame, str(self.path))
-        return seq, states
+            if frame.kind != CHUNK_FRAME or body_digest(frame.body) != info.digest:
+                raise TraceError(f"{place}: wrong checksum of the frame at byte {info.offset}")
 
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:
         return super().counts() if self._counts is None else self._counts

@@ -18,7 +18,6 @@ from .format import (
     HEADER_FRAME,
     INDEX_FRAME,
     MAGIC,
-    SNAPSHOT_FRAME,
     TRAILER,
     encode_frame,
     pack_header,
@@ -37,7 +36,6 @@ class TraceWriter:
         self.path = Path(path)
         self._codec = CODECS[codec]
         self._chunks: list[ChunkInfo] = []
-        self._snapshots: list[tuple[int, int, int]] = []
         self._interesting: list[int] = []
         self._kinds: Counter[int] = Counter()
         self._types: Counter[int | None] = Counter()
@@ -57,15 +55,10 @@ class TraceWriter:
 
     def write_chunk(self, chunk: Chunk) -> None:
         offset, length = self._write(CHUNK_FRAME, chunk.body)
-        self._chunks.append(chunk.info._replace(offset=offset, length=length))
+        self._chunks.append(chunk.info.stored_at(offset, length))
         self._interesting += chunk.interesting
         self._kinds.update(chunk.kind_counts)
         self._types.update(chunk.type_counts)
-
-    def write_snapshot(self, seq: int, states: Mapping[str, Any]) -> None:
-        """State of every actor after event ``seq``: path to value."""
-        offset, length = self._write(SNAPSHOT_FRAME, msgpack.packb([seq, dict(states)]))
-        self._snapshots.append((seq, offset, length))
 
     def close(self, strings: list[str], schema: list[Any], digest: bytes, outline: str) -> None:
         """Write index and trailer; idempotent."""
@@ -73,7 +66,6 @@ class TraceWriter:
             return
         index = {
             "chunks": [list(info) for info in self._chunks],
-            "snapshots": self._snapshots,
             "strings": strings,
             "schema": schema,
             "interesting": self._interesting,

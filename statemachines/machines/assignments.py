@@ -382,6 +382,9 @@ def _tell_changes(
         was, is_now = getattr(before, name, None), getattr(now, name)
         if was != is_now:
             tell(f"{topic_partition}/{name}", was, is_now)
+    epoch_before = None if old is None else old.controller_epoch
+    if epoch_before != new.controller_epoch:
+        tell(f"{topic_partition}/controller_epoch", epoch_before, new.controller_epoch)
 
 
 def _is_imbalanced(assignment: ReplicaAssignment, leadership: LeaderIsrAndControllerEpoch) -> bool:

@@ -70,7 +70,7 @@ def test_grep(file: Path) -> None:
     found = run("grep", file, "type==LeaderAndIsrRequest and actor=='broker-3'")
     assert (found.exit_code, len(found.stdout.splitlines())) == (0, 1)
     assert run("grep", file, "kind == deliver", "--count").stdout == "9\n"
-    none = run("grep", file, "kind == invariant")
+    none = run("grep", file, "kind == fault")
     assert (none.exit_code, none.stdout) == (1, "")
 
 
@@ -95,11 +95,14 @@ def test_why_and_effects(file: Path) -> None:
 
 
 def test_at_and_watch(file: Path) -> None:
-    """State told by messages is marked."""
+    """State is what was recorded, with the event that brought it."""
     state = run("at", file, 21, "broker-2/orders-0/leader")
-    assert state.stdout == "~ broker-2/orders-0/leader = 2  (#12)\n"
+    assert state.stdout == "broker-2/orders-0/leader = 2  (#12)\n"
     watched = run("watch", file, "broker-*/orders-0/leader").stdout.splitlines()
-    assert len(watched) == 3
+    assert watched == [
+        "#2            0.001250 broker-1/orders-0/leader: None -> 1",
+        "#12           7.001250 broker-2/orders-0/leader: 1 -> 2",
+    ]
     assert run("watch", file, "nothing").exit_code == 1
     assert run("at", file, 0).exit_code == 1
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fakekafka.protocol.control import (
-    AlterIsrPartitionResponse,
-    AlterIsrResponse,
-    LeaderAndIsrPartitionState,
-    LeaderAndIsrRequest,
-)
+from fakekafka.protocol.control import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from fakekafka.protocol.data import (
     FetchPartition,
     FetchRequest,
@@ -20,7 +15,7 @@ from fakekafka.protocol.data import (
     ProduceResponse,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.protocol.values import TopicPartition
 from fakekafka.tracing.header import build_header
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.writer import TraceWriter
@@ -77,13 +72,44 @@ class Scribe:
         event(time_us, "send", source, target, message, self.messages, cause)
         return event(time_us + delay_us, "deliver", target, source, message, self.messages, None)
 
+    def state(self, seq: int, prefix: str, **changes: tuple[Any, Any]) -> None:
+        """Record changes of state (old, new) at an event."""
+        for name, (old, new) in changes.items():
+            self.recorder.state(seq, f"{prefix}/{name}", old, new)
+
+    def decide(
+        self,
+        time_us: int,
+        target: str,
+        new: tuple[int, int, tuple[int, ...]],
+        old: tuple[int, int, tuple[int, ...]] | None = None,
+        controller_epochs: tuple[int | None, int] = (None, 1),
+        cause: int | None = None,
+    ) -> int:
+        """Controller 3 changes (leader, epoch, ISR) of orders-0 and tells a broker."""
+        request = leader_and_isr(*new, controller_epochs[1])
+        told = self.message(time_us, "controller-3", target, request, cause)
+        before = old or (None, None, None)
+        names = ("leader", "leader_epoch", "isr")
+        changes: dict[str, tuple[Any, Any]] = {
+            name: pair
+            for name, pair in zip(names, zip(before, new, strict=True), strict=True)
+            if pair[0] != pair[1]
+        }
+        if controller_epochs[0] != controller_epochs[1]:
+            changes["controller_epoch"] = controller_epochs
+        self.state(told - 1, "controller-3/orders-0", **changes)
+        return told
+
 
 def record_failover(recorder: Recorder) -> Recorder:
     """Broker 1 dies at 1 s, is noticed at 7 s, orders-0 moves to 2 and is written again."""
     scribe = Scribe(recorder)
     event = recorder.event
     event(0, "spawn", "broker-1", "broker-1", None, None, None)
-    scribe.message(1_000, "controller-3", "broker-1", leader_and_isr(1, 0, (1, 2, 3)))
+    first = (1, 0, (1, 2, 3))
+    told = scribe.decide(1_000, "broker-1", first)
+    scribe.state(told, "broker-1/orders-0", role=(None, "leader"), leader=(None, 1))
     asked = scribe.message(900_000, "producer-1", "broker-1", produce())
     scribe.message(900_500, "broker-1", "producer-1", acknowledge(0), asked)
     event(1_000_000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
@@ -94,16 +120,21 @@ def record_failover(recorder: Recorder) -> Recorder:
         "controller-3",
         WatchEvent(1, 1, 9, EventType.NODE_CHILDREN_CHANGED, "/brokers/ids"),
     )
-    chosen = leader_and_isr(2, 1, (2, 3))
-    scribe.message(7_001_000, "controller-3", "broker-2", chosen, noticed)
-    scribe.message(7_001_300, "controller-3", "broker-3", chosen, noticed)
+    told = scribe.decide(7_001_000, "broker-2", (2, 1, (2, 3)), first, (1, 1), noticed)
+    scribe.state(
+        told,
+        "broker-2/orders-0",
+        role=("follower", "leader"),
+        leader=(1, 2),
+        leader_epoch=(0, 1),
+        isr=((), (2, 3)),
+    )
+    scribe.message(7_001_300, "controller-3", "broker-3", leader_and_isr(2, 1, (2, 3)), noticed)
     asked = scribe.message(7_100_000, "producer-1", "broker-2", produce())
     scribe.message(7_100_500, "broker-2", "producer-1", acknowledge(1), asked)
     event(9_000_000, "restart", "broker-1", None, None, None, None, "broker-1 starts again")
-    stored = AlterIsrPartitionResponse(ORDERS_0, ErrorCode.NONE, LeaderAndIsr(2, 1, (2, 3, 1), 2))
-    scribe.message(
-        9_500_000, "controller-3", "broker-2", AlterIsrResponse(ErrorCode.NONE, (stored,))
-    )
+    fetched = scribe.message(9_500_000, "broker-1", "broker-2", fetch(2))
+    scribe.state(fetched, "broker-2/orders-0", isr=((2, 3), (2, 3, 1)))
     return recorder
 
 

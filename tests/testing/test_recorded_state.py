@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation
+from fakekafka.tracing.events import KINDS
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.timeline import read_story
 
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 
@@ -114,3 +116,45 @@ def test_nobody_listens_where_nothing_is_recorded() -> None:
         nodes: dict[str, Any] = dict(simulation.runtime.network.nodes)
         assert nodes
         assert all(node.state_listener is None for node in nodes.values())
+
+
+def test_the_story_is_read_from_the_state(simulation: Simulation) -> None:
+    """Elections are told when the controller decides, takeovers when the new leader's role
+    changes, and a grown ISR when the first of them has it. That is the leader in 0.10, which tells
+    the controller seconds later, and the controller since 2.7 (KIP-497)."""
+    simulation.broker(2).kill()
+    simulation.run_until(lambda: simulation.partition("t", 0).leader == 3, 30_000)
+    simulation.broker(2).start()
+    simulation.run_until(lambda: set(simulation.partition("t", 0).isr) == {2, 3}, 30_000)
+    simulation.run_for(100)
+    story = read_story(simulation.events)
+    texts = [text for _, text in story.lines]
+    assert any(text.startswith("t-0 gets leader 3 (was ") for text in texts)
+    assert any(text.startswith("broker-3 becomes leader of t-0 (epoch ") for text in texts)
+    (crash,) = story.crashes
+    times = {
+        (path.partition("-")[0] + path[path.index("/") :], str(new)): event.time_us
+        for event in reversed(simulation.events)
+        for path, _, new in event.delta
+    }
+    assert crash.elected_us == times["controller/t-0/leader", "3"]
+    grown_ms = min(times[f"{who}/t-0/isr", "[3, 2]"] for who in ("broker", "controller")) / 1000
+    assert (grown_ms, "t-0: isr [3] -> [3, 2]") in story.lines
+    assert texts.count("t-0: isr [3] -> [3, 2]") == 1
+
+
+def test_every_kind_of_event_is_recorded_by_somebody() -> None:
+    """A kind that no run can have would be a promise that the trace does not keep."""
+    with Simulation(3, seed=1, config={"zookeeper.session.timeout.ms": 6000}) as simulation:
+        simulation.create_topic("t", assignment={0: [2, 3]})
+        simulation.network.hold(lambda delivery: delivery.target.machine == "broker-3")
+        simulation.run_for(500)
+        simulation.network.release()
+        simulation.broker(2).kill()
+        simulation.run_for(1000)
+        simulation.broker(2).start()
+        simulation.broker(3).pause()
+        simulation.run_for(100)
+        # A change that comes after the chunk of its event was packed is an event of its own.
+        simulation.recorder.state(0, "broker-3/t-0/leader", 2, 3)
+        assert {event.kind for event in simulation.events} == set(KINDS)

@@ -6,7 +6,6 @@ import pytest
 from fakekafka.protocol.errors import UsageError
 from fakekafka.tests.support.traces import (
     ORDERS_0,
-    fetch,
     record_failover,
     record_fetches,
 )
@@ -198,27 +197,16 @@ def test_effects_are_limited(trace: Trace) -> None:
     assert root.children[0].children == []
 
 
-def test_watch_tells_leadership_from_messages(trace: Trace) -> None:
-    """What brokers were told, only when it is news."""
+def test_watch_tells_every_recorded_change(trace: Trace) -> None:
+    """With the event that brought it, in order; messages alone change nothing."""
     found = [
-        (change.event.time_us, change.old, change.new, change.source)
+        (change.path, change.event.time_us, change.old, change.new)
         for change in changes(trace, "broker-*/orders-0/leader")
     ]
     assert found == [
-        (1_250, None, 1, "message"),
-        (7_001_250, None, 2, "message"),
-        (7_001_550, None, 2, "message"),
+        ("broker-1/orders-0/leader", 1_250, None, 1),
+        ("broker-2/orders-0/leader", 7_001_250, 1, 2),
     ]
-
-
-def test_recorded_deltas_silence_what_messages_tell() -> None:
-    """Where a handler recorded the truth, nothing is derived."""
-    recorder = record_failover(Recorder())
-    seq = recorder.event(10_000_000, "deliver", "broker-2", "x", fetch(0), 99, None)
-    recorder.state(seq, "broker-2/orders-0/leader", 2, 3)
-    trace = recorder.trace()
-    assert state_at(trace, seq)["broker-2/orders-0/leader"].new == 3
-    assert state_at(trace, seq)["broker-2/orders-0/leader"].source == "delta"
 
 
 def test_state_at_a_step(trace: Trace) -> None:

@@ -145,13 +145,6 @@ def test_string_message_names_the_type() -> None:
     assert (event.type, event.payload, event.fields) == ("Partition.shrink_isr", None, {})
 
 
-def test_client_events_belong_to_an_operation() -> None:
-    """The message id of a client event is its operation."""
-    recorder = Recorder()
-    recorder.event(0, "client_invoke", "producer-1", None, "append", 17, None)
-    assert recorder.events[0].op == 17
-
-
 def test_state_change_joins_the_event_being_handled() -> None:
     """A delta is reversible: it has the old and the new value."""
     recorder = Recorder()

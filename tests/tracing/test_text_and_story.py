@@ -70,7 +70,7 @@ def test_records_are_shown_by_size() -> None:
 
 
 def test_many_partitions_are_counted() -> None:
-    """A request about a thousand partitions stays one line."""
+    """A request about a thousand partitions stays one line, and so does their news."""
     states = tuple(
         LeaderAndIsrPartitionState("orders", number, 1, 1, 0, (1,), 0, (1,))
         for number in range(1000)
@@ -80,6 +80,9 @@ def test_many_partitions_are_counted() -> None:
     line = format_event(recorder.events[0])
     assert line.endswith("+997 more")
     assert len(line) < 400
+    for number in range(1000):
+        for name, value in (("leader", 1), ("leader_epoch", 0), ("isr", (1,))):
+            recorder.state(0, f"controller-1/orders-{number}/{name}", None, value)
     assert len(timeline(recorder.events)) == 7
 
 
@@ -100,7 +103,7 @@ def test_story_of_a_failover() -> None:
             "orders-0 gets leader 2 (was 1), leader epoch 1, isr [2, 3], "
             "decided by controller-3 in epoch 1",
         ),
-        (7001.25, "broker-2 learns that it leads orders-0 (epoch 1)"),
+        (7001.25, "broker-2 becomes leader of orders-0 (epoch 1)"),
         (7100.75, "orders-0 takes records again at broker-2: unavailable for 6200.0 ms"),
         (9000.0, "broker-1 starts again after 8000.0 ms"),
         (9500.25, "orders-0: isr [2, 3] -> [2, 3, 1]"),
@@ -123,10 +126,10 @@ def test_acknowledgement_on_its_way_counts_as_before() -> None:
     """What the dead broker had answered still arrives; the outage begins then."""
     recorder = Recorder()
     scribe = Scribe(recorder)
-    scribe.message(0, "controller-3", "broker-1", leader_and_isr(1, 0, (1, 2)))
+    scribe.decide(0, "broker-1", (1, 0, (1, 2)))
     recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
     scribe.message(900, "broker-1", "p", acknowledge(0), delay_us=300)
-    scribe.message(5000, "controller-3", "broker-2", leader_and_isr(2, 1, (2,)))
+    scribe.decide(5000, "broker-2", (2, 1, (2,)), (1, 0, (1, 2)))
     scribe.message(6000, "broker-2", "p", acknowledge(1), delay_us=200)
     (crash,) = crashes(recorder.events)
     assert crash.outages["orders-0"].last_ack_us == 1200
@@ -134,13 +137,13 @@ def test_acknowledgement_on_its_way_counts_as_before() -> None:
 
 
 def test_story_of_a_recording_that_began_in_mid_run() -> None:
-    """Without the first LeaderAndIsr, who was asked to write tells who led."""
+    """What the first election decided is in the old values of the next one."""
     recorder = Recorder()
     scribe = Scribe(recorder)
     scribe.message(0, "p", "broker-1", produce())
     scribe.message(300, "broker-1", "p", acknowledge(0))
     recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
-    scribe.message(5000, "controller-3", "broker-2", leader_and_isr(2, 1, (2,)))
+    scribe.decide(5000, "broker-2", (2, 1, (2,)), (1, 0, (1, 2)))
     scribe.message(6000, "broker-2", "p", acknowledge(1))
     texts = [text for _, text in timeline(recorder.events)]
     assert any(text.startswith("orders-0 gets leader 2 (was 1)") for text in texts)
@@ -151,9 +154,9 @@ def test_lost_leader_is_told() -> None:
     """A partition without a leader is news; a refused write is not an end of the outage."""
     recorder = Recorder()
     scribe = Scribe(recorder)
-    scribe.message(0, "controller-3", "broker-1", leader_and_isr(1, 0, (1,)))
+    scribe.decide(0, "broker-1", (1, 0, (1,)))
     recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
-    scribe.message(5000, "controller-3", "broker-2", leader_and_isr(-1, 1, (1,)))
+    scribe.decide(5000, "broker-2", (-1, 1, (1,)), (1, 0, (1,)))
     scribe.message(6000, "broker-2", "p", acknowledge(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER))
     texts = [text for _, text in timeline(recorder.events)]
     assert any(
