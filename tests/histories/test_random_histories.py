@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import KAFKA_VERSIONS
 from fakekafka.tests.support import random_histories
 from fakekafka.tests.support.history_end import heal, record_problems, verdict, what_is_lacking
 from fakekafka.tests.support.history_steps import Step, draw_steps, parse_step
 from fakekafka.tests.support.history_world import build
 from fakekafka.tests.support.present import present
-from fakekafka.tests.support.random_histories import History, Outcome, draw_history, run
+from fakekafka.tests.support.random_histories import History, Outcome, draw_history, play, run
 
 SEEDS = range(1, 5)
 
@@ -22,6 +23,32 @@ def test_a_history_ends_whole(version: str, seed: int) -> None:
     outcome = run(draw_history(version, seed))
     assert outcome.problems == (), outcome.history.command
     assert outcome.acknowledged > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_an_isr_that_a_reassignment_dropped_is_replaced_uncleanly(version: str) -> None:
+    """As in Kafka only an unclean election helps. What its leader lacks is excused, for this
+    partition and from its end on (docs/kafka/reassignment.md#dropped-in-sync)."""
+    world = build(60090, version)
+    steps = "isolate:11702947:8000,reassign:16469621:10,kill:4266243:8000,reassign:16091426:200"
+    assert play(world, tuple(map(parse_step, steps.split(","))), []) == []
+    assert world.lost_from == {TopicPartition("main-1", 1): 0}
+    world.lost_from.clear()
+    assert "acknowledged records are lost" in record_problems(world)[0]
+
+
+@pytest.mark.slow
+def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller() -> None:
+    """As in Kafka nothing else elects, and nothing is lost
+    (docs/kafka/reassignment.md#dropped-in-sync)."""
+    world = build(60736, "3.9")
+    steps = (
+        "drop:1405580:1000,cut:15309846:10,reassign:13007657:4000,expire:15279918:1,"
+        "start:6521179:4000,reassign:3158658:200"
+    )
+    assert play(world, tuple(map(parse_step, steps.split(","))), []) == []
+    assert (world.lost_from, world.relieved) == ({}, {TopicPartition("main-2", 0)})
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any
 
 from fakekafka import FakeKafkaError, KafkaError, WaitTimeout
 from fakekafka.protocol import znode_paths
-from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.values import NO_LEADER, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.testing.checks import fully_replicated, replicas_identical
 from fakekafka.tests.support.history_world import World
@@ -40,6 +40,8 @@ def heal(world: World) -> None:
             return
         if simulation.now_ms >= limit_ms - SETTLE_MS / 2:
             _relieve_controller(world)
+        if simulation.now_ms >= limit_ms - SETTLE_MS * 0.9 and _brokers_run(world) is None:
+            _relieve_partitions(world)
         if simulation.now_ms >= limit_ms:
             raise WaitTimeout(f"not whole {SETTLE_MS / 1000:g} s after healing: {lacking}")
         simulation.run_for(500)
@@ -103,6 +105,55 @@ def _relieve_controller(world: World) -> None:
             if znode_paths.topic_partition_state_path(where) in simulation.zookeeper.tree():
                 simulation.controller.resign()
                 return
+
+
+def _relieve_partitions(world: World) -> None:
+    """Give partitions a leader that lost theirs because a reassignment dropped it.
+
+    ``KafkaController.updateCurrentReassignment`` stops replicas that an earlier request was adding
+    and a later one does not want, even when one of them leads, or when nobody else is in sync. The
+    partition then has no leader, but counts as online: no election comes, until the controller
+    moves. Where the ISR names dropped replicas only, no election helps as long as these live, not
+    even an unclean one (``PartitionStateMachine.collectUncleanLeaderElectionState``).
+    """
+    simulation = world.simulation
+    for where in sorted(world.dropped):
+        if simulation.controller.id is None:
+            return
+        context = simulation.running.require_controller().context
+        leadership = context.partition_leadership_info(where)
+        if leadership is None or leadership.leader_and_isr.leader != NO_LEADER:
+            continue
+        isr = leadership.leader_and_isr.isr
+        if world.dropped[where].issuperset(isr):
+            _elect_without(world, where, isr)
+        elif where not in world.relieved:
+            world.relieved.add(where)
+            simulation.controller.resign()
+            return
+
+
+def _elect_without(world: World, where: TopicPartition, brokers: tuple[int, ...]) -> None:
+    """Elect from outside the ISR while its brokers are down; what the leader lacks is lost."""
+    simulation = world.simulation
+    for broker_id in brokers:
+        if simulation.broker(broker_id).state == "running":
+            simulation.broker(broker_id).begin_shutdown()
+
+    def they_are_gone() -> bool:
+        if simulation.controller.id is None:
+            return False
+        known = simulation.running.require_controller().context
+        return not any(b in known.live_or_shutting_down_broker_ids for b in brokers)
+
+    simulation.run_until(they_are_gone)
+    simulation.elect_leaders("unclean", [where])
+    view = simulation.partition(*where)
+    if view.leader is not None:
+        replica = view.replica(view.leader)
+        since = [start for epoch, start in replica.epochs if epoch >= view.leader_epoch]
+        end = min(since, default=replica.log_end_offset)
+        world.lost_from[where] = min(end, world.lost_from.get(where, end))
 
 
 def what_is_lacking(world: World) -> str | None:

@@ -13,8 +13,9 @@ from unittest import mock
 from fakekafka import FakeKafkaError, Simulation
 from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.replication.log.log import Log
+from fakekafka.statemachines.machines.context import ControllerContext
 from fakekafka.testing.handles.admin import AdminClient
 
 
@@ -90,6 +91,10 @@ class World:
     """What a producer sent under one number and then gave one of a new epoch."""
     cut_from: dict[TopicPartition, int] = field(default_factory=dict)
     """The lowest offset that a follower cut because it was above its high watermark."""
+    dropped: dict[TopicPartition, set[int]] = field(default_factory=dict)
+    """Replicas that were being added and that a later request dropped, in sync or not."""
+    lost_from: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where the log of a leader ended that was elected from outside the ISR for their sake."""
     relieved: set[TopicPartition] = field(default_factory=set)
     """Partitions for whose sake the controller was moved at the end."""
     controller_moves: int = 0
@@ -189,9 +194,13 @@ class World:
         self.renumbered.update((where, value) for value in values)
 
     def is_excused(self, where: TopicPartition, offset: int) -> bool:
-        """Whether 0.10 may lose or change what is at an offset: a follower that has it, but not
-        yet the high watermark that covers it, cuts it, and may lead next (KIP-101)."""
-        return offset >= self.cut_from.get(where, maxsize)
+        """Whether Kafka itself may lose or change what is at an offset.
+
+        In 0.10 a follower that has it, but not yet the high watermark that covers it, cuts it, and
+        may lead next (KIP-101). And where the whole ISR was dropped by a reassignment, only a
+        leader from outside helps.
+        """
+        return offset >= min(self.cut_from.get(where, maxsize), self.lost_from.get(where, maxsize))
 
     def note_cuts(self) -> contextlib.AbstractContextManager[Any]:
         """Note what followers cut at their high watermarks, as long as this is entered."""
@@ -206,6 +215,24 @@ class World:
         if self.simulation.behaviour.truncation != "high_watermark":
             return contextlib.nullcontext()
         return mock.patch.object(Log, "truncate_to", noting)
+
+    def note_drops(self) -> contextlib.AbstractContextManager[Any]:
+        """Note which replicas ``KafkaController.updateCurrentReassignment`` drops again."""
+        update = ControllerContext.update_partition_full_replica_assignment
+
+        def noting(
+            context: ControllerContext, where: TopicPartition, assignment: ReplicaAssignment
+        ) -> None:
+            if context.has_assignment(where):
+                adding = context.partition_full_replica_assignment(where).adding
+                dropped = self.dropped.setdefault(where, set())
+                dropped.update(adding)
+                dropped.difference_update(assignment.replicas)
+            update(context, where, assignment)
+
+        return mock.patch.object(
+            ControllerContext, "update_partition_full_replica_assignment", noting
+        )
 
     def _consumed(self, where: TopicPartition, batch: Any, position: int) -> None:
         for record in batch.records():

@@ -66,7 +66,7 @@ def run(history: History, trace: str | None = None) -> Outcome:
     world: World | None = None
     try:
         world = build(history.seed, history.version, trace is not None)
-        problems = _play(world, history.steps, told)
+        problems = play(world, history.steps, told)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
@@ -81,8 +81,9 @@ def run(history: History, trace: str | None = None) -> Outcome:
     return Outcome(history, tuple(problems), tuple(told), virtual_ms, acknowledged)
 
 
-def _play(world: World, steps: tuple[Step, ...], told: list[str]) -> list[str]:
-    with world.note_cuts():
+def play(world: World, steps: tuple[Step, ...], told: list[str]) -> list[str]:
+    """Let it happen and heal; answers what is not whole, and adds what happened to ``told``."""
+    with world.note_cuts(), world.note_drops():
         for step in steps:
             at_ms = world.simulation.now_ms
             said = take(world, step)

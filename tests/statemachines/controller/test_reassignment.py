@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from fakekafka.protocol.admin import PREFERRED, UNCLEAN
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
@@ -71,6 +73,77 @@ def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:
     cluster.reassign({TP: (2,)})
     assert cluster.state("t").leader == -1
     assert cluster.reassigning() == ()
+
+
+def cluster_with_only_an_added_replica_in_sync(version: str) -> ControllerCluster:
+    """[1,3] is moving to [1,2,3]; 1 is dead, 3 died after 2 had joined, and 2 leads."""
+    cluster = ControllerCluster([4, 1, 2, 3], version)
+    cluster.create_topic("t", (1, 3))
+    cluster.kill(1)
+    cluster.reassign({TP: (1, 2, 3)})
+    cluster.set_isr("t", 0, (3, 2))
+    cluster.kill(3)
+    assert cluster.state("t") == LeaderAndIsr(2, 3, (2,), 4)
+    return cluster
+
+
+@pytest.mark.parametrize("target", [None, (1, 3)])
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_a_cancelled_reassignment_drops_even_the_only_replica_in_sync(
+    version: str, target: tuple[int, ...] | None
+) -> None:
+    """The ISR names a broker outside the replicas then. Nobody may lead: no return of a replica
+    and no other controller helps, nor does an unclean election as long as that broker lives
+    (docs/kafka/reassignment.md#dropped-in-sync)."""
+    cluster = cluster_with_only_an_added_replica_in_sync(version)
+    assert cluster.reassign({TP: target}) == {TP: (ErrorCode.NONE, None)}
+    leaderless = LeaderAndIsr(-1, 4, (2,), 5)
+    assert cluster.state("t") == leaderless
+    assert cluster.assignment("t") == ReplicaAssignment((1, 3))
+    cluster.start(1)
+    cluster.start(3)
+    cluster.bounce(4)
+    assert cluster.state("t") == leaderless
+    assert cluster.elect(PREFERRED, TP)[TP][0] == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    assert cluster.elect(UNCLEAN, TP)[TP][0] == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    assert cluster.state("t") == leaderless
+    cluster.kill(2)
+    assert cluster.elect(UNCLEAN, TP)[TP] == (ErrorCode.NONE, 1)
+    assert (cluster.state("t").leader, cluster.state("t").isr) == (1, (1,))
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_a_replica_that_was_dropped_while_alone_in_sync_leads_again_with_what_it_has(
+    version: str,
+) -> None:
+    """Reassigning to it, and an election, make the broker that the ISR still names the leader;
+    its log was deleted meanwhile (docs/kafka/reassignment.md#dropped-in-sync)."""
+    cluster = cluster_with_only_an_added_replica_in_sync(version)
+    cluster.reassign({TP: None})
+    cluster.reassign({TP: (2, 1, 3)})
+    assert cluster.state("t") == LeaderAndIsr(-1, 5, (2,), 6)
+    assert cluster.elect(UNCLEAN, TP)[TP] == (ErrorCode.NONE, 2)
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_a_leader_that_a_later_request_drops_is_replaced_when_the_controller_moves(
+    version: str,
+) -> None:
+    """The partition counts as online without a leader, so nothing elects one before: neither the
+    next phase A nor the start of a broker (docs/kafka/reassignment.md#dropped-in-sync)."""
+    cluster = ControllerCluster([4, 1, 2, 3], version)
+    cluster.create_topic("t", (1, 2))
+    cluster.kill(2)
+    cluster.reassign({TP: (3, 2, 1)})
+    cluster.set_isr("t", 0, (1, 3))
+    assert cluster.elect(PREFERRED, TP)[TP] == (ErrorCode.NONE, 3)
+    cluster.reassign({TP: (2, 4)})
+    assert cluster.state("t") == LeaderAndIsr(-1, 5, (1,), 6)
+    assert cluster.assignment("t") == ReplicaAssignment((2, 4, 1), (4,), (1,))
+    cluster.start(2)
+    assert cluster.state("t") == LeaderAndIsr(-1, 6, (1,), 7)
+    cluster.bounce(4)
+    assert (cluster.state("t").leader, cluster.state("t").isr) == (1, (1,))
 
 
 def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr() -> None:
