@@ -15,6 +15,11 @@ def broker_name(broker_id: int) -> str:
     return f"broker-{broker_id}"
 
 
+def new_broker_name(number: int) -> str:
+    """Name of a broker's process and node while it does not know its id."""
+    return f"broker-new-{number}"
+
+
 @functools.cache
 def controller_name(broker_id: int) -> str:
     """Name of the controller node in a broker's process."""

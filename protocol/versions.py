@@ -40,6 +40,8 @@ class Behaviour:
     alter_isr: bool  # >= 2.7, KIP-497
     alter_isr_strict: bool  # >= 3.3: newer epochs refused, ineligible replicas refused
     log_dir_failure_handling: bool  # >= 1.0
+    meta_properties_name_cluster: bool  # >= 2.4, KAFKA-7335; checked at every start
+    meta_properties_before_logs: bool  # >= 3.7: written before logs load; before, once registered
     new_replica_reads_zookeeper: bool  # <= 1.0
     controlled_shutdown_tells_leaving_broker: bool  # not in 1.1 and 2.0, KAFKA-7482
     controlled_shutdown_one_by_one: bool  # <= 1.0: each partition written and told by itself
@@ -121,6 +123,7 @@ class Behaviour:
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     idempotent_producers: bool  # >= 0.11
     producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: nobody waits for a block of them
+    producer_ids_from_controller: bool  # >= 3.0, KIP-730: brokers ask it for blocks, else ZooKeeper
     max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
     special_timestamps_versioned: bool  # 3.9: any other time below -2 is refused
     zstd_compression: bool  # >= 2.1, KIP-110
@@ -148,6 +151,8 @@ _V28 = Behaviour(
     alter_isr=True,
     alter_isr_strict=False,
     log_dir_failure_handling=True,
+    meta_properties_name_cluster=True,
+    meta_properties_before_logs=False,
     new_replica_reads_zookeeper=False,
     controlled_shutdown_tells_leaving_broker=True,
     controlled_shutdown_one_by_one=False,
@@ -227,6 +232,7 @@ _V28 = Behaviour(
     producers_go_with_their_records=False,
     idempotent_producers=True,
     producer_ids_prefetched=False,
+    producer_ids_from_controller=False,
     max_timestamp_lookup=False,
     special_timestamps_versioned=False,
     zstd_compression=True,
@@ -266,6 +272,8 @@ _V39 = _derive(
     alter_isr_errors_roll_back=True,
     preferred_replica_answers_at_once=True,
     producer_ids_prefetched=True,
+    producer_ids_from_controller=True,
+    meta_properties_before_logs=True,
     max_timestamp_lookup=True,
     special_timestamps_versioned=True,
     message_format_config=False,
@@ -277,6 +285,7 @@ _V11 = _derive(
     epoch_created_in_one_transaction=False,
     guard_controller_writes=False,
     broker_epochs=False,
+    meta_properties_name_cluster=False,
     preempt_queued_events=False,
     empty_update_metadata_means_all=True,
     startup_moves_dead_replicas_offline=False,

@@ -166,10 +166,10 @@ def config(name: str, values: Any) -> dict[str, Any]:
 def broker_config(values: Any) -> dict[str, Any]:
     """Configuration for every broker: what brokers cannot have in common is refused."""
     found = config("config", values)
-    if "broker.id" in found:
+    if str(found.get("broker.id", -1)) != "-1":
         raise UsageError(
             f"config: broker.id must be left out, not {found['broker.id']!r}: name the ids "
-            "with brokers=[...]"
+            "with brokers=[...], or let them be generated with -1"
         )
     return found
 

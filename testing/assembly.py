@@ -17,6 +17,7 @@ from ..protocol.names import ADMIN, zookeeper_name
 from ..protocol.versions import Behaviour, behaviour
 from ..replication.disk.disk import Disk
 from ..replication.disk.memory import MemoryDisk
+from ..statemachines.broker.broker_id import NO_BROKER_ID
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .defaults import RESTART_DELAY_MS, TEST_RESTART_DELAY_MS, cluster_config, log_dirs
@@ -34,6 +35,7 @@ class ClusterPlan:
     """The arguments that ``Cluster`` and ``Simulation`` share, checked."""
 
     broker_ids: tuple[int, ...]
+    """Of brokers that generate theirs -1, -2, ..."""
     kafka_version: str
     behaviour: Behaviour
     config: dict[str, Any]
@@ -72,7 +74,10 @@ class ClusterPlan:
         given = arguments.broker_config(config)
         full = cluster_config(given, count, kafka_version, test_friendly=test_friendly)
         checked = BrokerConfig(full, kafka_version)
-        _require_reserved(broker_ids, checked)
+        if "broker.id" in given:
+            broker_ids = _generated_ids(brokers, broker_ids, checked)
+        else:
+            _require_reserved(broker_ids, checked)
         return cls(
             broker_ids=broker_ids,
             kafka_version=kafka_version,
@@ -85,9 +90,28 @@ class ClusterPlan:
             restart_delay_ms=restart_delay_ms,
         )
 
+    @property
+    def generates_ids(self) -> bool:
+        """Whether brokers find their ids as they start (``broker.id=-1``)."""
+        return self.broker_ids[0] < 0
+
     def memory_disk(self) -> MemoryDisk:
         """A broker's disk that lives in memory."""
         return MemoryDisk(self.log_dirs) if self.log_dirs else MemoryDisk()
+
+
+def _generated_ids(
+    brokers: int | Sequence[int], broker_ids: Sequence[int], config: BrokerConfig
+) -> tuple[int, ...]:
+    """What brokers are known by that have ``broker.id=-1``, until they know their ids."""
+    if not isinstance(brokers, int):
+        raise UsageError(
+            "brokers names ids, and broker.id=-1 lets them be generated; give their number, "
+            f"brokers={len(broker_ids)}, or leave broker.id out"
+        )
+    if not config["broker.id.generation.enable"]:
+        raise UsageError(f"{NO_BROKER_ID}, as broker.id.generation.enable is false")
+    return tuple(-number for number in range(1, len(broker_ids) + 1))
 
 
 def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
@@ -122,7 +146,7 @@ def assemble(
         zookeepers[server_id] = ZooKeeperProcess(runtime, server_id, peers, storage)
     cluster_id = base64.urlsafe_b64encode(runtime.rng.randbytes(16)).decode().rstrip("=")
     for broker_id, rack in zip(plan.broker_ids, plan.racks, strict=True):
-        config = {**plan.config, "broker.id": broker_id}
+        config = {**plan.config, "broker.id": max(broker_id, -1)}
         spec = BrokerSpec(
             broker_id=broker_id,
             config=BrokerConfig(config, plan.kafka_version),

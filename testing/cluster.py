@@ -85,8 +85,8 @@ class Cluster(EmulatedCluster):
         self._runtime_name = runtime
         self._host = arguments.text("host", host)
         if ports is None:
-            ports = (0,) * len(self.broker_ids)
-        self._ports = arguments.ports("ports", ports, len(self.broker_ids), "brokers")
+            ports = (0,) * len(self._plan.broker_ids)
+        self._ports = arguments.ports("ports", ports, len(self._plan.broker_ids), "brokers")
         self._zookeeper_ports = (
             None
             if zookeeper_ports is None
@@ -143,7 +143,7 @@ class Cluster(EmulatedCluster):
     def _start(self, running: RealTimeCluster) -> None:
         runtime = running.runtime
         self._start_recording(runtime)
-        gateway = TcpGateway(runtime, running.processes, self.kafka_version)
+        gateway = TcpGateway(runtime, lambda: running.processes, self.kafka_version)
         for process in running.processes.values():
             listener = process.spec.listener
             assert isinstance(listener, TcpListener)
@@ -182,8 +182,7 @@ class Cluster(EmulatedCluster):
             if process.broker is not None and self._data_dir is not None:
                 # Else replicas would begin at high watermark 0, and cut their logs there in 0.10.
                 process.broker.replica_manager.checkpoint_high_watermarks()
-            process.broker = None
-            process.controller_node = None
+            process.forget_nodes()
             process.spec.disk.dispose()
         for zookeeper in running.zookeepers.values():
             zookeeper.node = None
@@ -248,15 +247,16 @@ class Cluster(EmulatedCluster):
     # -- on this runtime -----------------------------------------------------------------------
 
     def _make_listener(self, runtime: LiveRuntime | ThreadedRuntime, broker_id: int) -> TcpListener:
-        port = self._ports[self.broker_ids.index(broker_id)]
-        return TcpListener(runtime, broker_id, self._host, port)
+        port = self._ports[self._plan.broker_ids.index(broker_id)]
+        return TcpListener(runtime, self._host, port)
 
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:
             return self._plan.memory_disk()
         from ..replication.disk.file_disk import FileDisk
 
-        directory = self._data_dir / broker_name(broker_id)
+        # A broker that generates its id has the directory of its place among the brokers.
+        directory = self._data_dir / broker_name(abs(broker_id))
         if self._plan.log_dirs:
             return FileDisk(directories=[directory / name for name in self._plan.log_dirs])
         return FileDisk(directory)

@@ -73,8 +73,11 @@ class EmulatedCluster(abc.ABC):
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """Ids of all brokers, also of those that are down."""
-        return self._plan.broker_ids
+        """Ids of all brokers, also of those that are down.
+
+        A broker whose id is generated (``broker.id=-1``) has -1, -2, ... until it knows it.
+        """
+        return tuple(self.processes) if self._plan.generates_ids else self._plan.broker_ids
 
     @property
     def kafka_version(self) -> str:
@@ -98,8 +101,7 @@ class EmulatedCluster(abc.ABC):
             zookeeper.start()
         for process in self.processes.values():
             process.start()
-            if process.broker is not None:
-                starts.append(process.broker.running)
+            starts.append(process.running)
         return starts
 
     def _has_started(self, starts: Iterable[Pending[None]]) -> bool:

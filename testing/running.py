@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..protocol.errors import FakeKafkaError, UsageError
+from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
 from ..protocol.names import TCP_CLIENTS
 from . import arguments
 
@@ -41,6 +41,8 @@ class RunningCluster(abc.ABC):
     ) -> None:
         self.zookeepers = zookeepers
         self.processes = processes
+        for process in processes.values():
+            process.on_id = self._broker_is_known_as
         self.admin = admin
         """Where the API's own requests come from."""
 
@@ -75,6 +77,18 @@ class RunningCluster(abc.ABC):
         return self.runtime.run_in(process, function)
 
     # -- who is there --------------------------------------------------------------------------
+
+    def _broker_is_known_as(self, changing: BrokerProcess, broker_id: int) -> None:
+        """A broker found its id. The table is replaced, as other threads may walk through it."""
+        if broker_id in self.processes:
+            raise KafkaError(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                f"{changing.name} has the log directories of broker {broker_id}, which is there",
+            )
+        self.processes = {
+            broker_id if process is changing else known_id: process
+            for known_id, process in self.processes.items()
+        }
 
     def broker_process(self, broker_id: int) -> BrokerProcess:
         """The process of a broker that a user named."""
@@ -129,6 +143,8 @@ class RunningCluster(abc.ABC):
     @property
     def is_settled(self) -> bool:
         """Whether every living broker serves and knows the controller and all living brokers."""
+        if any(process.is_finding_id for process in self.processes.values()):
+            return False
         alive = self.living_brokers()
         if any(broker.state != "running" for broker in alive):
             return False

@@ -242,8 +242,9 @@ class Simulation(EmulatedCluster):
         self.recorder.save(path, self._header())
 
     def _header(self) -> dict[str, Any]:
-        ids = self.broker_ids
-        brokers = len(ids) if ids == tuple(range(1, len(ids) + 1)) else list(ids)
+        ids = self._plan.broker_ids
+        counted = self._plan.generates_ids or ids == tuple(range(1, len(ids) + 1))
+        brokers = len(ids) if counted else list(ids)
         return build_header(
             mode="sim",
             kafka_version=self.kafka_version,
@@ -256,7 +257,9 @@ class Simulation(EmulatedCluster):
 
 def simulated_equipment(plan: ClusterPlan) -> Equipment:
     """Of brokers without sockets, on disks in memory."""
-    return Equipment(SimulatedListener, lambda _: plan.memory_disk(), lambda _: ZooKeeperStorage())
+    return Equipment(
+        lambda _: SimulatedListener(), lambda _: plan.memory_disk(), lambda _: ZooKeeperStorage()
+    )
 
 
 def _settings(settings_class: type[T], values: Mapping[str, Any]) -> T:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...coordinators.offsets.manager import OffsetManager
-from ...protocol.awaiting import Cancelled, Pending, RequestTimeout
+from ...protocol.awaiting import Cancelled, Pending
 from ...protocol.control import ControlledShutdownRequest
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
 from ...protocol.host import sleep
@@ -24,12 +24,13 @@ from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
 from ...statemachines.admin.parts import AdminParts
-from ...statemachines.broker.broker_id import resolve_broker_id, stored_broker_id
+from ...statemachines.broker.broker_id import check_meta_properties
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...zkfake.messages import ZooKeeperError
 from ..delivery import Delivery
 from ..node import Node
 from ..surroundings import Process, Surroundings
+from .broker_id_finder import connect
 from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
 from .handlers.admin import AdminHandlers
@@ -194,16 +195,23 @@ class Broker(Node):
         """Kafka's ``KafkaServer.startup`` in its order
         (docs/kafka/brokers.md#start-of-a-broker)."""
         try:
-            await self._connect_to_zookeeper()
+            await connect(self, self.controller_node.zk_client, self.spec)
             await self.zk.brokers.create_top_level_paths()
             self.metadata_cache.cluster_id = await self.zk.brokers.create_or_get_cluster_id(
                 self.spec.cluster_id
             )
-            await self._check_disk_is_mine()
+            # One that generates its id has it by now, and finds here what it found before.
+            cluster_id = self.metadata_cache.cluster_id
+            check_meta_properties(
+                self.spec.meta_properties(), cluster_id, self.config["broker.id"], self.behaviour
+            )
             await self.dynamic_config.load()
+            if self.behaviour.meta_properties_before_logs:
+                self._mark_disk_as_mine()
             self._start_disk()
             await self._register()
-            self._mark_disk_as_mine()
+            if not self.behaviour.meta_properties_before_logs:
+                self._mark_disk_as_mine()
             await self.controller.startup()
             await self.dynamic_config.startup()
         except Cancelled:
@@ -233,35 +241,12 @@ class Broker(Node):
         await self.waiters.wait(lambda: all(map(known, topics)), patience_ms)
         self.spec.listener.serve()
 
-    async def _connect_to_zookeeper(self) -> None:
-        """Raises ``RequestTimeout`` when no server takes the session in time."""
-        client = self.controller_node.zk_client
-        limit_ms = (
-            self.config["zookeeper.connection.timeout.ms"]
-            or self.config["zookeeper.session.timeout.ms"]
-        )
-        client.start()
-        patience = self.call_later_ms(limit_ms, client.close)
-        try:
-            await client.wait_until_connected()
-        except ZooKeeperError as error:
-            raise RequestTimeout(f"no ZooKeeper server answered within {limit_ms} ms") from error
-        patience.cancel()
-
-    async def _check_disk_is_mine(self) -> None:
-        """Raises ``KafkaError`` INVALID_CONFIG when it is another broker's or cluster's."""
-        disk = self.spec.disk
-        online = [path for path in disk.directories if path not in disk.offline_dirs]
-        stored = {path: disk.read_meta_properties(path) for path in online}
-        stored_id = stored_broker_id(stored, self.metadata_cache.cluster_id)
-        await resolve_broker_id(self.config, stored_id, self.zk)
-
     def _mark_disk_as_mine(self) -> None:
         """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when ``meta.properties`` cannot be written."""
-        cluster_id = self.metadata_cache.cluster_id
-        self.spec.disk.write_meta_properties(
-            {"version": "0", "broker.id": str(self.broker_id), "cluster.id": cluster_id}
-        )
+        values = {"version": "0", "broker.id": str(self.broker_id)}
+        if self.behaviour.meta_properties_name_cluster:
+            values["cluster.id"] = self.metadata_cache.cluster_id
+        self.spec.disk.write_meta_properties(values)
 
     def _start_disk(self) -> None:
         """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when no log directory can be used."""

@@ -16,8 +16,8 @@ from ...replication.disk.disk import Disk
 class BrokerListener(Protocol):
     """The socket side of a broker: TCP on the live runtimes, nothing in a simulation."""
 
-    def bind(self) -> EndPoint:
-        """Take the port; connections queue but nothing is read yet."""
+    def bind(self, broker_id: int) -> EndPoint:
+        """Take the port for a broker; connections queue but nothing is read yet."""
         ...
 
     def serve(self) -> None:
@@ -32,11 +32,8 @@ class BrokerListener(Protocol):
 class SimulatedListener:
     """Endpoint of a broker that no socket reaches."""
 
-    def __init__(self, broker_id: int) -> None:
-        self._endpoint = EndPoint(broker_name(broker_id), 9092)
-
-    def bind(self) -> EndPoint:
-        return self._endpoint
+    def bind(self, broker_id: int) -> EndPoint:
+        return EndPoint(broker_name(broker_id), 9092)
 
     def serve(self) -> None:
         """No socket, nothing to read."""
@@ -50,6 +47,7 @@ class BrokerSpec:
     """What a broker process is made of; the same object for every restart."""
 
     broker_id: int
+    """Below 0 while a broker with ``broker.id=-1`` does not know its id."""
     config: BrokerConfig
     behaviour: Behaviour
     disk: Disk
@@ -61,3 +59,9 @@ class BrokerSpec:
     """How long a start waits that was refused because the broker is registered already."""
     on_state: list[Callable[[int, str], object]] = field(default_factory=list)
     """Called with (broker id, state) at each change of the broker's state."""
+
+    def meta_properties(self) -> dict[str, dict[str, str]]:
+        """What the log directories that can be read say of their broker, by path."""
+        disk = self.disk
+        online = [path for path in disk.directories if path not in disk.offline_dirs]
+        return {path: disk.read_meta_properties(path) for path in online}

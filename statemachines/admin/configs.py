@@ -51,7 +51,9 @@ class ConfigDescriptions:
     def _facts(self) -> dict[str, str]:
         """What the broker's own settings file would name: its id and its listeners."""
         own_id = self._parts.controller.broker_id
-        facts = {"broker.id": str(own_id), "node.id": str(own_id)}
+        facts = {}
+        if self._parts.config["broker.id"] >= 0:  # else it was generated and is in no file
+            facts = {"broker.id": str(own_id), "node.id": str(own_id)}
         for broker in self._parts.metadata.alive_brokers():
             if broker.id == own_id:
                 facts["listeners"] = ",".join(

@@ -1,4 +1,7 @@
-"""Which id a broker starts with (docs/kafka/brokers.md#start-of-a-broker)."""
+"""Which id a broker starts with (docs/kafka/brokers.md#start-of-a-broker).
+
+The texts of the refusals are those that Kafka's log shows: they are what people search for.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +9,138 @@ from collections.abc import Mapping
 
 from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.versions import Behaviour
 from ..zookeeper.client import KafkaZkClient
 
+MetaProperties = Mapping[str, Mapping[str, str]]
+"""The ``meta.properties`` of log directories, by path; empty for a directory without one."""
 
-def stored_broker_id(properties: Mapping[str, Mapping[str, str]], cluster_id: str) -> int | None:
-    """The id in the ``meta.properties`` of log directories, given by path; None without any.
+NO_BROKER_ID = "broker.id must be greater than or equal to 0"
+"""What ``KafkaConfig`` says when an id is neither configured nor to be generated."""
 
-    Raises ``KafkaError`` (INVALID_CONFIG) when one is unreadable, belongs to another cluster, or
-    when they name several brokers.
+_MOVED_DATA = (
+    "If you moved your data, make sure your configured {0} matches. If you intend to create a new "
+    "{1}, you should remove all data in your data directories{2}."
+)
+_SHARED_DIRECTORY = (
+    "This could happen if multiple brokers shared a log directory (log.dirs) or partial data was "
+    "manually copied from another broker. Found"
+)
+
+
+def named_broker_ids(stored: MetaProperties) -> list[int]:
+    """The ids that directories name, each once; what cannot be read names none."""
+    texts = [values.get("broker.id", "") for values in stored.values()]
+    return list(dict.fromkeys(int(text) for text in texts if text.isdecimal()))
+
+
+def check_meta_properties(
+    stored: MetaProperties, cluster_id: str, configured_id: int, behaviour: Behaviour
+) -> int | None:
+    """The id that the log directories name, checked; None when they name none.
+
+    Raises ``KafkaError`` (INVALID_CONFIG) when one is unreadable, belongs to another cluster or
+    to another broker than the others or the configuration (below 0: none) say.
     """
-    found: dict[int, str] = {}
-    for path, values in properties.items():
-        stored_cluster_id = values.get("cluster.id", cluster_id)
-        if stored_cluster_id != cluster_id:
-            raise KafkaError(
-                ErrorCode.INVALID_CONFIG,
-                f"The Cluster ID {cluster_id} doesn't match stored clusterId {stored_cluster_id} "
-                f"in {path}/meta.properties (InconsistentClusterId)",
-            )
-        text = values.get("broker.id")
-        if text is None:
-            continue
-        if not text.isdecimal() or values.get("version") != "0":
-            raise KafkaError(
-                ErrorCode.INVALID_CONFIG,
-                f"{path}/meta.properties cannot be read: it needs version=0 and a number as "
-                f"broker.id, not version={values.get('version')} and broker.id={text}",
-            )
-        found.setdefault(int(text), path)
-    if len(found) > 1:
-        named = ", ".join(f"{path} is of broker {number}" for number, path in found.items())
-        raise KafkaError(
-            ErrorCode.INVALID_CONFIG,
-            f"BrokerMetadata is not consistent across log.dirs: {named} "
-            "(InconsistentBrokerMetadata)",
+    for path, values in stored.items():
+        _require_readable(path, values)
+    if behaviour.meta_properties_before_logs:
+        return _check_each(stored, cluster_id, configured_id)
+    ids = named_broker_ids(stored)
+    _require_equal(stored, ids, behaviour)
+    if behaviour.meta_properties_name_cluster:
+        _require_cluster(stored, cluster_id)
+    stored_id = next(iter(ids), None)
+    if stored_id is not None and 0 <= configured_id != stored_id:
+        # An Option is printed since 2.4.
+        shown = f"Some({stored_id})" if behaviour.meta_properties_name_cluster else str(stored_id)
+        raise _refusal(
+            f"InconsistentBrokerIdException: Configured broker.id {configured_id} doesn't match "
+            f"stored broker.id {shown} in meta.properties. "
+            + _MOVED_DATA.format("broker.id", "broker", " (log.dirs)")
         )
-    return next(iter(found), None)
+    return stored_id
 
 
-async def resolve_broker_id(
-    config: BrokerConfig, stored_broker_id: int | None, zk: KafkaZkClient
-) -> int:
-    """The id a broker starts with: configured, stored on its disk, or drawn (CP-194).
+def _refusal(text: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_CONFIG, text)
 
-    Drawn ids are counted up from ``reserved.broker.max.id`` + 1. Raises ``KafkaError``
-    (INVALID_CONFIG) when the configured id contradicts the stored one, or there is none to take.
+
+def _require_readable(path: str, values: Mapping[str, str]) -> None:
+    text = values.get("broker.id")
+    if text is not None and (not text.isdecimal() or values.get("version") != "0"):
+        raise _refusal(
+            f"{path}/meta.properties cannot be read: it needs version=0 and a number as "
+            f"broker.id, not version={values.get('version')} and broker.id={text}"
+        )
+
+
+def _check_each(stored: MetaProperties, cluster_id: str, configured_id: int) -> int | None:
+    """Since 3.7 each directory must agree with what is known before it is looked at."""
+    expected_id = configured_id if configured_id >= 0 else None
+    stored_id = None
+    for path, values in sorted(stored.items()):
+        found = values.get("cluster.id", cluster_id)
+        if found != cluster_id:
+            raise _refusal(
+                f"Invalid cluster.id in: {path}/meta.properties. Expected {cluster_id}, but read "
+                f"{found}"
+            )
+        if "broker.id" in values:
+            stored_id = int(values["broker.id"])
+            expected_id = stored_id if expected_id is None else expected_id
+            if stored_id != expected_id:
+                raise _refusal(
+                    f"Stored node id {stored_id} doesn't match previous node id {expected_id} in "
+                    f"{path}/meta.properties. " + _MOVED_DATA.format("node id", "node", "")
+                )
+    return stored_id
+
+
+def _require_equal(stored: MetaProperties, ids: list[int], behaviour: Behaviour) -> None:
+    if not behaviour.meta_properties_name_cluster:
+        if len(ids) > 1:
+            found = ", ".join(map(str, ids))
+            raise _refusal(
+                "InconsistentBrokerIdException: Failed to match broker.id across log.dirs. "
+                f"{_SHARED_DIRECTORY} Set({found})"
+            )
+        return
+    written = {path: dict(values) for path, values in stored.items() if values}
+    kinds = list(written.values())
+    if any(values != kinds[0] for values in kinds):
+        found = "\n".join(
+            f"- {path} -> {{{', '.join(f'{key}={value}' for key, value in values.items())}}}"
+            for path, values in written.items()
+        )
+        raise _refusal(
+            "InconsistentBrokerMetadataException: BrokerMetadata is not consistent across "
+            f"log.dirs. {_SHARED_DIRECTORY}:\n{found}"
+        )
+
+
+def _require_cluster(stored: MetaProperties, cluster_id: str) -> None:
+    for values in stored.values():
+        found = values.get("cluster.id", cluster_id)
+        if found != cluster_id:
+            raise _refusal(
+                f"InconsistentClusterIdException: The Cluster ID {cluster_id} doesn't match "
+                f"stored clusterId Some({found}) in meta.properties. The broker is trying to join "
+                "the wrong cluster. Configured zookeeper.connect may be wrong."
+            )
+
+
+async def resolve_broker_id(config: BrokerConfig, stored_id: int | None, zk: KafkaZkClient) -> int:
+    """The id a broker starts with: configured, stored on its disk, or generated (CP-194).
+
+    Generated ids are counted up from ``reserved.broker.max.id`` + 1. Raises ``KafkaError``
+    (INVALID_CONFIG) when there is none to take.
     """
     configured: int = config["broker.id"]
     if configured >= 0:
-        if stored_broker_id is not None and stored_broker_id != configured:
-            raise KafkaError(
-                ErrorCode.INVALID_CONFIG,
-                f"Configured broker.id {configured} doesn't match stored broker.id "
-                f"{stored_broker_id} in meta.properties (InconsistentBrokerId)",
-            )
         return configured
-    if stored_broker_id is not None:
-        return stored_broker_id
+    if stored_id is not None:
+        return stored_id
     if not config["broker.id.generation.enable"]:
-        raise KafkaError(
-            ErrorCode.INVALID_CONFIG, "broker.id is not set and broker.id.generation.enable is off"
-        )
+        raise _refusal(NO_BROKER_ID)
     return int(config["reserved.broker.max.id"]) + await zk.brokers.generate_broker_sequence_id()

@@ -105,9 +105,8 @@ class BrokerHandle:
         if wait:
             self._running.require_waiting()
         self._run(self._process.start)
-        broker = self._process.broker
-        if wait and broker is not None:
-            running = broker.running
+        if wait:
+            running = self._process.running
             self._running.wait_until(lambda: running.done and self.state != "starting", 30)
             running.result()
 

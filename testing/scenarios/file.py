@@ -177,6 +177,8 @@ def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
         BrokerConfig(config, ClusterSpec(kafka_version=version).release)
     except ValueError as error:
         raise table.error("config", str(error)) from None
+    if "broker.id" in config:
+        raise table.error("config", "broker.id must be left out: name the ids with brokers = [...]")
     ids = ClusterSpec(brokers).broker_ids
     racks = table.items("racks")
     if racks and len(racks) != len(ids):

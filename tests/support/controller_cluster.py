@@ -43,7 +43,9 @@ class Process:
         self.client = cluster.client_class(cluster.zookeeper)
         self.zk = KafkaZkClient(self.client, cluster.behaviour)
         self.channels = RecordingChannels(cluster)
-        self.config = BrokerConfig(cluster.config, cluster.kafka_version)
+        self.config = BrokerConfig(
+            {**cluster.config, "broker.id": broker_id}, cluster.kafka_version
+        )
         self.info = BrokerInfo(broker_id, (EndPoint(f"broker-{broker_id}", 9092),), rack)
         self.controller = KafkaController(
             broker_id=broker_id,

@@ -44,7 +44,7 @@ class TcpGateway:
     def __init__(
         self,
         runtime: LiveRuntime | ThreadedRuntime,
-        brokers: dict[int, BrokerProcess],
+        brokers: Callable[[], dict[int, BrokerProcess]],
         kafka_version: str,
     ) -> None:
         self._runtime = runtime
@@ -69,23 +69,20 @@ class TcpGateway:
         )
 
     def topic_id(self, broker_id: int, topic: str) -> bytes | None:
-        broker = self._brokers[broker_id].broker
+        broker = self._brokers()[broker_id].broker
         text = "" if broker is None else broker.metadata_cache.topic_id(topic)
         return uuid_bytes(text) if text else None
 
     def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
-        broker = self._brokers[broker_id].broker
+        broker = self._brokers()[broker_id].broker
         return None if broker is None else broker.metadata_cache.topic_name(uuid_text(topic_id))
 
 
 class TcpListener:
     """A broker's listener on 127.0.0.1; keeps its port over restarts of the broker."""
 
-    def __init__(
-        self, runtime: LiveRuntime | ThreadedRuntime, broker_id: int, host: str, port: int
-    ) -> None:
+    def __init__(self, runtime: LiveRuntime | ThreadedRuntime, host: str, port: int) -> None:
         self._runtime = runtime
-        self._broker_id = broker_id
         self.host = host
         self.port = port
         self.gateway: Any = None
@@ -93,14 +90,19 @@ class TcpListener:
         self.idle_ms = 600000
         self.queued_bytes_max = -1
         self._listener: KafkaListener | None = None
+        self._broker_id = -1
 
-    def bind(self) -> EndPoint:
+    def bind(self, broker_id: int) -> EndPoint:
         def bind() -> int:
+            if self._listener is not None and self._broker_id != broker_id:
+                self._listener.close()  # its service answers for the id that the broker had
+                self._listener = None
             if self._listener is None:
+                self._broker_id = broker_id
                 loop = self._runtime.loop
                 service = BrokerService(
                     loop,
-                    self._broker_id,
+                    broker_id,
                     self.gateway,
                     max_request_bytes=self.max_request_bytes,
                     idle_ms=self.idle_ms,

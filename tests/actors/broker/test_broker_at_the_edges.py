@@ -27,7 +27,7 @@ class SpyListener:
         self.simulation = simulation
         self.served: list[tuple[list[str], float]] = []
 
-    def bind(self) -> EndPoint:
+    def bind(self, broker_id: int) -> EndPoint:
         return EndPoint("h", 9092)
 
     def serve(self) -> None:

@@ -1,0 +1,103 @@
+"""A starting broker that does not know its id yet: it takes the stored one, or a generated one.
+
+Kafka's broker finds its id in the middle of its start, in the ZooKeeper session in which it goes
+on. Here actors are named after ids, so this one has a session of its own, and the broker's actors
+begin when it has ended (docs/kafka/brokers.md#start-of-a-broker).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...protocol.awaiting import Cancelled, RequestTimeout
+from ...protocol.errors import FakeKafkaError
+from ...statemachines.broker.broker_id import check_meta_properties, resolve_broker_id
+from ...statemachines.zookeeper.client import KafkaZkClient
+from ...zkfake.client.client import ZooKeeperClient
+from ...zkfake.messages import ZooKeeperError
+from ..delivery import Delivery
+from ..node import Node
+from ..surroundings import Process, Surroundings
+from .spec import BrokerSpec
+
+
+async def connect(node: Node, client: ZooKeeperClient, spec: BrokerSpec) -> None:
+    """Open a session; raises ``RequestTimeout`` when no server takes it in time."""
+    config = spec.config
+    limit_ms = config["zookeeper.connection.timeout.ms"] or config["zookeeper.session.timeout.ms"]
+    client.start()
+    patience = node.call_later_ms(limit_ms, client.close)
+    try:
+        await client.wait_until_connected()
+    except ZooKeeperError as error:
+        raise RequestTimeout(f"no ZooKeeper server answered within {limit_ms} ms") from error
+    patience.cancel()
+
+
+async def find_broker_id(spec: BrokerSpec, zk: KafkaZkClient, cluster_id: str) -> int:
+    """The id a broker starts with, by its configuration, its log directories and ZooKeeper.
+
+    Raises ``KafkaError`` INVALID_CONFIG when they contradict each other.
+    """
+    stored_id = check_meta_properties(
+        spec.meta_properties(), cluster_id, spec.config["broker.id"], spec.behaviour
+    )
+    return await resolve_broker_id(spec.config, stored_id, zk)
+
+
+class BrokerIdFinder(Node):
+    """Finds the id, ends its session, and tells the process."""
+
+    def __init__(
+        self,
+        runtime: Surroundings,
+        name: str,
+        process: Process,
+        spec: BrokerSpec,
+        found: Callable[[int], object],
+        failed: Callable[[FakeKafkaError], object],
+    ) -> None:
+        super().__init__(runtime, name, process)
+        self._spec = spec
+        self._found = found
+        self._failed = failed
+        config = spec.config
+        self.zk_client = ZooKeeperClient(
+            self,
+            spec.zookeepers,
+            config["zookeeper.session.timeout.ms"],
+            config["zookeeper.max.in.flight.requests"],
+        )
+        self._zk = KafkaZkClient(self.zk_client, spec.behaviour)
+
+    def on_start(self) -> None:
+        self.start_task(self._find())
+
+    async def _find(self) -> None:
+        try:
+            await connect(self, self.zk_client, self._spec)
+            await self._zk.brokers.create_top_level_paths()
+            cluster_id = await self._zk.brokers.create_or_get_cluster_id(self._spec.cluster_id)
+            broker_id = await find_broker_id(self._spec, self._zk, cluster_id)
+        except Cancelled:
+            raise
+        except FakeKafkaError as error:
+            await self.zk_client.close()
+            failure = error
+            self.runtime.call_later(None, 0, lambda: self._failed(failure))
+            return
+        await self.zk_client.close()
+        # The task must end before its node is halted.
+        self.runtime.call_later(None, 0, lambda: None if self.stopped else self._found(broker_id))
+
+    def handle(self, delivery: Delivery) -> None:
+        if not self.zk_client.on_message(delivery.sender.name, delivery.message):
+            super().handle(delivery)
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        super().peer_lost(machine, names)
+        for name in sorted(names):
+            self.zk_client.on_disconnect(name)
+
+    def on_halt(self) -> None:
+        self.zk_client.abandon()
