@@ -121,6 +121,19 @@ class ControlledShutdownResponse:
 
 
 @message
+class AllocateProducerIdsRequest:
+    broker_id: int
+    broker_epoch: int
+
+
+@message
+class AllocateProducerIdsResponse:
+    error: ErrorCode
+    first_producer_id: int = 0
+    count: int = 0
+
+
+@message
 class AlterIsrPartition:
     topic_partition: TopicPartition
     leader_epoch: int

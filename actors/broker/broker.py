@@ -33,6 +33,7 @@ from ..surroundings import Process, Surroundings
 from .broker_id_finder import connect
 from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
+from .controller_channel import ControllerChannel
 from .handlers.admin import AdminHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
@@ -40,7 +41,13 @@ from .handlers.groups import GroupHandlers
 from .isr_writers import alter_isr_updater, zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
 from .parts import BrokerParts
-from .producer_ids import PrefetchedProducerIds, ProducerIds, ProducerIdSource
+from .producer_ids import (
+    AllocateBlock,
+    BlocksFromController,
+    PrefetchedProducerIds,
+    ProducerIds,
+    ProducerIdSource,
+)
 from .replica_fetcher import ReplicaFetcherActor
 from .spec import BrokerSpec
 
@@ -73,9 +80,9 @@ class Broker(Node):
         controller_node.broker_info = self.info
         self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
         self.waiters = MetadataWaiters(self)
-        allocate = self.zk.brokers.allocate_producer_id_block
+        allocate = self._producer_id_blocks()
         self.producer_ids: ProducerIdSource = (
-            PrefetchedProducerIds(self.broker_id, allocate, self.start_task, self.now_ms)
+            PrefetchedProducerIds(self, self.broker_id, allocate)
             if self.behaviour.producer_ids_prefetched
             else ProducerIds(self.broker_id, allocate)
         )
@@ -135,6 +142,13 @@ class Broker(Node):
             )
         )
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
+
+    def _producer_id_blocks(self) -> AllocateBlock:
+        """Where blocks of producer ids come from."""
+        if not self.behaviour.producer_ids_from_controller:
+            return self.zk.brokers.allocate_producer_id_block
+        channel = ControllerChannel(self, self._controller_broker_name, self.config)
+        return BlocksFromController(channel, lambda: self.controller.broker_epoch).allocate
 
     def _isr_updater(self) -> IsrUpdater:
         """How a leader's ISR proposals reach the controller."""

@@ -1,4 +1,4 @@
-"""Producer ids: blocks of 1000 taken from ZooKeeper.
+"""Producer ids: blocks of 1000 taken from ZooKeeper, since 3.0 by the controller (KIP-730).
 
 Kafka: ``ZkProducerIdManager``, and since 3.0 ``RPCProducerIdManager``.
 """
@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from ...protocol.awaiting import Cancelled, Pending
+from ...protocol.awaiting import Cancelled, Pending, RequestTimeout
+from ...protocol.control import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+from ..node import Node
+from .controller_channel import ControllerChannel
 
 _PREFETCH_AT = 900
 """Of a block's 1000 ids, the one whose use asks for the next block."""
@@ -57,17 +60,10 @@ class ProducerIds:
 class PrefetchedProducerIds:
     """Lets nobody wait: who finds no id is to come back, a block is on its way (KAFKA-14694)."""
 
-    def __init__(
-        self,
-        broker_id: int,
-        allocate: AllocateBlock,
-        start_task: Callable[[Coroutine[Any, Any, None]], object],
-        now_ms: Callable[[], int],
-    ) -> None:
+    def __init__(self, node: Node, broker_id: int, allocate: AllocateBlock) -> None:
+        self._node = node
         self._broker_id = broker_id
         self._allocate = allocate
-        self._start_task = start_task
-        self._now_ms = now_ms
         self._next = 0
         self._end = -1  # last id of the block, inclusive; below _next: exhausted
         self._prefetch_at = -1
@@ -93,17 +89,42 @@ class PrefetchedProducerIds:
         return producer_id
 
     def _fetch(self) -> None:
-        if self._is_fetching or self._next_block or self._now_ms() < self._retry_at_ms:
+        if self._is_fetching or self._next_block or self._node.now_ms() < self._retry_at_ms:
             return
         self._is_fetching = True
-        self._start_task(self._fetch_block())
+        self._node.start_task(self._fetch_block())
 
     async def _fetch_block(self) -> None:
         try:
-            self._next_block = await self._allocate(self._broker_id)
+            block = await self._allocate(self._broker_id)
+            if block[0] < self._end:
+                raise FakeKafkaError(f"{block} begins before the end of the block in use")
+            self._next_block = block
         except Cancelled:
             raise
-        except FakeKafkaError:
-            self._retry_at_ms = self._now_ms() + _RETRY_BACKOFF_MS
+        except RequestTimeout as error:
+            self._node.log("warn", f"no block of producer ids: {error}")
+        except FakeKafkaError as error:
+            self._node.log("warn", f"no block of producer ids: {error}")
+            self._retry_at_ms = self._node.now_ms() + _RETRY_BACKOFF_MS
         finally:
             self._is_fetching = False
+
+
+class BlocksFromController:
+    """Asks the controller for blocks (KIP-730)."""
+
+    __slots__ = ("_broker_epoch", "_channel")
+
+    def __init__(self, channel: ControllerChannel, broker_epoch: Callable[[], int]) -> None:
+        self._channel = channel
+        self._broker_epoch = broker_epoch
+
+    async def allocate(self, broker_id: int) -> tuple[int, int]:
+        """First and last id; raises ``KafkaError`` for a refusal, ``RequestTimeout``."""
+        request = AllocateProducerIdsRequest(broker_id, self._broker_epoch())
+        response: AllocateProducerIdsResponse = await self._channel.ask(request)
+        if response.error is not ErrorCode.NONE:
+            raise KafkaError(response.error, "the controller gives no producer ids")
+        first = response.first_producer_id
+        return first, first + response.count - 1

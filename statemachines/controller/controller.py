@@ -28,7 +28,12 @@ from typing import Any
 
 from ...protocol.awaiting import Cancelled
 from ...protocol.config import BrokerConfig
-from ...protocol.control import AlterIsrRequest, AlterIsrResponse
+from ...protocol.control import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterIsrRequest,
+    AlterIsrResponse,
+)
 from ...protocol.host import Host
 from ...protocol.values import BrokerInfo, TopicPartition
 from ...protocol.versions import Behaviour
@@ -51,6 +56,7 @@ from .flows.failover import Failover
 from .flows.features import Features
 from .flows.isr_changes import IsrChanges
 from .flows.legacy_reassignment import LegacyReassignments
+from .flows.producer_ids import ProducerIdBlocks
 from .flows.reassignment import Reassignments
 from .flows.reassignment_flow import ReassignmentFlow
 from .flows.rebalance import Rebalance
@@ -195,6 +201,7 @@ class KafkaController:
             events.IsrChangeNotification: isr_changes.process_isr_change_notification,
             events.AlterIsrReceived: isr_changes.process_alter_isr,
             events.UpdateFeatures: features.process_update_features,
+            events.AllocateProducerIds: ProducerIdBlocks(parts).process_allocate,
         }
 
     # --- life
@@ -283,6 +290,14 @@ class KafkaController:
     ) -> None:
         """A leader proposes ISRs (KIP-497)."""
         self.event_manager.put(events.AlterIsrReceived(request, callback))
+
+    def allocate_producer_ids(
+        self,
+        request: AllocateProducerIdsRequest,
+        callback: Callable[[AllocateProducerIdsResponse], object],
+    ) -> None:
+        """A broker asks for a block of producer ids (KIP-730)."""
+        self.event_manager.put(events.AllocateProducerIds(request, callback))
 
     def update_features(
         self, updates: events.FeatureUpdates, callback: events.FeaturesCallback

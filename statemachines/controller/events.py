@@ -15,6 +15,8 @@ from typing import ClassVar, TypeAlias
 
 from ...protocol.admin import PREFERRED, OngoingReassignment
 from ...protocol.control import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterIsrRequest,
     AlterIsrResponse,
     LeaderAndIsrResponse,
@@ -341,6 +343,14 @@ class UpdateFeatures(ControllerEvent):
     updates: tuple[tuple[str, tuple[int, bool]], ...]
     callback: FeaturesCallback
     state = ControllerState.UPDATE_FEATURES
+
+
+@message
+class AllocateProducerIds(ControllerEvent):
+    """Preempted silently, as AlterIsr."""
+
+    request: AllocateProducerIdsRequest
+    callback: Callable[[AllocateProducerIdsResponse], object]
 
 
 def not_controller_outcomes(partitions: tuple[TopicPartition, ...] | None) -> ElectionOutcomes:

@@ -274,7 +274,8 @@ class ZkBrokers:
     async def allocate_producer_id_block(self, broker_id: int) -> tuple[int, int]:
         """Take the next 1000 producer ids: (first, last), both included.
 
-        Compare-and-set; a write that seems to fail but is found stored counts as done.
+        Compare-and-set; a write that seems to fail but is found stored counts as done, where
+        brokers write for themselves.
         """
         path = znode_paths.PRODUCER_ID_BLOCK
         while True:
@@ -293,8 +294,9 @@ class ZkBrokers:
                 return znode_payloads.decode_producer_id_block(stored) == block
 
             payload = znode_payloads.encode_producer_id_block(block)
+            by_controller = self._requests.behaviour.producer_ids_from_controller
             succeeded, _ = await self._requests.conditional_update_path(
-                path, payload, version, is_mine
+                path, payload, version, None if by_controller else is_mine
             )
             if succeeded:
                 return first, last

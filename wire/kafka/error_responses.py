@@ -98,6 +98,7 @@ _BUILDERS: dict[type, _Builder] = {
     control.UpdateMetadataRequest: lambda _, error: control.UpdateMetadataResponse(error),
     control.StopReplicaRequest: lambda _, error: control.StopReplicaResponse(error),
     control.ControlledShutdownRequest: lambda _, error: control.ControlledShutdownResponse(error),
+    control.AllocateProducerIdsRequest: lambda _, error: control.AllocateProducerIdsResponse(error),
     control.AlterIsrRequest: lambda _, error: control.AlterIsrResponse(error),
 }
 

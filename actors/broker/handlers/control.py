@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ....protocol.control import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterIsrRequest,
     AlterIsrResponse,
     ControlledShutdownRequest,
@@ -24,7 +26,7 @@ from ..parts import BrokerParts
 
 
 class ControlHandlers:
-    """LeaderAndIsr, StopReplica, UpdateMetadata; AlterIsr and ControlledShutdown."""
+    """LeaderAndIsr, StopReplica, UpdateMetadata; what other brokers ask the controller for."""
 
     __slots__ = (
         "_controller",
@@ -52,6 +54,7 @@ class ControlHandlers:
             StopReplicaRequest: self.stop_replica,
             UpdateMetadataRequest: self.update_metadata,
             AlterIsrRequest: self.alter_isr,
+            AllocateProducerIdsRequest: self.allocate_producer_ids,
             ControlledShutdownRequest: self.controlled_shutdown,
         }
 
@@ -103,6 +106,18 @@ class ControlHandlers:
             self._node.reply(delivery, response)
 
         self._controller.alter_isr(request, answer)
+
+    def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest, delivery: Delivery
+    ) -> AllocateProducerIdsResponse | None:
+        if not self._controller.is_active:
+            return AllocateProducerIdsResponse(ErrorCode.NOT_CONTROLLER)
+
+        def answer(response: AllocateProducerIdsResponse) -> None:
+            self._node.reply(delivery, response)
+
+        self._controller.allocate_producer_ids(request, answer)
+        return None
 
     def controlled_shutdown(self, request: ControlledShutdownRequest, delivery: Delivery) -> None:
         def answer(outcome: Any) -> None:

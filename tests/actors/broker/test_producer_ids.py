@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakekafka import Simulation
 from fakekafka.actors.broker.producer_ids import PrefetchedProducerIds
@@ -21,8 +23,22 @@ class Blocks:
         return await self.asked[-1]
 
 
+class Host:
+    """As much of a node as the ids need."""
+
+    start_task = staticmethod(Task)
+
+    def __init__(self, clock: list[int]) -> None:
+        self.now_ms = lambda: clock[0]
+        self.lines: list[str] = []
+
+    def log(self, _level: str, text: str) -> None:
+        self.lines.append(text)
+
+
 def source(blocks: Blocks, clock: list[int]) -> PrefetchedProducerIds:
-    return PrefetchedProducerIds(1, blocks.allocate, Task, lambda: clock[0])
+    host: Any = Host(clock)
+    return PrefetchedProducerIds(host, 1, blocks.allocate)
 
 
 def refused(ids: PrefetchedProducerIds) -> bool:

@@ -1,0 +1,47 @@
+"""Blocks of producer ids for brokers that ask for them (KIP-730)."""
+
+from __future__ import annotations
+
+from ....protocol.awaiting import Cancelled
+from ....protocol.control import AllocateProducerIdsResponse
+from ....protocol.errors import ErrorCode, KafkaError
+from ..events import AllocateProducerIds
+from ..parts import ControllerParts
+
+
+class ProducerIdBlocks:
+    """Writes ``/latest_producer_id_block`` for brokers that are registered as they say."""
+
+    def __init__(self, parts: ControllerParts) -> None:
+        self._parts = parts
+
+    async def process_allocate(self, event: AllocateProducerIds) -> None:
+        """Answer with a block, or with why there is none."""
+        parts, request = self._parts, event.request
+        refusal = self._refusal(event)
+        if refusal is not None:
+            event.callback(AllocateProducerIdsResponse(refusal))
+            return
+        try:
+            first, last = await parts.zk.brokers.allocate_producer_id_block(request.broker_id)
+        except Cancelled:
+            raise
+        except Exception as error:
+            parts.log("error", f"no producer ids for broker {request.broker_id}: {error!r}")
+            code = error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
+            event.callback(AllocateProducerIdsResponse(code))
+            return
+        event.callback(AllocateProducerIdsResponse(ErrorCode.NONE, first, last - first + 1))
+
+    def _refusal(self, event: AllocateProducerIds) -> ErrorCode | None:
+        parts, request = self._parts, event.request
+        if not parts.tenure.is_active:
+            return ErrorCode.NOT_CONTROLLER
+        known = parts.context.live_broker_id_and_epochs.get(request.broker_id)
+        if known is None:
+            parts.log("warn", f"producer ids for the unknown broker {request.broker_id} refused")
+            return ErrorCode.BROKER_ID_NOT_REGISTERED
+        if known != request.broker_epoch:
+            parts.log("warn", f"producer ids for a former broker {request.broker_id} refused")
+            return ErrorCode.STALE_BROKER_EPOCH
+        return None
