@@ -14,8 +14,19 @@ from ..protocol.versions import Behaviour
 from .strategies import preferred_replica_partition_leader_election
 
 
-class RebalanceContext(Protocol):
-    """What the selection asks of the controller's memory."""
+class BrokersToRebalance(Protocol):
+    """What the selection asks of the registered brokers."""
+
+    def is_replica_online(
+        self,
+        broker_id: int,
+        topic_partition: TopicPartition,
+        include_shutting_down: bool = False,
+    ) -> bool: ...
+
+
+class TopicsToRebalance(Protocol):
+    """What the selection asks of the known topics."""
 
     @property
     def all_topics(self) -> Collection[str]: ...
@@ -31,12 +42,15 @@ class RebalanceContext(Protocol):
 
     def is_topic_queued_up_for_deletion(self, topic: str) -> bool: ...
 
-    def is_replica_online(
-        self,
-        broker_id: int,
-        topic_partition: TopicPartition,
-        include_shutting_down: bool = False,
-    ) -> bool: ...
+
+class RebalanceContext(Protocol):
+    """What the selection asks of the controller's memory."""
+
+    @property
+    def brokers(self) -> BrokersToRebalance: ...
+
+    @property
+    def topics(self) -> TopicsToRebalance: ...
 
 
 @message
@@ -66,12 +80,13 @@ def leader_imbalances(
     """
     counts: dict[int, int] = {}
     imbalanced: dict[int, list[TopicPartition]] = {}
-    for topic_partition, assignment in context.all_assignments():
-        if not assignment or context.is_topic_queued_up_for_deletion(topic_partition.topic):
+    topics = context.topics
+    for topic_partition, assignment in topics.all_assignments():
+        if not assignment or topics.is_topic_queued_up_for_deletion(topic_partition.topic):
             continue
         preferred = assignment[0]
         counts[preferred] = counts.get(preferred, 0) + 1
-        leadership = context.partition_leadership_info(topic_partition)
+        leadership = topics.partition_leadership_info(topic_partition)
         if leadership is not None and leadership.leader_and_isr.leader != preferred:
             imbalanced.setdefault(preferred, []).append(topic_partition)
     results = []
@@ -94,15 +109,15 @@ def _may_be_moved(
     preferred: int,
     behaviour: Behaviour,
 ) -> bool:
-    if context.partitions_being_reassigned and not behaviour.rebalance_during_reassignments:
+    if context.topics.partitions_being_reassigned and not behaviour.rebalance_during_reassignments:
         return False
-    if topic_partition.topic not in context.all_topics:
+    if topic_partition.topic not in context.topics.all_topics:
         return False
-    if not context.is_replica_online(preferred, topic_partition):
+    if not context.brokers.is_replica_online(preferred, topic_partition):
         return False
     if not behaviour.rebalance_needs_isr:
         return True
-    leadership = context.partition_leadership_info(topic_partition)
+    leadership = context.topics.partition_leadership_info(topic_partition)
     if leadership is None:
         return False
     isr = leadership.leader_and_isr.isr

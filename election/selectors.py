@@ -16,8 +16,8 @@ from .errors import LeaderElectionNotNeeded, NoReplicaOnline, StateChangeFailed
 Selection = tuple[LeaderAndIsr, tuple[int, ...]]
 
 
-class SelectorContext(Protocol):
-    """What selectors ask of the controller's memory."""
+class BrokersInSelection(Protocol):
+    """What selectors ask of the registered brokers."""
 
     @property
     def live_broker_ids(self) -> Collection[int]: ...
@@ -28,11 +28,25 @@ class SelectorContext(Protocol):
     @property
     def shutting_down_broker_ids(self) -> Collection[int]: ...
 
+
+class TopicsInSelection(Protocol):
+    """What selectors ask of the known topics."""
+
     def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]: ...
 
     def partition_leadership_info(
         self, topic_partition: TopicPartition
     ) -> LeaderIsrAndControllerEpoch | None: ...
+
+
+class SelectorContext(Protocol):
+    """What selectors ask of the controller's memory."""
+
+    @property
+    def brokers(self) -> BrokersInSelection: ...
+
+    @property
+    def topics(self) -> TopicsInSelection: ...
 
 
 class PartitionLeaderSelector(Protocol):
@@ -52,10 +66,10 @@ class OfflinePartitionLeaderSelector:
 
     def select_leader(self, topic_partition: TopicPartition, current: LeaderAndIsr) -> Selection:
         """Raises ``NoReplicaOnline``: nothing assigned, ISR dead and unclean off, or all dead."""
-        assignment = self._context.partition_replica_assignment(topic_partition)
+        assignment = self._context.topics.partition_replica_assignment(topic_partition)
         if not assignment:
             raise NoReplicaOnline(f"no replicas are assigned to partition {topic_partition}")
-        live_ids = self._context.live_broker_ids
+        live_ids = self._context.brokers.live_broker_ids
         live_assigned = tuple(r for r in assignment if r in live_ids)
         live_isr = tuple(r for r in current.isr if r in live_ids)
         for replica in live_assigned:
@@ -89,7 +103,7 @@ class ReassignedPartitionLeaderSelector:
     def select_leader(self, topic_partition: TopicPartition, current: LeaderAndIsr) -> Selection:
         """Raises ``NoReplicaOnline``."""
         reassigned = tuple(self._reassigned_replicas(topic_partition))
-        live_ids = self._context.live_broker_ids
+        live_ids = self._context.brokers.live_broker_ids
         for replica in reassigned:
             if replica in live_ids and replica in current.isr:
                 return _selected(current, replica, current.isr), reassigned
@@ -112,16 +126,16 @@ class PreferredReplicaPartitionLeaderSelector:
 
     def select_leader(self, topic_partition: TopicPartition, current: LeaderAndIsr) -> Selection:
         """Raises ``LeaderElectionNotNeeded`` (judged by the cache) or ``StateChangeFailed``."""
-        assignment = self._context.partition_replica_assignment(topic_partition)
+        assignment = self._context.topics.partition_replica_assignment(topic_partition)
         if not assignment:
             raise StateChangeFailed(f"no replicas are assigned to partition {topic_partition}")
         preferred = assignment[0]
-        cached = self._context.partition_leadership_info(topic_partition)
+        cached = self._context.topics.partition_leadership_info(topic_partition)
         if cached is not None and cached.leader_and_isr.leader == preferred:
             raise LeaderElectionNotNeeded(
                 f"preferred replica {preferred} leads {topic_partition} already"
             )
-        if preferred in self._context.live_broker_ids and preferred in current.isr:
+        if preferred in self._context.brokers.live_broker_ids and preferred in current.isr:
             return _selected(current, preferred, current.isr), assignment
         raise StateChangeFailed(
             f"preferred replica {preferred} of {topic_partition} is not alive or not in the "
@@ -137,10 +151,12 @@ class ControlledShutdownLeaderSelector:
 
     def select_leader(self, topic_partition: TopicPartition, current: LeaderAndIsr) -> Selection:
         """Raises ``StateChangeFailed``."""
-        shutting_down = self._context.shutting_down_broker_ids
-        known_ids = self._context.live_or_shutting_down_broker_ids
+        shutting_down = self._context.brokers.shutting_down_broker_ids
+        known_ids = self._context.brokers.live_or_shutting_down_broker_ids
         live_assigned = tuple(
-            r for r in self._context.partition_replica_assignment(topic_partition) if r in known_ids
+            r
+            for r in self._context.topics.partition_replica_assignment(topic_partition)
+            if r in known_ids
         )
         new_isr = tuple(r for r in current.isr if r not in shutting_down)
         for replica in live_assigned:
@@ -163,7 +179,7 @@ class NoOpLeaderSelector:
 
     def select_leader(self, topic_partition: TopicPartition, current: LeaderAndIsr) -> Selection:
         self._warn(f"an election that changes nothing was asked for {topic_partition}")
-        return current, self._context.partition_replica_assignment(topic_partition)
+        return current, self._context.topics.partition_replica_assignment(topic_partition)
 
 
 def _selected(current: LeaderAndIsr, leader: int, isr: tuple[int, ...]) -> LeaderAndIsr:

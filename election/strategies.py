@@ -56,17 +56,11 @@ class ControlledShutdown:
 Strategy: TypeAlias = OfflinePartition | Reassign | PreferredReplica | ControlledShutdown
 
 
-class ElectionContext(Protocol):
-    """What elections ask of the controller's memory."""
+class BrokersInElection(Protocol):
+    """What elections ask of the registered brokers."""
 
     @property
     def shutting_down_broker_ids(self) -> Collection[int]: ...
-
-    def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]: ...
-
-    def partition_full_replica_assignment(
-        self, topic_partition: TopicPartition
-    ) -> ReplicaAssignment: ...
 
     def is_replica_online(
         self,
@@ -74,6 +68,26 @@ class ElectionContext(Protocol):
         topic_partition: TopicPartition,
         include_shutting_down: bool = False,
     ) -> bool: ...
+
+
+class TopicsInElection(Protocol):
+    """What elections ask of the known topics."""
+
+    def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]: ...
+
+    def partition_full_replica_assignment(
+        self, topic_partition: TopicPartition
+    ) -> ReplicaAssignment: ...
+
+
+class ElectionContext(Protocol):
+    """What elections ask of the controller's memory."""
+
+    @property
+    def brokers(self) -> BrokersInElection: ...
+
+    @property
+    def topics(self) -> TopicsInElection: ...
 
 
 @message
@@ -154,10 +168,11 @@ def leader_for_offline(
     A clean election drops every dead member from the ISR in the same write; an unclean one
     leaves the new leader alone in it, marked as recovering where ``unclean_leaders_recover``.
     """
+    topics, brokers = context.topics, context.brokers
     results = []
     for topic_partition, current, unclean_enabled in partitions:
-        assignment = context.partition_replica_assignment(topic_partition)
-        live = tuple(r for r in assignment if context.is_replica_online(r, topic_partition))
+        assignment = topics.partition_replica_assignment(topic_partition)
+        live = tuple(r for r in assignment if brokers.is_replica_online(r, topic_partition))
         isr = current.isr
         leader, unclean = offline_partition_leader_election(assignment, isr, live, unclean_enabled)
         new_value = None
@@ -165,7 +180,7 @@ def leader_for_offline(
             if unclean:
                 new_isr: tuple[int, ...] = (leader,)
             else:
-                new_isr = tuple(r for r in isr if context.is_replica_online(r, topic_partition))
+                new_isr = tuple(r for r in isr if brokers.is_replica_online(r, topic_partition))
                 if new_isr == isr:
                     new_isr = isr  # share the tuple: most elections keep the ISR
             recovers = unclean and unclean_leaders_recover
@@ -178,10 +193,11 @@ def leader_for_reassign(
     context: ElectionContext, partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]]
 ) -> list[ElectionResult]:
     """Elections among target replicas; the ISR stays, every target replica is told."""
+    topics, brokers = context.topics, context.brokers
     results = []
     for topic_partition, current in partitions:
-        target = context.partition_full_replica_assignment(topic_partition).target
-        live = [r for r in target if context.is_replica_online(r, topic_partition)]
+        target = topics.partition_full_replica_assignment(topic_partition).target
+        live = [r for r in target if brokers.is_replica_online(r, topic_partition)]
         leader = reassign_partition_leader_election(target, current.isr, live)
         new_value = None if leader is None else _decided(current, leader, current.isr)
         results.append(ElectionResult(topic_partition, new_value, target))
@@ -192,10 +208,11 @@ def leader_for_preferred_replica(
     context: ElectionContext, partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]]
 ) -> list[ElectionResult]:
     """Elections of the first assigned replica; the ISR stays, every assigned replica is told."""
+    topics, brokers = context.topics, context.brokers
     results = []
     for topic_partition, current in partitions:
-        assignment = context.partition_replica_assignment(topic_partition)
-        live = [r for r in assignment if context.is_replica_online(r, topic_partition)]
+        assignment = topics.partition_replica_assignment(topic_partition)
+        live = [r for r in assignment if brokers.is_replica_online(r, topic_partition)]
         leader = preferred_replica_partition_leader_election(assignment, current.isr, live)
         new_value = None if leader is None else _decided(current, leader, current.isr)
         results.append(ElectionResult(topic_partition, new_value, assignment))
@@ -211,13 +228,14 @@ def leader_for_controlled_shutdown(
 
     ``tells_leaving_broker`` false is Kafka 1.1, where only the replicas that stay were told.
     """
-    shutting_down = context.shutting_down_broker_ids
+    topics, brokers = context.topics, context.brokers
+    shutting_down = brokers.shutting_down_broker_ids
     results = []
     for topic_partition, current in partitions:
         live = tuple(
             r
-            for r in context.partition_replica_assignment(topic_partition)
-            if context.is_replica_online(r, topic_partition, tells_leaving_broker)
+            for r in topics.partition_replica_assignment(topic_partition)
+            if brokers.is_replica_online(r, topic_partition, tells_leaving_broker)
         )
         isr = current.isr
         leader = controlled_shutdown_partition_leader_election(live, isr, live, shutting_down)

@@ -45,7 +45,7 @@ def reset(running: RunningCluster) -> None:
 
     def every_topic_is_deleted() -> bool:
         controller = running.active_controller()
-        return controller is not None and not controller.context.topics_to_be_deleted
+        return controller is not None and not controller.context.topics.topics_to_be_deleted
 
     # What was being deleted before is no topic any more, but still has to go.
     running.wait_until(every_topic_is_deleted, _TIMEOUT_S)

@@ -38,18 +38,18 @@ def topics_are_back(running: RunningCluster) -> bool:
 
 def _leaders(context: Any, topics: list[str]) -> dict[TopicPartition, int] | None:
     """The leader of every partition that has one; None when some are still to be elected."""
-    if list(context.all_topics) != topics:
+    if list(context.topics.all_topics) != topics:
         return None
     leaders: dict[TopicPartition, int] = {}
-    for key in context.all_partitions():
-        if key.topic in context.topics_to_be_deleted:
+    for key in context.topics.all_partitions():
+        if key.topic in context.topics.topics_to_be_deleted:
             continue
-        info = context.partition_leadership_info(key)
-        if context.partition_state(key) is PartitionState.ONLINE:
+        info = context.topics.partition_leadership_info(key)
+        if context.states.partition_state(key) is PartitionState.ONLINE:
             leaders[key] = info.leader_and_isr.leader
             continue
-        assigned = context.partition_replica_assignment(key)
+        assigned = context.topics.partition_replica_assignment(key)
         able = assigned if info is None else info.leader_and_isr.isr
-        if any(context.is_replica_online(broker_id, key) for broker_id in able):
+        if any(context.brokers.is_replica_online(broker_id, key) for broker_id in able):
             return None
     return leaders

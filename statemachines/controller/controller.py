@@ -258,7 +258,7 @@ class KafkaController:
         callback: events.ElectionCallback,
     ) -> None:
         """Elect because an admin client asked; None means every partition known here."""
-        chosen = self.context.all_partitions() if partitions is None else partitions
+        chosen = self.context.topics.all_partitions() if partitions is None else partitions
         self.event_manager.put(
             events.ReplicaLeaderElection(
                 tuple(dict.fromkeys(chosen)),

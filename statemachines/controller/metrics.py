@@ -28,8 +28,8 @@ class ControllerMetrics:
         if not parts.tenure.is_active:
             return 0
         if parts.behaviour.recounts_gauges:
-            return parts.context.count_leaderless_partitions()
-        return parts.context.offline_partition_count
+            return parts.context.topics.count_leaderless_partitions()
+        return parts.context.states.offline_partition_count
 
     @property
     def preferred_replica_imbalance_count(self) -> int:
@@ -37,30 +37,36 @@ class ControllerMetrics:
         if not parts.tenure.is_active:
             return 0
         context = parts.context
-        count = context.preferred_replica_imbalance_count
+        count = context.topics.preferred_replica_imbalance_count
         if parts.behaviour.gauges_count_queued_topics:
-            count += sum(map(context.imbalance_of_topic, context.topics_to_be_deleted))
+            count += sum(
+                map(context.topics.imbalance_of_topic, context.topics.topics_to_be_deleted)
+            )
         return count
 
     @property
     def global_topic_count(self) -> int:
-        return len(self._parts.context.all_topics) if self._parts.tenure.is_active else 0
+        return len(self._parts.context.topics.all_topics) if self._parts.tenure.is_active else 0
 
     @property
     def global_partition_count(self) -> int:
         """Partitions with leadership info."""
         parts = self._parts
-        return len(parts.context.partitions_leadership_info) if parts.tenure.is_active else 0
+        return len(parts.context.topics.partitions_leadership_info) if parts.tenure.is_active else 0
 
     @property
     def topics_to_delete_count(self) -> int:
         parts = self._parts
-        return len(parts.context.topics_to_be_deleted) if parts.tenure.is_active else 0
+        return len(parts.context.topics.topics_to_be_deleted) if parts.tenure.is_active else 0
 
     @property
     def topics_ineligible_to_delete_count(self) -> int:
         parts = self._parts
-        return len(parts.context.topics_ineligible_for_deletion) if parts.tenure.is_active else 0
+        return (
+            len(parts.context.topics.topics_ineligible_for_deletion)
+            if parts.tenure.is_active
+            else 0
+        )
 
     @property
     def replicas_to_delete_count(self) -> int:
@@ -77,9 +83,9 @@ class ControllerMetrics:
             return 0
         context = parts.context
         return sum(
-            context.replica_state(replica) in states
-            for topic in context.topics_queued_for_deletion()
-            for replica in context.replicas_for_topic(topic)
+            context.states.replica_state(replica) in states
+            for topic in context.topics.topics_queued_for_deletion()
+            for replica in context.topics.replicas_for_topic(topic)
         )
 
     @property
@@ -88,7 +94,7 @@ class ControllerMetrics:
         parts = self._parts
         if not parts.tenure.is_active:
             return 0
-        return len(parts.context.live_or_shutting_down_broker_ids)
+        return len(parts.context.brokers.live_or_shutting_down_broker_ids)
 
     @property
     def unclean_leader_elections(self) -> int:
@@ -108,7 +114,7 @@ class ControllerMetrics:
         parts = self._parts
         if not parts.tenure.is_active:
             return {}
-        ids = parts.context.live_or_shutting_down_broker_ids
+        ids = parts.context.brokers.live_or_shutting_down_broker_ids
         return {broker_id: parts.channels.queue_size(broker_id) for broker_id in ids}
 
     @property

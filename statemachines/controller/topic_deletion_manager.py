@@ -89,13 +89,13 @@ class TopicDeletionManager:
         """
         topics = list(queued)
         if self.enabled:
-            self._context.queue_topic_deletion(topics)
-            self._context.topics_ineligible_for_deletion.add_all(
-                topic for topic in ineligible if topic in self._context.topics_to_be_deleted
+            self._context.topics.queue_topic_deletion(topics)
+            self._context.topics.topics_ineligible_for_deletion.add_all(
+                topic for topic in ineligible if topic in self._context.topics.topics_to_be_deleted
             )
         elif not self._behaviour.disabled_deletion_drops_requests:
             # as in Kafka nothing is deleted, yet every UpdateMetadata says so of these topics.
-            self._context.topics_told_as_deleted.add_all(topics)
+            self._context.topics.topics_told_as_deleted.add_all(topics)
         else:
             self._log("info", f"deletion is disabled: dropping requests to delete {topics}")
             await self._client.delete_topic_deletions(topics, self._context.epoch_zk_version)
@@ -106,23 +106,23 @@ class TopicDeletionManager:
 
     async def enqueue_topics_for_deletion(self, topics: Iterable[str]) -> None:
         if self.enabled:
-            self._context.queue_topic_deletion(topics)
+            self._context.topics.queue_topic_deletion(topics)
             await self.resume_deletions()
 
     async def resume_deletion_for_topics(self, topics: Iterable[str]) -> None:
         """What kept topics from deletion may be over: try those of them that are queued."""
         if not self.enabled:
             return
-        resumed = [t for t in topics if t in self._context.topics_to_be_deleted]
+        resumed = [t for t in topics if t in self._context.topics.topics_to_be_deleted]
         if resumed:
-            self._context.topics_ineligible_for_deletion.discard_all(resumed)
+            self._context.topics.topics_ineligible_for_deletion.discard_all(resumed)
             await self.resume_deletions()
 
     async def fail_replica_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
         """Replicas are dead or refused: their topics wait until something changes."""
         if not self.enabled:
             return
-        failed = [r for r in replicas if r.topic in self._context.topics_to_be_deleted]
+        failed = [r for r in replicas if r.topic in self._context.topics.topics_to_be_deleted]
         if failed:
             topics = list(dict.fromkeys(replica.topic for replica in failed))
             await self._replicas.handle_state_changes(failed, ReplicaState.DELETION_INELIGIBLE)
@@ -139,24 +139,26 @@ class TopicDeletionManager:
         """Only marks queued topics: marking one that is queued later has no effect."""
         if not self.enabled:
             return
-        marked = [t for t in topics if t in self._context.topics_to_be_deleted]
+        marked = [t for t in topics if t in self._context.topics.topics_to_be_deleted]
         if marked:
-            self._context.topics_ineligible_for_deletion.add_all(marked)
+            self._context.topics.topics_ineligible_for_deletion.add_all(marked)
             self._log("info", f"deletion of topics {marked} is halted: {reason}")
 
     def is_topic_queued_up_for_deletion(self, topic: str) -> bool:
-        return self.enabled and topic in self._context.topics_to_be_deleted
+        return self.enabled and topic in self._context.topics.topics_to_be_deleted
 
     def is_topic_deletion_in_progress(self, topic: str) -> bool:
-        return self.enabled and topic in self._context.topics_with_deletion_started
+        return self.enabled and topic in self._context.topics.topics_with_deletion_started
 
     async def resume_deletions(self) -> None:
         """Finish, retry or start the deletion of every queued topic, as its replicas permit."""
         context = self._context
         to_retry: list[str] = []
         to_start: list[str] = []
-        for topic in context.topics_queued_for_deletion():
-            states = {context.replica_state(r) for r in context.replicas_for_topic(topic)}
+        for topic in context.topics.topics_queued_for_deletion():
+            states = {
+                context.states.replica_state(r) for r in context.topics.replicas_for_topic(topic)
+            }
             is_running = ReplicaState.DELETION_STARTED in states
             if states <= {ReplicaState.DELETION_SUCCESSFUL}:
                 await self._complete_delete_topic(topic)
@@ -164,7 +166,7 @@ class TopicDeletionManager:
                 continue
             if not is_running and ReplicaState.DELETION_INELIGIBLE in states:
                 to_retry.append(topic)
-            if not is_running and context.is_topic_eligible_for_deletion(topic):
+            if not is_running and context.topics.is_topic_eligible_for_deletion(topic):
                 to_start.append(topic)
         if to_retry:
             await self._retry_ineligible_replicas(to_retry)
@@ -175,12 +177,12 @@ class TopicDeletionManager:
         context = self._context
         # Unregister first: a topic of that name created at once must not be taken for this one.
         self._client.mute_partition_modifications(topic)
-        deleted = context.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)
+        deleted = context.states.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)
         await self._replicas.handle_state_changes(deleted, ReplicaState.NON_EXISTENT)
         if not self._behaviour.nonexistent_at_deletion_start:
-            await self._remove_partitions(context.partitions_for_topic(topic))
+            await self._remove_partitions(context.topics.partitions_for_topic(topic))
         await self._client.delete_topic(topic, context.epoch_zk_version)
-        context.remove_topic(topic)
+        context.topics.remove_topic(topic)
 
     async def _remove_partitions(self, partitions: list[TopicPartition]) -> None:
         await self._partitions.handle_state_changes(partitions, PartitionState.OFFLINE)
@@ -190,21 +192,23 @@ class TopicDeletionManager:
         failed = [
             replica
             for topic in topics
-            for replica in self._context.replicas_in_state(topic, ReplicaState.DELETION_INELIGIBLE)
+            for replica in self._context.states.replicas_in_state(
+                topic, ReplicaState.DELETION_INELIGIBLE
+            )
         ]
         await self._replicas.handle_state_changes(failed, ReplicaState.OFFLINE)
 
     async def _on_topic_deletion(self, topics: list[str]) -> None:
         context = self._context
-        fresh = [t for t in topics if t not in context.topics_with_deletion_started]
+        fresh = [t for t in topics if t not in context.topics.topics_with_deletion_started]
         if fresh and self._behaviour.nonexistent_at_deletion_start:
             await self._remove_partitions(
-                [tp for topic in fresh for tp in context.partitions_for_topic(topic)]
+                [tp for topic in fresh for tp in context.topics.partitions_for_topic(topic)]
             )
         # Only now, so that the count of offline partitions has followed the transitions.
-        context.begin_topic_deletion(fresh)
+        context.topics.begin_topic_deletion(fresh)
         await self._client.send_metadata_update(
-            [tp for topic in topics for tp in context.partitions_for_topic(topic)]
+            [tp for topic in topics for tp in context.topics.partitions_for_topic(topic)]
         )
         await self._on_partition_deletion(topics)
 
@@ -214,11 +218,13 @@ class TopicDeletionManager:
         to_delete: list[PartitionReplica] = []
         halted: dict[str, None] = {}
         for topic in topics:
-            for replica in context.replicas_for_topic(topic):
-                if not context.is_replica_online(replica.broker_id, replica.topic_partition):
+            for replica in context.topics.replicas_for_topic(topic):
+                if not context.brokers.is_replica_online(
+                    replica.broker_id, replica.topic_partition
+                ):
                     dead.append(replica)
                     halted[topic] = None
-                elif context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL:
+                elif context.states.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL:
                     to_delete.append(replica)
         await self._replicas.handle_state_changes(dead, ReplicaState.DELETION_INELIGIBLE)
         # Offline first, so that followers stop fetching before any log goes.
@@ -257,5 +263,5 @@ class ControllerDeletionClient:
         self._watches.unwatch_topic(topic)
 
     async def send_metadata_update(self, partitions: list[TopicPartition]) -> None:
-        brokers = self._context.live_or_shutting_down_broker_ids
+        brokers = self._context.brokers.live_or_shutting_down_broker_ids
         await self._requests.send_update_metadata(brokers, partitions)

@@ -3,154 +3,52 @@
 Theory of operation. The memory is filled at failover, kept up by the event handlers and forgotten
 at resignation. Two kinds of state meet here and must be kept in step:
 
-* facts: registered brokers, assignments, leadership (``brokers``, ``cluster_facts``);
-* states of the two state machines, which decide what may happen next (this file).
+* what ZooKeeper says: registered brokers, and the topics with assignments and leadership;
+* states of the two state machines, which decide what may happen next.
 
 Source: Kafka's ``ControllerContext``; names are Kafka's in snake case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 from ...protocol.host import StateListener
-from ...protocol.values import PartitionReplica, TopicPartition
 from ...protocol.versions import Behaviour
-from .assignments import ClusterFacts
-from .transitions import PARTITION_PREDECESSORS, PartitionState, ReplicaState, replica_predecessors
+from .known_topics import KnownTopics
+from .machine_states import MachineStates
+from .registered_brokers import RegisteredBrokers
 
 
-class ControllerContext(ClusterFacts):
-    """The controller's memory; ``reset_context`` empties it."""
+class ControllerContext:
+    """The controller's memory, in three parts; ``reset_context`` empties it."""
+
+    __slots__ = (
+        "behaviour",
+        "brokers",
+        "epoch",
+        "epoch_zk_version",
+        "state_listener",
+        "states",
+        "topics",
+        "unclean_leader_elections",
+    )
 
     def __init__(self, behaviour: Behaviour, state_listener: StateListener | None = None) -> None:
-        super().__init__(behaviour)
+        self.behaviour = behaviour
         self.state_listener = state_listener
-        self.replica_predecessors = replica_predecessors(behaviour)
+        self.epoch = 0
+        """Controller epoch of this tenure; 0 when not controller."""
+        self.epoch_zk_version = 0
+        """Version of ``/controller_epoch`` this tenure's writes are guarded by."""
         self.unclean_leader_elections = 0
         """Elections of a leader outside the ISR, ever (``UncleanLeaderElectionsPerSec``)."""
-        self._forget_states()
+        self.brokers = RegisteredBrokers()
+        self.topics = KnownTopics(behaviour, self.brokers, state_listener)
+        self.states = MachineStates(behaviour, self.topics, state_listener)
 
     def reset_context(self) -> None:
         """Forget everything except the count of unclean elections (at resignation)."""
-        self._forget_brokers()
-        self._forget_facts()
-        self._forget_states()
-
-    def _forget_states(self) -> None:
-        self.offline_partition_count = 0
-        """Partitions in state Offline, frozen for topics whose deletion has started."""
-        self._partition_states: dict[TopicPartition, PartitionState] = {}
-        self._replica_states: dict[int, dict[TopicPartition, ReplicaState]] = {}
-
-    def partition_state(self, topic_partition: TopicPartition) -> PartitionState:
-        """Current state, ``NON_EXISTENT`` if never seen."""
-        return self._partition_states.get(topic_partition, PartitionState.NON_EXISTENT)
-
-    @property
-    def partition_states(self) -> Mapping[TopicPartition, PartitionState]:
-        """States of all partitions that are not ``NON_EXISTENT``; read only."""
-        return self._partition_states
-
-    def put_partition_state(
-        self, topic_partition: TopicPartition, target: PartitionState
-    ) -> PartitionState:
-        """Set a state unconditionally; answers the previous one."""
-        states = self._partition_states
-        current = states.get(topic_partition, PartitionState.NON_EXISTENT)
-        if target is PartitionState.NON_EXISTENT:
-            states.pop(topic_partition, None)
-        else:
-            states[topic_partition] = target
-        if current is not target and self.state_listener is not None:
-            self.state_listener(f"{topic_partition}/state", current.kafka_name, target.kafka_name)
-        if current is not target and topic_partition.topic not in self.topics_with_deletion_started:
-            if target is PartitionState.OFFLINE:
-                self.offline_partition_count += 1
-            elif current is PartitionState.OFFLINE:
-                self.offline_partition_count -= 1
-        return current
-
-    def partitions_in_states(
-        self, states: Sequence[PartitionState], topic: str | None = None
-    ) -> list[TopicPartition]:
-        """Partitions (of one topic or all) that are in one of some states."""
-        known = self._partition_states
-        if topic is not None:
-            return [
-                tp
-                for tp in self._partitions_of(topic)
-                if known.get(tp, PartitionState.NON_EXISTENT) in states
-            ]
-        return [tp for tp, state in known.items() if state in states]
-
-    def partitions_in_state(
-        self, state: PartitionState, topic: str | None = None
-    ) -> list[TopicPartition]:
-        return self.partitions_in_states((state,), topic)
-
-    def check_valid_partition_state_change(
-        self, partitions: Iterable[TopicPartition], target: PartitionState
-    ) -> tuple[list[TopicPartition], list[TopicPartition]]:
-        """Split partitions into those that may move to a state and those that may not."""
-        legal = PARTITION_PREDECESSORS[target]
-        known = self._partition_states
-        valid: list[TopicPartition] = []
-        invalid: list[TopicPartition] = []
-        for tp in partitions:
-            current = known.get(tp, PartitionState.NON_EXISTENT)
-            (valid if current in legal else invalid).append(tp)
-        return valid, invalid
-
-    def replica_state(self, replica: PartitionReplica) -> ReplicaState:
-        """Current state, ``NON_EXISTENT`` if never seen."""
-        return self.replica_state_on(
-            replica.broker_id, TopicPartition(replica.topic, replica.partition)
-        )
-
-    def replica_state_on(self, broker_id: int, topic_partition: TopicPartition) -> ReplicaState:
-        of_broker = self._replica_states.get(broker_id)
-        if of_broker is None:
-            return ReplicaState.NON_EXISTENT
-        return of_broker.get(topic_partition, ReplicaState.NON_EXISTENT)
-
-    def replica_states_on_broker(self, broker_id: int) -> dict[TopicPartition, ReplicaState]:
-        """The mutable states of one broker's replicas; for the replica state machine only."""
-        return self._replica_states.setdefault(broker_id, {})
-
-    def all_replica_states(self) -> Iterator[tuple[PartitionReplica, ReplicaState]]:
-        """Every replica that is not ``NON_EXISTENT`` with its state."""
-        for broker_id, of_broker in self._replica_states.items():
-            for (topic, partition), state in of_broker.items():
-                yield PartitionReplica(topic, partition, broker_id), state
-
-    def put_replica_state(self, replica: PartitionReplica, target: ReplicaState) -> None:
-        """Set a state unconditionally."""
-        topic_partition = TopicPartition(replica.topic, replica.partition)
-        if target is ReplicaState.NON_EXISTENT:
-            self._replica_states.get(replica.broker_id, {}).pop(topic_partition, None)
-        else:
-            self._replica_states.setdefault(replica.broker_id, {})[topic_partition] = target
-
-    def remove_replica_state(self, replica: PartitionReplica) -> None:
-        self.put_replica_state(replica, ReplicaState.NON_EXISTENT)
-
-    def replicas_in_state(self, topic: str, state: ReplicaState) -> list[PartitionReplica]:
-        return [r for r in self.replicas_for_topic(topic) if self.replica_state(r) is state]
-
-    def are_all_replicas_in_state(self, topic: str, state: ReplicaState) -> bool:
-        return all(self.replica_state(r) is state for r in self.replicas_for_topic(topic))
-
-    def is_any_replica_in_state(self, topic: str, state: ReplicaState) -> bool:
-        return any(self.replica_state(r) is state for r in self.replicas_for_topic(topic))
-
-    def check_valid_replica_state_change(
-        self, replicas: Iterable[PartitionReplica], target: ReplicaState
-    ) -> tuple[list[PartitionReplica], list[PartitionReplica]]:
-        """Split replicas into those that may move to a state and those that may not."""
-        legal = self.replica_predecessors[target]
-        valid: list[PartitionReplica] = []
-        invalid: list[PartitionReplica] = []
-        for replica in replicas:
-            (valid if self.replica_state(replica) in legal else invalid).append(replica)
-        return valid, invalid
+        self.epoch = 0
+        self.epoch_zk_version = 0
+        self.brokers.forget()
+        self.topics.forget()
+        self.states.forget()

@@ -118,7 +118,7 @@ class LegacyElection:
             return OfflinePartitionLeaderSelector(context, lambda _topic: permitted)
         if isinstance(strategy, Reassign):
             return ReassignedPartitionLeaderSelector(
-                context, lambda tp: context.partition_full_replica_assignment(tp).target
+                context, lambda tp: context.topics.partition_full_replica_assignment(tp).target
             )
         if isinstance(strategy, PreferredReplica):
             return PreferredReplicaPartitionLeaderSelector(context)
@@ -130,7 +130,7 @@ class LegacyElection:
         self, topic_partition: TopicPartition, current: LeaderAndIsr
     ) -> bool:
         """The topic's flag; not read while an ISR member is alive."""
-        live = self._context.live_broker_ids
+        live = self._context.brokers.live_broker_ids
         if any(replica in live for replica in current.isr):
             return False
         topic = topic_partition.topic
@@ -149,13 +149,13 @@ class LegacyElection:
         context = self._context
         context.unclean_leader_elections += written.leader not in (*previous.isr, -1)
         leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
-        context.put_partition_leadership_info(topic_partition, leadership)
+        context.topics.put_partition_leadership_info(topic_partition, leadership)
         self._batch.add_leader_and_isr_request_for_brokers(
             recipients,
             topic_partition,
             leadership,
-            context.partition_full_replica_assignment(topic_partition),
+            context.topics.partition_full_replica_assignment(topic_partition),
             is_new=False,
         )
         # Until 1.0 the controller then wrote the leadership of every partition into its log.
-        self._work(LOGGED_PARTITIONS, len(context.partitions_leadership_info))
+        self._work(LOGGED_PARTITIONS, len(context.topics.partitions_leadership_info))

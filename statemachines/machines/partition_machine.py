@@ -83,15 +83,17 @@ class PartitionStateMachine:
     async def startup(self) -> None:
         """Derive every partition's state from what is known, then elect where that is needed."""
         context = self._context
-        for topic_partition in context.all_partitions():
-            leadership = context.partition_leadership_info(topic_partition)
+        for topic_partition in context.topics.all_partitions():
+            leadership = context.topics.partition_leadership_info(topic_partition)
             if leadership is None:
                 state = PartitionState.NEW
-            elif context.is_replica_online(leadership.leader_and_isr.leader, topic_partition):
+            elif context.brokers.is_replica_online(
+                leadership.leader_and_isr.leader, topic_partition
+            ):
                 state = PartitionState.ONLINE
             else:
                 state = PartitionState.OFFLINE
-            context.put_partition_state(topic_partition, state)
+            context.states.put_partition_state(topic_partition, state)
         await self.trigger_online_partition_state_change()
 
     def shutdown(self) -> None:
@@ -108,8 +110,8 @@ class PartitionStateMachine:
         context = self._context
         partitions = [
             tp
-            for tp in context.partitions_in_states(_OFFLINE_OR_NEW, topic)
-            if not context.is_topic_queued_up_for_deletion(tp.topic)
+            for tp in context.states.partitions_in_states(_OFFLINE_OR_NEW, topic)
+            if not context.topics.is_topic_queued_up_for_deletion(tp.topic)
         ]
         return await self.handle_state_changes(
             partitions, PartitionState.ONLINE, OfflinePartition(allow_unclean=False)
@@ -152,27 +154,27 @@ class PartitionStateMachine:
         strategy: Strategy | None,
     ) -> ElectionOutcomes:
         context = self._context
-        valid, invalid = context.check_valid_partition_state_change(partitions, target)
+        valid, invalid = context.states.check_valid_partition_state_change(partitions, target)
         for topic_partition in invalid:
             self._log_illegal(topic_partition, target)
         if target is not PartitionState.ONLINE:
             for topic_partition in valid:
-                context.put_partition_state(topic_partition, target)
+                context.states.put_partition_state(topic_partition, target)
             return {}
         uninitialized: list[TopicPartition] = []
         to_elect: list[TopicPartition] = []
         for topic_partition in valid:
-            is_new = context.partition_state(topic_partition) is PartitionState.NEW
+            is_new = context.states.partition_state(topic_partition) is PartitionState.NEW
             (uninitialized if is_new else to_elect).append(topic_partition)
         if uninitialized:
             for topic_partition in await self._initialize_leaders(uninitialized):
-                context.put_partition_state(topic_partition, PartitionState.ONLINE)
+                context.states.put_partition_state(topic_partition, PartitionState.ONLINE)
         if not to_elect:
             return {}
         outcomes = await self._elect_leaders(to_elect, strategy)
         for topic_partition, outcome in outcomes.items():
             if isinstance(outcome, LeaderAndIsr):
-                context.put_partition_state(topic_partition, PartitionState.ONLINE)
+                context.states.put_partition_state(topic_partition, PartitionState.ONLINE)
         return outcomes
 
     # --- initialisation
@@ -185,14 +187,16 @@ class PartitionStateMachine:
         context = self._context
         decisions: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         for topic_partition in partitions:
-            replicas = context.partition_replica_assignment(topic_partition)
-            online = tuple([r for r in replicas if context.is_replica_online(r, topic_partition)])
+            replicas = context.topics.partition_replica_assignment(topic_partition)
+            online = tuple(
+                [r for r in replicas if context.brokers.is_replica_online(r, topic_partition)]
+            )
             if not online:
                 self._log_failed(
                     topic_partition,
                     StateChangeFailed(
                         f"No assigned replica is alive for partition {topic_partition}: "
-                        f"assigned {list(replicas)}, live {list(context.live_broker_ids)}"
+                        f"assigned {list(replicas)}, live {list(context.brokers.live_broker_ids)}"
                     ),
                 )
                 continue
@@ -215,12 +219,12 @@ class PartitionStateMachine:
             if answer.code != ZkCode.OK:
                 self._log_failed(topic_partition, ZooKeeperError(answer.code, answer.path))
                 continue
-            context.put_partition_leadership_info(topic_partition, decision)
+            context.topics.put_partition_leadership_info(topic_partition, decision)
             self._batch.add_leader_and_isr_request_for_brokers(
                 decision.leader_and_isr.isr,
                 topic_partition,
                 decision,
-                context.partition_full_replica_assignment(topic_partition),
+                context.topics.partition_full_replica_assignment(topic_partition),
                 is_new=True,
             )
             initialized.append(topic_partition)
@@ -308,7 +312,7 @@ class PartitionStateMachine:
         return stored.leader_and_isr
 
     def _missing_state(self, topic_partition: TopicPartition) -> StateChangeFailed:
-        state = self._context.partition_state(topic_partition)
+        state = self._context.states.partition_state(topic_partition)
         return StateChangeFailed(f"there is no leadership of {topic_partition} (state {state})")
 
     async def _run_strategy(
@@ -345,7 +349,7 @@ class PartitionStateMachine:
         triples = []
         dead_isr = []
         for topic_partition, value in stored:
-            if any(context.is_replica_online(r, topic_partition) for r in value.isr):
+            if any(context.brokers.is_replica_online(r, topic_partition) for r in value.isr):
                 triples.append((topic_partition, value, False))
             elif allow_unclean:
                 triples.append((topic_partition, value, True))
@@ -367,8 +371,10 @@ class PartitionStateMachine:
     ) -> None:
         context = self._context
         leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
-        assignment: ReplicaAssignment = context.partition_full_replica_assignment(topic_partition)
-        context.put_partition_leadership_info(topic_partition, leadership)
+        assignment: ReplicaAssignment = context.topics.partition_full_replica_assignment(
+            topic_partition
+        )
+        context.topics.put_partition_leadership_info(topic_partition, leadership)
         self._batch.add_leader_and_isr_request_for_brokers(
             recipients, topic_partition, leadership, assignment, is_new=False
         )
@@ -376,7 +382,7 @@ class PartitionStateMachine:
     # --- logging
 
     def _log_illegal(self, topic_partition: TopicPartition, target: PartitionState) -> None:
-        current = self._context.partition_state(topic_partition)
+        current = self._context.states.partition_state(topic_partition)
         self._log(
             "error",
             describe_illegal(
@@ -385,7 +391,7 @@ class PartitionStateMachine:
         )
 
     def _log_failed(self, topic_partition: TopicPartition, error: Exception) -> None:
-        current = self._context.partition_state(topic_partition)
+        current = self._context.states.partition_state(topic_partition)
         self._log(
             "error",
             f"partition {topic_partition} stays in {current} instead of becoming "

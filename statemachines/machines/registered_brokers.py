@@ -14,10 +14,18 @@ class RegisteredBrokers:
     "Live" brokers are those registered that did not ask to shut down.
     """
 
-    def __init__(self) -> None:
-        self._forget_brokers()
+    __slots__ = (
+        "_brokers",
+        "_registered_ids",
+        "live_broker_id_and_epochs",
+        "replicas_on_offline_dirs",
+        "shutting_down_broker_ids",
+    )
 
-    def _forget_brokers(self) -> None:
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
         self.live_broker_id_and_epochs: dict[int, int] = {}
         """Broker epoch (czxid of the registration) by id, shutting-down brokers included."""
         self.shutting_down_broker_ids: OrderedSet[int] = OrderedSet()

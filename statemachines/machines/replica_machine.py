@@ -62,13 +62,13 @@ class ReplicaStateMachine:
         Before 2.3 dead replicas stayed DeletionIneligible and were not taken out of the ISR.
         """
         context = self._context
-        online, offline = context.online_and_offline_replicas()
+        online, offline = context.topics.online_and_offline_replicas()
         for by_broker, state in (
             (online, ReplicaState.ONLINE),
             (offline, ReplicaState.DELETION_INELIGIBLE),
         ):
             for broker_id, partitions in by_broker.items():
-                states = context.replica_states_on_broker(broker_id)
+                states = context.states.replica_states_on_broker(broker_id)
                 states.update(dict.fromkeys(partitions, state))
         await self.handle_state_changes_by_broker(online, ReplicaState.ONLINE)
         if self._behaviour.startup_moves_dead_replicas_offline:
@@ -118,7 +118,7 @@ class ReplicaStateMachine:
     def _states(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> Sequence[ReplicaState]:
-        states = self._context.replica_states_on_broker(broker_id)
+        states = self._context.states.replica_states_on_broker(broker_id)
         return [states.get(partition, ReplicaState.NON_EXISTENT) for partition in partitions]
 
     def _tell_changes(
@@ -137,9 +137,9 @@ class ReplicaStateMachine:
     async def _do_handle_state_changes(
         self, broker_id: int, partitions: Sequence[TopicPartition], target: ReplicaState
     ) -> None:
-        predecessors = self._context.replica_predecessors
+        predecessors = self._context.states.replica_predecessors
         legal = predecessors[target]
-        states = self._context.replica_states_on_broker(broker_id)
+        states = self._context.states.replica_states_on_broker(broker_id)
         valid = []
         for topic_partition in partitions:
             current = states.get(topic_partition, ReplicaState.NON_EXISTENT)
@@ -172,12 +172,12 @@ class ReplicaStateMachine:
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> None:
         context = self._context
-        states = context.replica_states_on_broker(broker_id)
+        states = context.states.replica_states_on_broker(broker_id)
         known: dict[TopicPartition, LeaderIsrAndControllerEpoch]
         if self._behaviour.new_replica_reads_zookeeper:
             known = await self._zk.topics.get_topic_partition_states(partitions)
         else:
-            cached = ((tp, context.partition_leadership_info(tp)) for tp in partitions)
+            cached = ((tp, context.topics.partition_leadership_info(tp)) for tp in partitions)
             known = {tp: leadership for tp, leadership in cached if leadership is not None}
         for topic_partition in partitions:
             leadership = known.get(topic_partition)
@@ -191,10 +191,10 @@ class ReplicaStateMachine:
 
     def _transition_to_online(self, broker_id: int, partitions: Sequence[TopicPartition]) -> None:
         context = self._context
-        states = context.replica_states_on_broker(broker_id)
+        states = context.states.replica_states_on_broker(broker_id)
         for topic_partition in partitions:
             if states.get(topic_partition) is ReplicaState.NEW:
-                assignment = context.partition_full_replica_assignment(topic_partition)
+                assignment = context.topics.partition_full_replica_assignment(topic_partition)
                 if broker_id not in assignment.replicas:
                     self._log(
                         "error",
@@ -202,9 +202,9 @@ class ReplicaStateMachine:
                         f"assigned to {list(assignment.replicas)}; adding it",
                     )
                     grown = ReplicaAssignment((*assignment.replicas, broker_id))
-                    context.update_partition_full_replica_assignment(topic_partition, grown)
+                    context.topics.update_partition_full_replica_assignment(topic_partition, grown)
             else:
-                leadership = context.partition_leadership_info(topic_partition)
+                leadership = context.topics.partition_leadership_info(topic_partition)
                 if leadership is not None:
                     self._tell(broker_id, topic_partition, leadership, is_new=False)
             states[topic_partition] = ReplicaState.ONLINE
@@ -214,7 +214,7 @@ class ReplicaStateMachine:
     ) -> None:
         context = self._context
         batch = self._batch
-        states = context.replica_states_on_broker(broker_id)
+        states = context.states.replica_states_on_broker(broker_id)
         with_leadership: list[TopicPartition] = []
         without_leadership: list[TopicPartition] = []
         for topic_partition in partitions:
@@ -222,15 +222,15 @@ class ReplicaStateMachine:
             batch.add_stop_replica_request_for_brokers(
                 (broker_id,), topic_partition, delete_partition=False
             )
-            is_led = context.partition_leadership_info(topic_partition) is not None
+            is_led = context.topics.partition_leadership_info(topic_partition) is not None
             (with_leadership if is_led else without_leadership).append(topic_partition)
         shrunk = await self._remove_replica_from_isr(broker_id, with_leadership)
         for topic_partition, outcome in shrunk.items():
             if isinstance(outcome, Exception):
                 self._log_failed(broker_id, topic_partition, ReplicaState.OFFLINE, outcome)
                 continue
-            if not context.is_topic_queued_up_for_deletion(topic_partition.topic):
-                assignment = context.partition_full_replica_assignment(topic_partition)
+            if not context.topics.is_topic_queued_up_for_deletion(topic_partition.topic):
+                assignment = context.topics.partition_full_replica_assignment(topic_partition)
                 batch.add_leader_and_isr_request_for_brokers(
                     [replica for replica in assignment.replicas if replica != broker_id],
                     topic_partition,
@@ -243,7 +243,7 @@ class ReplicaStateMachine:
             if self._refuses_without_leadership(broker_id, topic_partition):
                 continue
             batch.add_update_metadata_request_for_brokers(
-                context.live_or_shutting_down_broker_ids, (topic_partition,)
+                context.brokers.live_or_shutting_down_broker_ids, (topic_partition,)
             )
             states[topic_partition] = ReplicaState.OFFLINE
 
@@ -251,7 +251,7 @@ class ReplicaStateMachine:
         """0.10 moved no replica offline whose partition never had a leader."""
         if not self._behaviour.legacy_selectors:
             return False
-        if self._context.is_topic_queued_up_for_deletion(topic_partition.topic):
+        if self._context.topics.is_topic_queued_up_for_deletion(topic_partition.topic):
             return False
         error = StateChangeFailed("its partition has no leadership")
         self._log_failed(broker_id, topic_partition, ReplicaState.OFFLINE, error)
@@ -261,10 +261,10 @@ class ReplicaStateMachine:
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> None:
         context = self._context
-        states = context.replica_states_on_broker(broker_id)
+        states = context.states.replica_states_on_broker(broker_id)
         for topic_partition in partitions:
-            assignment = context.partition_full_replica_assignment(topic_partition)
-            context.update_partition_full_replica_assignment(
+            assignment = context.topics.partition_full_replica_assignment(topic_partition)
+            context.topics.update_partition_full_replica_assignment(
                 topic_partition, assignment.remove_replica(broker_id)
             )
             states.pop(topic_partition, None)
@@ -280,7 +280,7 @@ class ReplicaStateMachine:
             (broker_id,),
             topic_partition,
             leadership,
-            self._context.partition_full_replica_assignment(topic_partition),
+            self._context.topics.partition_full_replica_assignment(topic_partition),
             is_new,
         )
 
@@ -330,7 +330,7 @@ class ReplicaStateMachine:
                 settled.append((topic_partition, written))
         for topic_partition, value in settled:
             leadership = LeaderIsrAndControllerEpoch(value, context.epoch)
-            context.put_partition_leadership_info(topic_partition, leadership)
+            context.topics.put_partition_leadership_info(topic_partition, leadership)
             outcomes[topic_partition] = leadership
         return outcomes, update.to_retry
 
@@ -350,7 +350,7 @@ class ReplicaStateMachine:
             if answer.code not in (ZkCode.OK, ZkCode.NONODE):
                 outcomes[topic_partition] = ZooKeeperError(answer.code, answer.path)
             elif stored is None:
-                if not context.is_topic_queued_up_for_deletion(topic_partition.topic):
+                if not context.topics.is_topic_queued_up_for_deletion(topic_partition.topic):
                     outcomes[topic_partition] = StateChangeFailed(
                         f"there is no leadership of {topic_partition} in ZooKeeper"
                     )
@@ -378,7 +378,7 @@ class ReplicaStateMachine:
         target: ReplicaState,
         error: Exception,
     ) -> None:
-        current = self._context.replica_state_on(broker_id, topic_partition)
+        current = self._context.states.replica_state_on(broker_id, topic_partition)
         self._log(
             "error",
             f"replica {broker_id} of {topic_partition} stays in {current} instead of becoming "

@@ -169,7 +169,7 @@ class ControllerBrokerRequestBatch:
         Brokers accumulate, and each of them is told of *all* partitions of the batch. Without
         partitions only the broker list is sent; before 2.2 that meant every partition.
         """
-        if broker_ids is self._context.live_or_shutting_down_broker_ids:
+        if broker_ids is self._context.brokers.live_or_shutting_down_broker_ids:
             self._tell_all_registered()
         else:
             for broker_id in broker_ids:
@@ -177,7 +177,7 @@ class ControllerBrokerRequestBatch:
                     self._update_metadata_brokers[broker_id] = None
         chosen: Iterable[TopicPartition] = tuple(partitions)
         if not chosen and self._behaviour.empty_update_metadata_means_all:
-            chosen = self._context.partitions_leadership_info
+            chosen = self._context.topics.partitions_leadership_info
         for topic_partition in chosen:
             self._add_partition_metadata(topic_partition)
 
@@ -187,7 +187,7 @@ class ControllerBrokerRequestBatch:
         """Tell brokers to stop a replica; a deletion asked for once stays asked for."""
         leader_epoch = EPOCH_UNKNOWN
         if self._behaviour.stop_replica_per_partition_delete:
-            leader_epoch = self._context.leader_epoch(topic_partition)
+            leader_epoch = self._context.topics.leader_epoch(topic_partition)
         for broker_id in broker_ids:
             if broker_id < 0:
                 continue
@@ -201,21 +201,24 @@ class ControllerBrokerRequestBatch:
             )
 
     def _tell_all_registered(self) -> None:
-        registered = self._context.live_or_shutting_down_broker_ids
+        registered = self._context.brokers.live_or_shutting_down_broker_ids
         if self._told_all is not registered:
             self._update_metadata_brokers.update(registered)
             self._told_all = registered
 
     def _add_partition_metadata(self, topic_partition: TopicPartition) -> None:
         context = self._context
-        leadership = context.partition_leadership_info(topic_partition)
+        leadership = context.topics.partition_leadership_info(topic_partition)
         if leadership is None:
             return
-        replicas = context.partition_replica_assignment(topic_partition)
+        replicas = context.topics.partition_replica_assignment(topic_partition)
         known = leadership.leader_and_isr
         leader, leader_epoch, zk_version = known.leader, known.leader_epoch, known.zk_version
         topic = topic_partition.topic
-        if topic in context.topics_to_be_deleted or topic in context.topics_told_as_deleted:
+        if (
+            topic in context.topics.topics_to_be_deleted
+            or topic in context.topics.topics_told_as_deleted
+        ):
             leader, leader_epoch, zk_version = LEADER_DURING_DELETE, 0, 0
         added = self._update_metadata.get(topic_partition)
         if (
@@ -231,7 +234,7 @@ class ControllerBrokerRequestBatch:
         offline_replicas: tuple[int, ...] = ()
         if self._behaviour.log_dir_failure_handling:
             offline_replicas = tuple(
-                [r for r in replicas if not context.is_replica_online(r, topic_partition)]
+                [r for r in replicas if not context.brokers.is_replica_online(r, topic_partition)]
             )
         self._update_metadata[topic_partition] = UpdateMetadataPartitionState(
             topic_partition.topic,
@@ -247,9 +250,9 @@ class ControllerBrokerRequestBatch:
 
     def _add_metadata_of_deleted_topics(self) -> None:
         context = self._context
-        for topics in (context.topics_to_be_deleted, context.topics_told_as_deleted):
+        for topics in (context.topics.topics_to_be_deleted, context.topics.topics_told_as_deleted):
             for topic in topics:
-                for topic_partition in context.partitions_for_topic(topic):
+                for topic_partition in context.topics.partitions_for_topic(topic):
                     self._add_partition_metadata(topic_partition)
 
     # --- sending
@@ -266,7 +269,7 @@ class ControllerBrokerRequestBatch:
 
     def _destinations(self, broker_ids: Iterable[int]) -> list[tuple[int, int]]:
         """(id, broker epoch to be stamped) of the registered ones among some brokers."""
-        epochs = self._context.live_broker_id_and_epochs
+        epochs = self._context.brokers.live_broker_id_and_epochs
         stamped = self._behaviour.broker_epochs
         return [
             (broker_id, epochs[broker_id] if stamped else -1)
@@ -277,7 +280,7 @@ class ControllerBrokerRequestBatch:
     def _topic_ids(self, topics: Iterable[str]) -> tuple[tuple[str, str], ...]:
         if not self._behaviour.topic_ids:
             return ()
-        ids = self._context.topic_ids
+        ids = self._context.topics.topic_ids
         return tuple((topic, ids[topic]) for topic in dict.fromkeys(topics) if topic in ids)
 
     def _send_leader_and_isr(self, controller_epoch: int) -> None:
@@ -285,7 +288,9 @@ class ControllerBrokerRequestBatch:
         for broker_id, broker_epoch in self._destinations(self._leader_and_isr):
             states = tuple(self._leader_and_isr[broker_id].values())
             leaders = sorted({state.leader for state in states})
-            live_leaders = [context.live_or_shutting_down_broker(leader) for leader in leaders]
+            live_leaders = [
+                context.brokers.live_or_shutting_down_broker(leader) for leader in leaders
+            ]
             request = LeaderAndIsrRequest(
                 self.controller_id,
                 controller_epoch,
@@ -313,7 +318,7 @@ class ControllerBrokerRequestBatch:
             if self._behaviour.update_metadata_names_all_deleted:
                 self._add_metadata_of_deleted_topics()
             states = tuple(self._update_metadata.values())
-            live_brokers = tuple(self._context.live_or_shutting_down_brokers())
+            live_brokers = tuple(self._context.brokers.live_or_shutting_down_brokers())
             topic_ids = self._topic_ids(state.topic for state in states)
             for broker_id, broker_epoch in destinations:
                 request = UpdateMetadataRequest(
@@ -369,7 +374,7 @@ class ControllerBrokerRequestBatch:
             errors = {
                 tp: error
                 for tp, error in response.partitions
-                if tp in deleted and self._context.is_topic_deletion_in_progress(tp.topic)
+                if tp in deleted and self._context.topics.is_topic_deletion_in_progress(tp.topic)
             }
             if not errors:
                 return None

@@ -178,7 +178,7 @@ class AdminClient:
         if not all(process.is_alive for process in self._running.processes.values()):
             return True
         controller = self._running.active_controller()
-        return controller is None or topic not in controller.context.all_topics
+        return controller is None or topic not in controller.context.topics.all_topics
 
     def create_partitions(
         self,

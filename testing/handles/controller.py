@@ -37,14 +37,14 @@ class ControllerHandle:
     def partition_state(self, topic: str, partition: int) -> str:
         """State in the partition state machine, such as ``OnlinePartition``."""
         key = TopicPartition(*arguments.partition_key("partition", (topic, partition)))
-        state = self._running.require_controller().context.partition_state(key)
+        state = self._running.require_controller().context.states.partition_state(key)
         return str(state)
 
     def replica_state(self, topic: str, partition: int, broker_id: int) -> str:
         """State in the replica state machine, such as ``OnlineReplica``."""
         key = arguments.partition_key("partition", (topic, partition))
         replica = PartitionReplica(*key, arguments.integer("broker_id", broker_id))
-        state = self._running.require_controller().context.replica_state(replica)
+        state = self._running.require_controller().context.states.replica_state(replica)
         return str(state)
 
     @property

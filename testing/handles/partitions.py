@@ -165,19 +165,19 @@ def partition_key(topic: Any, partition: Any) -> TopicPartition:
 
 def _controller_facts(controller: Any, key: TopicPartition) -> Any:
     context = controller.context
-    assignment = context.partition_full_replica_assignment(key)
+    assignment = context.topics.partition_full_replica_assignment(key)
     if not assignment.replicas:
         return None
     states = {
         broker_id: _state_name(
-            context.replica_state(PartitionReplica(key.topic, key.partition, broker_id))
+            context.states.replica_state(PartitionReplica(key.topic, key.partition, broker_id))
         )
         for broker_id in assignment.replicas
     }
     return (
         assignment,
-        context.partition_leadership_info(key),
-        _state_name(context.partition_state(key)),
+        context.topics.partition_leadership_info(key),
+        _state_name(context.states.partition_state(key)),
         states,
     )
 

@@ -174,7 +174,7 @@ def _stored_until_settled(simulation: Simulation, probe: Probe) -> list[list[Any
         entry = [stored["leader"], stored["leader_epoch"], stored["isr"]]
         if not history or history[-1] != entry:
             history.append(entry)
-        return bool(probe.passes) and 2 not in context.live_or_shutting_down_broker_ids
+        return bool(probe.passes) and 2 not in context.brokers.live_or_shutting_down_broker_ids
 
     simulation.run_until(gone)
     end_ms = simulation.now_ms + 1000

@@ -222,7 +222,7 @@ def _crash_and_measure(
     else:
         simulation.run_until(lambda: broker_id not in simulation.partition("orders", 0).isr)
     after_ms = simulation.now_ms - crashed_ms
-    noticed = broker_id not in context.live_or_shutting_down_broker_ids
+    noticed = broker_id not in context.brokers.live_or_shutting_down_broker_ids
     simulation.run_for(1000)
     after = simulation.partition("orders", 0)
     stays = broker_id in after.isr

@@ -82,7 +82,7 @@ class Probe:
         controller = simulation.running.require_controller()
         self.machine: Any = controller.partition_state_machine
         context = controller.context
-        put, handle = context.put_partition_state, self.machine.handle_state_changes
+        put, handle = context.states.put_partition_state, self.machine.handle_state_changes
 
         def put_partition_state(key: TopicPartition, target: PartitionState) -> PartitionState:
             before: PartitionState = put(key, target)
@@ -99,7 +99,7 @@ class Probe:
                 self.passes.append(ElectionPass(name, moving, outcomes))
             return outcomes
 
-        context.put_partition_state = put_partition_state
+        context.states.put_partition_state = put_partition_state
         self.machine.handle_state_changes = handle_state_changes
 
     def path(self, topic: str, start: int = 0) -> str:
@@ -149,7 +149,7 @@ def crash(simulation: Simulation, broker_id: int, topic: str = "orders") -> Part
     """Kill a broker, wait until the controller has dealt with it; the partition afterwards."""
     simulation.broker(broker_id).kill()
     context = simulation.running.require_controller().context
-    simulation.run_until(lambda: broker_id not in context.live_or_shutting_down_broker_ids)
+    simulation.run_until(lambda: broker_id not in context.brokers.live_or_shutting_down_broker_ids)
     simulation.run_for(1000)
     return simulation.partition(topic, 0)
 

@@ -55,7 +55,7 @@ def _broker_state(simulation: Any, broker: Any) -> Any:
 @takes_scope
 def _count(simulation: Any, topic: Any) -> Any:
     context = simulation.running.require_controller().context
-    return len(context.partitions_for_topic(topic))
+    return len(context.topics.partitions_for_topic(topic))
 
 
 @takes_scope

@@ -21,13 +21,15 @@ from fakekafka.statemachines.machines.context import ControllerContext
 def context_with(leaders: Sequence[int | None], version: str = "2.8") -> ControllerContext:
     """Partitions t-0, t-1, ... assigned to (1, 2), led as given (None: no leadership)."""
     context = ControllerContext(behaviour(version))
-    context.set_live_brokers([(BrokerInfo(i, (EndPoint("h", 9092),)), 100 + i) for i in (1, 2, 3)])
-    context.set_all_topics(["t"])
+    context.brokers.set_live_brokers(
+        [(BrokerInfo(i, (EndPoint("h", 9092),)), 100 + i) for i in (1, 2, 3)]
+    )
+    context.topics.set_all_topics(["t"])
     for number, leader in enumerate(leaders):
         tp = TopicPartition("t", number)
-        context.update_partition_full_replica_assignment(tp, ReplicaAssignment((1, 2)))
+        context.topics.update_partition_full_replica_assignment(tp, ReplicaAssignment((1, 2)))
         if leader is not None:
-            context.put_partition_leadership_info(
+            context.topics.put_partition_leadership_info(
                 tp, LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, 0, (2, 1), 0), 1)
             )
     return context
@@ -54,8 +56,8 @@ def test_the_ratio_counts_only_what_a_broker_should_lead() -> None:
     context = context_with([2])
     for number in range(1, 50):
         tp = TopicPartition("t", number)
-        context.update_partition_full_replica_assignment(tp, ReplicaAssignment((3, 2)))
-        context.put_partition_leadership_info(
+        context.topics.update_partition_full_replica_assignment(tp, ReplicaAssignment((3, 2)))
+        context.topics.put_partition_leadership_info(
             tp, LeaderIsrAndControllerEpoch(LeaderAndIsr(3, 0, (3, 2), 0), 1)
         )
     only = TopicPartition("t", 0)
@@ -77,7 +79,7 @@ def test_leaderless_partitions_count_and_unknown_ones_do_not() -> None:
 def test_a_reassignment_anywhere_stops_all_rebalancing_before_3_4(version: str) -> None:
     """From 3.4 on none is left out for it, not even what is being reassigned (KAFKA-10149)."""
     context = context_with([2, 2], version)
-    context.partitions_being_reassigned.add(TopicPartition("t", 0))
+    context.topics.partitions_being_reassigned.add(TopicPartition("t", 0))
     both = (TopicPartition("t", 0), TopicPartition("t", 1))
     expected = both if version == "3.9" else ()
     assert {1: expected} == candidates(context)
@@ -88,7 +90,7 @@ def test_a_preferred_replica_outside_the_isr_is_skipped_from_2_6_on(version: str
     """Before, being online was enough, and the election then failed."""
     context = context_with([2], version)
     tp = TopicPartition("t", 0)
-    context.put_partition_leadership_info(
+    context.topics.put_partition_leadership_info(
         tp, LeaderIsrAndControllerEpoch(LeaderAndIsr(2, 0, (2,), 0), 1)
     )
     assert {1: (tp,) if version == "1.1" else ()} == candidates(context)
@@ -97,11 +99,11 @@ def test_a_preferred_replica_outside_the_isr_is_skipped_from_2_6_on(version: str
 def test_dead_preferred_replicas_deleted_and_unknown_topics_are_skipped() -> None:
     """They may be imbalanced, but there is nothing to elect."""
     context = context_with([2])
-    context.remove_live_brokers([1])
+    context.brokers.remove_live_brokers([1])
     assert candidates(context) == {1: ()}
     context = context_with([2])
-    context.set_all_topics([])
+    context.topics.set_all_topics([])
     assert candidates(context) == {1: ()}
     context = context_with([2])
-    context.queue_topic_deletion(["t"])
+    context.topics.queue_topic_deletion(["t"])
     assert candidates(context) == {}

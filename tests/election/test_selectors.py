@@ -32,6 +32,14 @@ class Cluster:
         self.live_broker_ids = tuple(b for b in registered if b not in shutting_down)
         self.cached_leader = cached_leader
 
+    @property
+    def brokers(self) -> Cluster:
+        return self
+
+    @property
+    def topics(self) -> Cluster:
+        return self
+
     def partition_replica_assignment(self, _tp: TopicPartition) -> tuple[int, ...]:
         return self.replicas
 

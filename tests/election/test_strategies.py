@@ -36,6 +36,14 @@ class Cluster:
         self.live = live
         self.shutting_down_broker_ids = shutting_down
 
+    @property
+    def brokers(self) -> Cluster:
+        return self
+
+    @property
+    def topics(self) -> Cluster:
+        return self
+
     def partition_replica_assignment(self, _tp: TopicPartition) -> tuple[int, ...]:
         return self.assignment.replicas
 

@@ -44,7 +44,7 @@ def spy_on_replica_states(cluster: ControllerCluster) -> set[ReplicaState]:
         await original(by_broker, target)
         context = cluster.active.context
         for broker_id, partitions in by_broker.items():
-            seen.update(context.replica_state_on(broker_id, tp) for tp in partitions)
+            seen.update(context.states.replica_state_on(broker_id, tp) for tp in partitions)
 
     machine.handle_state_changes_by_broker = spy  # type: ignore[method-assign]
     return seen

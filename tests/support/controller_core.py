@@ -142,12 +142,16 @@ class Core:
         return run_now(coroutine)  # type: ignore[arg-type]
 
     def register(self, *broker_ids: int) -> None:
-        self.context.add_live_brokers((broker(i), FIRST_BROKER_EPOCH + i) for i in broker_ids)
+        self.context.brokers.add_live_brokers(
+            (broker(i), FIRST_BROKER_EPOCH + i) for i in broker_ids
+        )
 
     def assign(self, tp: TopicPartition, *replicas: int) -> None:
         """Put an assignment into memory and its topic into ZooKeeper."""
-        self.context.update_partition_full_replica_assignment(tp, ReplicaAssignment(replicas))
-        self.context.all_topics.add(tp.topic)
+        self.context.topics.update_partition_full_replica_assignment(
+            tp, ReplicaAssignment(replicas)
+        )
+        self.context.topics.all_topics.add(tp.topic)
         path = znode_paths.topic_path(tp.topic)
         if not self.run(self.zk.requests.path_exists(path)):
             self.run(self.zk.requests.create_recursive(path))
@@ -166,7 +170,7 @@ class Core:
         decision = LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, leader_epoch, isr, 0), epoch)
         self.run(self.zk.topics.create_topic_partition_states_raw({tp: decision}))
         if cached:
-            self.context.put_partition_leadership_info(tp, decision)
+            self.context.topics.put_partition_leadership_info(tp, decision)
 
     def stored(self, tp: TopicPartition) -> tuple[int, int, tuple[int, ...], int, int] | None:
         """(leader, leader epoch, ISR, version, controller epoch) in ZooKeeper."""
@@ -183,13 +187,13 @@ class Core:
         )
 
     def put(self, tp: TopicPartition, state: PartitionState) -> None:
-        self.context.put_partition_state(tp, state)
+        self.context.states.put_partition_state(tp, state)
 
     def put_replica(self, tp: TopicPartition, broker_id: int, state: ReplicaState) -> None:
-        self.context.put_replica_state(PartitionReplica(*tp, broker_id), state)
+        self.context.states.put_replica_state(PartitionReplica(*tp, broker_id), state)
 
     def replica_state(self, tp: TopicPartition, broker_id: int) -> ReplicaState:
-        return self.context.replica_state(PartitionReplica(*tp, broker_id))
+        return self.context.states.replica_state(PartitionReplica(*tp, broker_id))
 
     def move(
         self,

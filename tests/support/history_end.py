@@ -99,7 +99,7 @@ def _relieve_controller(world: World) -> None:
         simulation.controller.resign()
         return
     context = simulation.running.require_controller().context
-    for where, state in context.partition_states.items():
+    for where, state in context.states.partition_states.items():
         if state is PartitionState.NEW and where not in world.relieved:
             world.relieved.add(where)
             if znode_paths.topic_partition_state_path(where) in simulation.zookeeper.tree():

@@ -222,9 +222,9 @@ class Transcript:
         """State of partitions, as the controller has it; what ZooKeeper stores must agree."""
         context = self.cluster.active.context
         for partition in map(_partition, partitions):
-            known = context.partition_leadership_info(partition)
-            line = f"{partition} {context.partition_state(partition)}"
-            replicas = context.partition_full_replica_assignment(partition)
+            known = context.topics.partition_leadership_info(partition)
+            line = f"{partition} {context.states.partition_state(partition)}"
+            replicas = context.topics.partition_full_replica_assignment(partition)
             line += f" replicas={_list(replicas.replicas)}"
             if replicas.is_being_reassigned:
                 line += f" adding={_list(replicas.adding)} removing={_list(replicas.removing)}"
@@ -234,7 +234,7 @@ class Transcript:
                 line += f" leader={value.leader} epoch={value.leader_epoch} isr={_list(value.isr)}"
             yield line
             for broker_id in replicas.replicas:
-                state = context.replica_state(PartitionReplica(*partition, broker_id))
+                state = context.states.replica_state(PartitionReplica(*partition, broker_id))
                 yield f"  {broker_id} {state}"
 
     def do_controller(self) -> Iterator[str]:
@@ -255,9 +255,9 @@ class Transcript:
     def do_deleting(self) -> Iterator[str]:
         """Topics queued for deletion, and in what way."""
         context = self.cluster.active.context
-        for topic in context.topics_queued_for_deletion():
-            started = " started" if topic in context.topics_with_deletion_started else ""
-            halted = " ineligible" if topic in context.topics_ineligible_for_deletion else ""
+        for topic in context.topics.topics_queued_for_deletion():
+            started = " started" if topic in context.topics.topics_with_deletion_started else ""
+            halted = " ineligible" if topic in context.topics.topics_ineligible_for_deletion else ""
             yield f"{topic}{started}{halted}"
 
     def do_metric(self, *names: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ class BrokerChanges:
         found = {
             b.id: (b, e) for b, e in await parts.zk.brokers.get_all_broker_and_epochs_in_cluster()
         }
-        known = dict(context.live_broker_id_and_epochs)
+        known = dict(context.brokers.live_broker_id_and_epochs)
         new = [broker_id for broker_id in found if broker_id not in known]
         dead = sorted(broker_id for broker_id in known if broker_id not in found)
         bounced: list[int] = []
@@ -65,16 +65,16 @@ class BrokerChanges:
             self._add(found[broker_id] for broker_id in new)
             await self.on_broker_startup(new)
         if bounced:
-            context.remove_live_brokers(bounced)
+            context.brokers.remove_live_brokers(bounced)
             await self.on_broker_failure(bounced)
             self._add(found[broker_id] for broker_id in bounced)
             await self.on_broker_startup(bounced)
         if dead:
-            context.remove_live_brokers(dead)
+            context.brokers.remove_live_brokers(dead)
             await self.on_broker_failure(dead)
 
     def _add(self, brokers: Iterable[tuple[BrokerInfo, int]]) -> None:
-        self._parts.context.add_live_brokers(self._features.compatible(brokers))
+        self._parts.context.brokers.add_live_brokers(self._features.compatible(brokers))
 
     async def process_broker_modifications(self, event: BrokerModifications) -> None:
         """Announce changed endpoints or features; a changed rack alone is not noticed."""
@@ -83,12 +83,14 @@ class BrokerChanges:
             return
         context = parts.context
         new = await parts.zk.brokers.get_broker(event.broker_id)
-        old = context.live_or_shutting_down_broker(event.broker_id)
+        old = context.brokers.live_or_shutting_down_broker(event.broker_id)
         if new is None or old is None:
             return
         if (new.endpoints, new.features) != (old.endpoints, old.features):
-            context.update_broker_metadata(old, new)
-            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            context.brokers.update_broker_metadata(old, new)
+            await parts.requests.send_update_metadata(
+                context.brokers.live_or_shutting_down_broker_ids
+            )
 
     async def on_broker_startup(self, new_brokers: Sequence[int]) -> None:
         """Give brokers that came their roles and everyone the news
@@ -96,21 +98,25 @@ class BrokerChanges:
         parts = self._parts
         context = parts.context
         for broker_id in new_brokers:
-            context.replicas_on_offline_dirs.pop(broker_id, None)
+            context.brokers.replicas_on_offline_dirs.pop(broker_id, None)
         if parts.behaviour.empty_update_metadata_means_all:
-            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            await parts.requests.send_update_metadata(
+                context.brokers.live_or_shutting_down_broker_ids
+            )
         else:
-            others = [b for b in context.live_or_shutting_down_broker_ids if b not in new_brokers]
+            others = [
+                b for b in context.brokers.live_or_shutting_down_broker_ids if b not in new_brokers
+            ]
             await parts.requests.send_update_metadata(others)
             # All partitions, before LeaderAndIsr: a follower must know its leader's address.
-            partitions = context.partitions_with_leaders()
+            partitions = context.topics.partitions_with_leaders()
             await parts.requests.send_update_metadata(new_brokers, partitions)
-        replicas = context.replicas_on_brokers(new_brokers)
+        replicas = context.topics.replicas_on_brokers(new_brokers)
         await parts.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
         await parts.partition_state_machine.trigger_online_partition_state_change()
         await self._reassignments.resume_on_brokers(new_brokers)
         deleting = dict.fromkeys(
-            r.topic for r in replicas if r.topic in context.topics_to_be_deleted
+            r.topic for r in replicas if r.topic in context.topics.topics_to_be_deleted
         )
         if deleting:
             await parts.topic_deletion.resume_deletion_for_topics(deleting)
@@ -122,12 +128,12 @@ class BrokerChanges:
         parts = self._parts
         context = parts.context
         for broker_id in dead_brokers:
-            context.replicas_on_offline_dirs.pop(broker_id, None)
-            context.shutting_down_broker_ids.discard(broker_id)
+            context.brokers.replicas_on_offline_dirs.pop(broker_id, None)
+            context.brokers.shutting_down_broker_ids.discard(broker_id)
         leaderless = None
         if parts.behaviour.failure_concerns_led_partitions:
-            leaderless = context.partitions_led_by(dead_brokers)
-        replicas = context.replicas_on_brokers(dead_brokers)
+            leaderless = context.topics.partitions_led_by(dead_brokers)
+        replicas = context.topics.replicas_on_brokers(dead_brokers)
         await self.on_replicas_become_offline(replicas, leaderless)
         parts.watches.unwatch_brokers(dead_brokers)
 
@@ -148,7 +154,7 @@ class BrokerChanges:
             is_deleting = parts.topic_deletion.is_topic_queued_up_for_deletion(replica.topic)
             (deleting if is_deleting else staying).append(replica)
         if leaderless is None:
-            leaderless = context.partitions_with_offline_leader()
+            leaderless = context.topics.partitions_with_offline_leader()
         partitions = parts.partition_state_machine
         await partitions.handle_state_changes(leaderless, PartitionState.OFFLINE)
         outcomes = await partitions.trigger_online_partition_state_change()
@@ -162,7 +168,9 @@ class BrokerChanges:
             # in Kafka since 1.0 any leaderless partition anywhere suppresses the announcement
             must_announce = not leaderless
         if must_announce:
-            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            await parts.requests.send_update_metadata(
+                context.brokers.live_or_shutting_down_broker_ids
+            )
 
     # --- log directories
 
@@ -176,7 +184,7 @@ class BrokerChanges:
         numbers = await zk.admin.get_all_log_dir_event_notifications()
         try:
             broker_ids = await zk.admin.get_broker_ids_from_log_dir_events(numbers)
-            replicas = context.replicas_on_brokers(dict.fromkeys(broker_ids))
+            replicas = context.topics.replicas_on_brokers(dict.fromkeys(broker_ids))
             await parts.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
         finally:
             await zk.admin.delete_log_dir_event_notifications(numbers, context.epoch_zk_version)
@@ -196,7 +204,7 @@ class BrokerChanges:
         if not parts.behaviour.log_dir_failure_handling:
             return
         context, broker_id = parts.context, event.broker_id
-        known = context.replicas_on_offline_dirs.get(broker_id)
+        known = context.brokers.replicas_on_offline_dirs.get(broker_id)
         offline: list[TopicPartition] = []
         online: list[TopicPartition] = []
         for topic_partition, error in event.response.partitions:
@@ -211,9 +219,9 @@ class BrokerChanges:
         newly = [tp for tp in offline if known is None or tp not in known]
         now_offline.add_all(offline)
         if now_offline:
-            context.replicas_on_offline_dirs[broker_id] = now_offline
+            context.brokers.replicas_on_offline_dirs[broker_id] = now_offline
         else:
-            context.replicas_on_offline_dirs.pop(broker_id, None)
+            context.brokers.replicas_on_offline_dirs.pop(broker_id, None)
         if newly:
             parts.log("info", f"log directories of broker {broker_id} lost {newly}")
             await self.on_replicas_become_offline(

@@ -37,7 +37,7 @@ class ControlledShutdownFlow:
         if not parts.tenure.is_active:
             raise ControllerMoved("this broker is not the controller any more")
         if broker_epoch != -1 and parts.behaviour.broker_epochs:
-            known = context.live_broker_id_and_epochs.get(broker_id)
+            known = context.brokers.live_broker_id_and_epochs.get(broker_id)
             if known is None:
                 raise LookupError(f"broker {broker_id} is not registered")
             if broker_epoch < known:
@@ -45,18 +45,18 @@ class ControlledShutdownFlow:
                     ErrorCode.STALE_BROKER_EPOCH,
                     f"broker {broker_id} asked with epoch {broker_epoch}, registered is {known}",
                 )
-        if not context.is_live_or_shutting_down_broker(broker_id):
+        if not context.brokers.is_live_or_shutting_down_broker(broker_id):
             raise KafkaError(
                 ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {broker_id} does not exist."
             )
-        context.shutting_down_broker_ids.add(broker_id)
+        context.brokers.shutting_down_broker_ids.add(broker_id)
         led: list[TopicPartition] = []
         followed: list[TopicPartition] = []
-        for topic_partition in context.partitions_on_broker(broker_id):
-            leadership = context.partition_leadership_info(topic_partition)
+        for topic_partition in context.topics.partitions_on_broker(broker_id):
+            leadership = context.topics.partition_leadership_info(topic_partition)
             if (
                 leadership is None
-                or len(context.partition_replica_assignment(topic_partition)) < 2
+                or len(context.topics.partition_replica_assignment(topic_partition)) < 2
                 or (
                     parts.behaviour.controlled_shutdown_spares_queued_topics
                     and parts.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic)
@@ -70,7 +70,7 @@ class ControlledShutdownFlow:
                 led, followed = [], []
         if not parts.behaviour.controlled_shutdown_one_by_one:
             await self._move(broker_id, led, followed)
-        return context.partition_leaders_on_broker(
+        return context.topics.partition_leaders_on_broker(
             broker_id,
             with_queued_topics=not parts.behaviour.controlled_shutdown_spares_queued_topics,
         )

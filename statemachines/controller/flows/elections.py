@@ -40,7 +40,7 @@ class Elections:
         pending = [
             tp
             for tp in asked
-            if (replicas := context.partition_replica_assignment(tp))
+            if (replicas := context.topics.partition_replica_assignment(tp))
             and self._leader_of(tp) != replicas[0]
             and not parts.topic_deletion.is_topic_queued_up_for_deletion(tp.topic)
         ]
@@ -89,7 +89,7 @@ class Elections:
     ) -> None:
         parts = self._parts
         for topic_partition in partitions:
-            preferred = parts.context.partition_replica_assignment(topic_partition)[0]
+            preferred = parts.context.topics.partition_replica_assignment(topic_partition)[0]
             if self._leader_of(topic_partition) != preferred:
                 parts.log(
                     "warn", f"{topic_partition} is not led by its preferred replica {preferred}"
@@ -100,7 +100,7 @@ class Elections:
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         """Cached leader; raises ``LookupError`` without leadership, as Kafka's ``.get`` does."""
-        leadership = self._parts.context.partition_leadership_info(topic_partition)
+        leadership = self._parts.context.topics.partition_leadership_info(topic_partition)
         if leadership is None:
             raise LookupError(f"{topic_partition} has no leadership")
         return leadership.leader_and_isr.leader
@@ -145,15 +145,15 @@ class Elections:
     ) -> tuple[ErrorCode, str | None] | None:
         parts = self._parts
         context = parts.context
-        if not context.has_assignment(topic_partition):
+        if not context.topics.has_assignment(topic_partition):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
         if parts.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
             return ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted"
         leader = self._leader_of(topic_partition)
         if election_type == PREFERRED:
-            is_needed = leader != context.partition_replica_assignment(topic_partition)[0]
+            is_needed = leader != context.topics.partition_replica_assignment(topic_partition)[0]
         else:
-            is_needed = leader == NO_LEADER or leader not in context.live_broker_ids
+            is_needed = leader == NO_LEADER or leader not in context.brokers.live_broker_ids
         if is_needed:
             return None
         return ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."

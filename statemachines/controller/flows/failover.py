@@ -57,7 +57,9 @@ class Failover:
         announces_first = parts.behaviour.failover_announces_brokers_first
         if announces_first:
             # Brokers refuse to follow leaders they have not heard of: tell who lives first.
-            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            await parts.requests.send_update_metadata(
+                context.brokers.live_or_shutting_down_broker_ids
+            )
         await parts.replica_state_machine.startup()
         await parts.partition_state_machine.startup()
         parts.log("info", f"ready to serve as the controller of epoch {context.epoch}")
@@ -67,7 +69,9 @@ class Failover:
             await self._elections.resume_pending()
         else:
             await self._elections.resume_pending()
-            await parts.requests.send_update_metadata(context.live_or_shutting_down_broker_ids)
+            await parts.requests.send_update_metadata(
+                context.brokers.live_or_shutting_down_broker_ids
+            )
             await parts.topic_deletion.try_topic_deletion()
         self._rebalance.start()
 
@@ -111,21 +115,25 @@ class Failover:
         parts = self._parts
         context, zk, watches = parts.context, parts.zk, parts.watches
         brokers = await zk.brokers.get_all_broker_and_epochs_in_cluster()
-        context.set_live_brokers(self._features.compatible(brokers))
-        context.set_all_topics(await zk.topics.get_all_topics_in_cluster(register_watch=True))
-        await watches.watch_topics(context.all_topics)
-        topics = await zk.topics.get_replica_assignment_and_topic_ids_for_topics(context.all_topics)
+        context.brokers.set_live_brokers(self._features.compatible(brokers))
+        context.topics.set_all_topics(
+            await zk.topics.get_all_topics_in_cluster(register_watch=True)
+        )
+        await watches.watch_topics(context.topics.all_topics)
+        topics = await zk.topics.get_replica_assignment_and_topic_ids_for_topics(
+            context.topics.all_topics
+        )
         await self._topic_changes.process_topic_ids(topics)
         for topic in topics:
             for topic_partition, assignment in topic.assignment:
-                context.update_partition_full_replica_assignment(topic_partition, assignment)
+                context.topics.update_partition_full_replica_assignment(topic_partition, assignment)
                 if assignment.is_being_reassigned:
-                    context.partitions_being_reassigned.add(topic_partition)
-        context.clear_partition_leadership_info()
-        context.shutting_down_broker_ids.clear()
-        await watches.watch_brokers(context.live_or_shutting_down_broker_ids)
-        await self._isr_changes.update_leadership_cache(list(context.all_partitions()))
-        parts.channels.startup(context.live_or_shutting_down_brokers())
+                    context.topics.partitions_being_reassigned.add(topic_partition)
+        context.topics.clear_partition_leadership_info()
+        context.brokers.shutting_down_broker_ids.clear()
+        await watches.watch_brokers(context.brokers.live_or_shutting_down_broker_ids)
+        await self._isr_changes.update_leadership_cache(list(context.topics.all_partitions()))
+        parts.channels.startup(context.brokers.live_or_shutting_down_brokers())
         await self._reassignments.load()
 
     async def _fetch_topic_deletions(self) -> tuple[list[str], list[str]]:
@@ -133,7 +141,7 @@ class Failover:
         parts = self._parts
         context = parts.context
         queued = await parts.zk.admin.get_topic_deletions()
-        busy = {tp.topic for tp in context.partitions_being_reassigned}
+        busy = {tp.topic for tp in context.topics.partitions_being_reassigned}
         if parts.behaviour.preferred_election_blocks_deletion:
             busy |= {tp.topic for tp in await parts.zk.admin.get_preferred_replica_election()}
         ineligible = [
@@ -141,8 +149,8 @@ class Failover:
             for topic in queued
             if topic in busy
             or not all(
-                context.is_replica_online(broker_id, TopicPartition(name, partition))
-                for name, partition, broker_id in context.replicas_for_topic(topic)
+                context.brokers.is_replica_online(broker_id, TopicPartition(name, partition))
+                for name, partition, broker_id in context.topics.replicas_for_topic(topic)
             )
         ]
         return queued, ineligible

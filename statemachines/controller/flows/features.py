@@ -108,7 +108,7 @@ class Features:
         own = self._own_levels().get(name)
         if own is None:
             return "The provided feature is not supported."
-        brokers = self._parts.context.live_or_shutting_down_brokers()
+        brokers = self._parts.context.brokers.live_or_shutting_down_brokers()
         if not all(_supports(broker, {name: (own[0], level)}) for broker in brokers):
             return "Brokers were found to have incompatible versions for the feature."
         return None

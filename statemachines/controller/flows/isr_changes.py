@@ -35,7 +35,7 @@ class IsrChanges:
         parts = self._parts
         stored = await parts.zk.topics.get_topic_partition_states(partitions)
         for topic_partition, leadership in stored.items():
-            parts.context.put_partition_leadership_info(topic_partition, leadership)
+            parts.context.topics.put_partition_leadership_info(topic_partition, leadership)
 
     # --- announced by leaders that wrote to ZooKeeper (before 2.7)
 
@@ -59,7 +59,7 @@ class IsrChanges:
             await zk.admin.delete_isr_change_notifications(numbers, context.epoch_zk_version)
 
     async def _announce(self, partitions: Sequence[TopicPartition]) -> None:
-        brokers = self._parts.context.live_or_shutting_down_broker_ids
+        brokers = self._parts.context.brokers.live_or_shutting_down_broker_ids
         await self._parts.requests.send_update_metadata(brokers, partitions)
 
     # --- AlterIsr
@@ -91,7 +91,7 @@ class IsrChanges:
         parts = self._parts
         if not parts.tenure.is_active:
             return ErrorCode.NOT_CONTROLLER
-        known = parts.context.live_broker_id_and_epochs.get(request.broker_id)
+        known = parts.context.brokers.live_broker_id_and_epochs.get(request.broker_id)
         # Newer is as wrong as older: the controller has not seen that registration yet.
         return None if known == request.broker_epoch else ErrorCode.STALE_BROKER_EPOCH
 
@@ -133,7 +133,7 @@ class IsrChanges:
         """
         context = self._parts.context
         strict = self._parts.behaviour.alter_isr_strict
-        leadership = context.partition_leadership_info(asked.topic_partition)
+        leadership = context.topics.partition_leadership_info(asked.topic_partition)
         if leadership is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         known = leadership.leader_and_isr
@@ -149,7 +149,7 @@ class IsrChanges:
         if strict:
             if asked.zk_version < known.zk_version:
                 return ErrorCode.INVALID_UPDATE_VERSION
-            live = context.live_broker_ids
+            live = context.brokers.live_broker_ids
             if any(replica not in live for replica in asked.new_isr):
                 return ErrorCode.INELIGIBLE_REPLICA
         return None

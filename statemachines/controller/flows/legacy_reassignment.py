@@ -36,7 +36,7 @@ class LegacyReassignments(ReassignmentFlow):
     async def load(self) -> None:
         """Remember what the znode asks for, so that those topics are not deleted meanwhile."""
         self._targets = dict(await self._parts.zk.admin.get_partition_reassignment())
-        self._parts.context.partitions_being_reassigned.add_all(self._targets)
+        self._parts.context.topics.partitions_being_reassigned.add_all(self._targets)
 
     async def initialize(self) -> None:
         await self._parts.watches.watch_reassignment()
@@ -55,7 +55,7 @@ class LegacyReassignments(ReassignmentFlow):
         asked = await parts.zk.admin.get_partition_reassignment()
         fresh = {tp: target for tp, target in asked.items() if tp not in self._targets}
         self._targets.update(fresh)
-        parts.context.partitions_being_reassigned.add_all(fresh)
+        parts.context.topics.partitions_being_reassigned.add_all(fresh)
         await self._trigger(list(fresh))
 
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
@@ -95,7 +95,7 @@ class LegacyReassignments(ReassignmentFlow):
         parts = self._parts
         if parts.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
             return "its topic is being deleted"
-        assigned = parts.context.partition_replica_assignment(topic_partition)
+        assigned = parts.context.topics.partition_replica_assignment(topic_partition)
         if not assigned:
             return "it does not exist"
         if assigned == target:
@@ -108,7 +108,7 @@ class LegacyReassignments(ReassignmentFlow):
         """Widen the assignment and wait, or, once all new replicas are in sync, narrow it."""
         parts = self._parts
         context = parts.context
-        assigned = context.partition_replica_assignment(topic_partition)
+        assigned = context.topics.partition_replica_assignment(topic_partition)
         if not await self._is_in_isr(topic_partition, target):
             wide = ReplicaAssignment(tuple(dict.fromkeys(target + assigned)))
             await self._assign(topic_partition, wide)
@@ -125,7 +125,7 @@ class LegacyReassignments(ReassignmentFlow):
         await self._assign(topic_partition, ReplicaAssignment(target))
         await self._remove([topic_partition])
         await parts.requests.send_update_metadata(
-            context.live_or_shutting_down_broker_ids, [topic_partition]
+            context.brokers.live_or_shutting_down_broker_ids, [topic_partition]
         )
         await parts.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
 
@@ -138,10 +138,10 @@ class LegacyReassignments(ReassignmentFlow):
         context = self._parts.context
         narrow = ReplicaAssignment(target)
         # In memory first: the leader must not take the old replicas back into the ISR.
-        context.update_partition_full_replica_assignment(topic_partition, narrow)
-        leadership = context.partition_leadership_info(topic_partition)
+        context.topics.update_partition_full_replica_assignment(topic_partition, narrow)
+        leadership = context.topics.partition_leadership_info(topic_partition)
         leader = -1 if leadership is None else leadership.leader_and_isr.leader
-        if leader in target and context.is_replica_online(leader, topic_partition):
+        if leader in target and context.brokers.is_replica_online(leader, topic_partition):
             leadership = await self._update_leader_epoch(topic_partition)
             await self._send_leader_and_isr(topic_partition, leadership, narrow, assigned)
         else:
@@ -149,7 +149,9 @@ class LegacyReassignments(ReassignmentFlow):
 
     async def _assign(self, topic_partition: TopicPartition, assignment: ReplicaAssignment) -> None:
         await self._write_assignment(topic_partition, assignment)
-        self._parts.context.update_partition_full_replica_assignment(topic_partition, assignment)
+        self._parts.context.topics.update_partition_full_replica_assignment(
+            topic_partition, assignment
+        )
 
     async def _is_in_isr(self, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> bool:
         stored = await self._parts.zk.topics.get_topic_partition_state(topic_partition)
@@ -164,4 +166,4 @@ class LegacyReassignments(ReassignmentFlow):
         await self._write_remaining({tp: t for tp, t in asked.items() if tp not in partitions})
         for topic_partition in partitions:
             self._targets.pop(topic_partition, None)
-        parts.context.partitions_being_reassigned.discard_all(partitions)
+        parts.context.topics.partitions_being_reassigned.discard_all(partitions)

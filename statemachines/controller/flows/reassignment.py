@@ -47,17 +47,17 @@ class Reassignments(ReassignmentFlow):
         """Take up what the last controller left: the request znode first, then the rest."""
         taken = await self._process_znode()
         context = self._parts.context
-        for topic_partition in list(context.partitions_being_reassigned):
+        for topic_partition in list(context.topics.partitions_being_reassigned):
             if topic_partition not in taken:
-                assignment = context.partition_full_replica_assignment(topic_partition)
+                assignment = context.topics.partition_full_replica_assignment(topic_partition)
                 await self.on_partition_reassignment(topic_partition, assignment)
 
     async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
         """Brokers came: go on with reassignments that move something to them."""
         context = self._parts.context
         came = set(broker_ids)
-        for topic_partition in list(context.partitions_being_reassigned):
-            assignment = context.partition_full_replica_assignment(topic_partition)
+        for topic_partition in list(context.topics.partitions_being_reassigned):
+            assignment = context.topics.partition_full_replica_assignment(topic_partition)
             if not came.isdisjoint(assignment.target):
                 await self.on_partition_reassignment(topic_partition, assignment)
 
@@ -121,9 +121,11 @@ class Reassignments(ReassignmentFlow):
             return f"Invalid broker id in replica list: {replicas}"
         context = self._parts.context
         adding = (
-            context.partition_full_replica_assignment(topic_partition).reassign_to(target).adding
+            context.topics.partition_full_replica_assignment(topic_partition)
+            .reassign_to(target)
+            .adding
         )
-        live = context.live_broker_ids
+        live = context.brokers.live_broker_ids
         if any(broker_id not in live for broker_id in adding):
             return (
                 "Replica assignment has brokers that are not alive. Replica list: "
@@ -135,7 +137,7 @@ class Reassignments(ReassignmentFlow):
         self, topic_partition: TopicPartition, target: tuple[int, ...] | None
     ) -> ReplicaAssignment | None:
         """The assignment asked for; None if there is nothing to cancel."""
-        current = self._parts.context.partition_full_replica_assignment(topic_partition)
+        current = self._parts.context.topics.partition_full_replica_assignment(topic_partition)
         if target is None:
             if not current.is_being_reassigned:
                 return None
@@ -150,7 +152,7 @@ class Reassignments(ReassignmentFlow):
         for topic_partition, assignment in reassignments.items():
             if parts.topic_deletion.is_topic_queued_up_for_deletion(
                 topic_partition.topic
-            ) or not parts.context.partition_replica_assignment(topic_partition):
+            ) or not parts.context.topics.partition_replica_assignment(topic_partition):
                 results[topic_partition] = (
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     UNKNOWN_PARTITION,
@@ -190,13 +192,13 @@ class Reassignments(ReassignmentFlow):
             return
         await self._move_replicas(topic_partition, assignment.adding, ReplicaState.ONLINE)
         completed = ReplicaAssignment(assignment.target)
-        context.update_partition_full_replica_assignment(topic_partition, completed)
+        context.topics.update_partition_full_replica_assignment(topic_partition, completed)
         await self._move_leader_if_required(topic_partition, completed)
         await self._stop_removed_replicas(topic_partition, assignment.removing)
         await self._write_assignment(topic_partition, completed)
         await self._remove_from_reassigning(topic_partition, completed)
         await parts.requests.send_update_metadata(
-            context.live_or_shutting_down_broker_ids, [topic_partition]
+            context.brokers.live_or_shutting_down_broker_ids, [topic_partition]
         )
         await parts.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
 
@@ -206,16 +208,16 @@ class Reassignments(ReassignmentFlow):
         """Make the assignment the current one; stop replicas of an earlier one not needed now."""
         parts = self._parts
         context = parts.context
-        current = context.partition_full_replica_assignment(topic_partition)
+        current = context.topics.partition_full_replica_assignment(topic_partition)
         if current != assignment:
             await self._write_assignment(topic_partition, assignment)
-            context.update_partition_full_replica_assignment(topic_partition, assignment)
+            context.topics.update_partition_full_replica_assignment(topic_partition, assignment)
             unneeded = [r for r in current.replicas if r not in assignment.replicas]
             if unneeded:
                 await self._stop_removed_replicas(topic_partition, unneeded)
         if not parts.behaviour.alter_isr:
             parts.watches.watch_partition_state(topic_partition)
-        context.partitions_being_reassigned.add(topic_partition)
+        context.topics.partitions_being_reassigned.add(topic_partition)
 
     async def _is_complete(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
@@ -230,11 +232,13 @@ class Reassignments(ReassignmentFlow):
         self, topic_partition: TopicPartition, completed: ReplicaAssignment
     ) -> None:
         context = self._parts.context
-        leadership = context.partition_leadership_info(topic_partition)
+        leadership = context.topics.partition_leadership_info(topic_partition)
         if leadership is None:
             raise IllegalState(f"{topic_partition} has no leadership")
         leader = leadership.leader_and_isr.leader
-        if leader in completed.replicas and context.is_replica_online(leader, topic_partition):
+        if leader in completed.replicas and context.brokers.is_replica_online(
+            leader, topic_partition
+        ):
             leadership = await self._update_leader_epoch(topic_partition)
             await self._send_leader_and_isr(
                 topic_partition, leadership, completed, completed.replicas
@@ -246,14 +250,14 @@ class Reassignments(ReassignmentFlow):
         self, topic_partition: TopicPartition, completed: ReplicaAssignment
     ) -> None:
         parts = self._parts
-        if topic_partition not in parts.context.partitions_being_reassigned:
+        if topic_partition not in parts.context.topics.partitions_being_reassigned:
             raise IllegalState(f"{topic_partition} is not being reassigned")
         if not parts.behaviour.alter_isr:
             parts.watches.unwatch_partition_state(topic_partition)
         await self._remove_from_znode(
             lambda tp, target: tp == topic_partition and target == completed.replicas
         )
-        parts.context.partitions_being_reassigned.discard(topic_partition)
+        parts.context.topics.partitions_being_reassigned.discard(topic_partition)
 
     async def _remove_from_znode(
         self, should_remove: Callable[[TopicPartition, tuple[int, ...]], bool]
@@ -272,8 +276,8 @@ class Reassignments(ReassignmentFlow):
     async def maybe_complete(self, topic_partition: TopicPartition) -> None:
         """The ISR changed: finish the reassignment if that was what it waited for."""
         context = self._parts.context
-        if topic_partition not in context.partitions_being_reassigned:
+        if topic_partition not in context.topics.partitions_being_reassigned:
             return
-        assignment = context.partition_full_replica_assignment(topic_partition)
+        assignment = context.topics.partition_full_replica_assignment(topic_partition)
         if await self._is_complete(topic_partition, assignment):
             await self.on_partition_reassignment(topic_partition, assignment)

@@ -68,9 +68,11 @@ class ReassignmentFlow(ABC):
             return
         context = parts.context
         asked: Iterable[TopicPartition] = (
-            context.partitions_being_reassigned if event.partitions is None else event.partitions
+            context.topics.partitions_being_reassigned
+            if event.partitions is None
+            else event.partitions
         )
-        found = [(tp, context.partition_full_replica_assignment(tp)) for tp in asked]
+        found = [(tp, context.topics.partition_full_replica_assignment(tp)) for tp in asked]
         event.callback(
             tuple(
                 OngoingReassignment(tp, a.replicas, a.adding, a.removing)
@@ -123,7 +125,7 @@ class ReassignmentFlow(ABC):
             if isinstance(written, Exception):
                 raise written
             leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
-            context.put_partition_leadership_info(topic_partition, leadership)
+            context.topics.put_partition_leadership_info(topic_partition, leadership)
             return leadership
 
     async def _send_leader_and_isr(
@@ -183,10 +185,10 @@ class ReassignmentFlow(ABC):
         """Rewrite the topic's znode with one partition changed."""
         parts = self._parts
         context, topic = parts.context, topic_partition.topic
-        of_topic = context.partition_full_replica_assignment_for_topic(topic)
+        of_topic = context.topics.partition_full_replica_assignment_for_topic(topic)
         of_topic[topic_partition] = assignment
         await parts.zk.topics.set_topic_assignment(
-            topic, context.topic_ids.get(topic), of_topic, context.epoch_zk_version
+            topic, context.topics.topic_ids.get(topic), of_topic, context.epoch_zk_version
         )
 
     async def _write_remaining(self, remaining: Mapping[TopicPartition, tuple[int, ...]]) -> None:

@@ -28,17 +28,17 @@ class TopicChanges:
             return
         context, zk = parts.context, parts.zk
         topics = await zk.topics.get_all_topics_in_cluster(register_watch=True)
-        new, gone = sorted_changes(context.all_topics.names, topics)
-        context.set_all_topics(topics)
+        new, gone = sorted_changes(context.topics.all_topics.names, topics)
+        context.topics.set_all_topics(topics)
         await parts.watches.watch_topics(new)
         added = await zk.topics.get_replica_assignment_and_topic_ids_for_topics(new)
         for topic in gone:
-            context.remove_topic(topic)
+            context.topics.remove_topic(topic)
         await self.process_topic_ids(added)
         partitions: list[TopicPartition] = []
         for found in added:
             for topic_partition, assignment in found.assignment:
-                context.update_partition_full_replica_assignment(topic_partition, assignment)
+                context.topics.update_partition_full_replica_assignment(topic_partition, assignment)
                 partitions.append(topic_partition)
         if new or gone:
             parts.log(
@@ -58,7 +58,7 @@ class TopicChanges:
         added = {
             tp: assignment
             for tp, assignment in stored.items()
-            if not context.partition_replica_assignment(tp)
+            if not context.topics.partition_replica_assignment(tp)
         }
         if not added:
             return
@@ -67,7 +67,7 @@ class TopicChanges:
             await self._restore_assignment(topic, stored)
             return
         for topic_partition, assignment in added.items():
-            context.update_partition_full_replica_assignment(topic_partition, assignment)
+            context.topics.update_partition_full_replica_assignment(topic_partition, assignment)
         await self.on_new_partition_creation(list(added))
 
     async def _restore_assignment(
@@ -80,12 +80,12 @@ class TopicChanges:
             await parts.zk.requests.get_children(znode_paths.topic_partitions_path(topic), False)
         )
         restored = {
-            tp: context.partition_full_replica_assignment(tp)
+            tp: context.topics.partition_full_replica_assignment(tp)
             for tp in stored
             if str(tp.partition) in existing
         }
         await parts.zk.topics.set_topic_assignment(
-            topic, context.topic_ids.get(topic), restored, context.epoch_zk_version
+            topic, context.topics.topic_ids.get(topic), restored, context.epoch_zk_version
         )
 
     async def on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
@@ -96,13 +96,13 @@ class TopicChanges:
         replica_states = parts.replica_state_machine
         await partition_states.handle_state_changes(partitions, PartitionState.NEW)
         await replica_states.handle_state_changes_by_broker(
-            context.partitions_by_replica(partitions), ReplicaState.NEW
+            context.topics.partitions_by_replica(partitions), ReplicaState.NEW
         )
         await partition_states.handle_state_changes(
             partitions, PartitionState.ONLINE, OfflinePartition(allow_unclean=False)
         )
         await replica_states.handle_state_changes_by_broker(
-            context.partitions_by_replica(partitions), ReplicaState.ONLINE
+            context.topics.partitions_by_replica(partitions), ReplicaState.ONLINE
         )
 
     async def process_topic_ids(self, topics: Sequence[TopicIdReplicaAssignment]) -> None:
@@ -120,4 +120,4 @@ class TopicChanges:
             await parts.zk.topics.set_topic_ids(named, parts.context.epoch_zk_version)
         for topic in [t for t in topics if t.topic_id is not None] + named:
             assert topic.topic_id is not None, "it was found or given above"
-            parts.context.add_topic_id(topic.topic, topic.topic_id)
+            parts.context.topics.add_topic_id(topic.topic, topic.topic_id)

@@ -21,18 +21,18 @@ class TopicDeletionFlow:
             return
         context = parts.context
         asked = await parts.zk.admin.get_topic_deletions()
-        unknown = [topic for topic in asked if topic not in context.all_topics]
+        unknown = [topic for topic in asked if topic not in context.topics.all_topics]
         if unknown:
             parts.log("warn", f"ignoring requests to delete unknown topics {unknown}")
             await parts.zk.admin.delete_topic_deletions(unknown, context.epoch_zk_version)
-        known = [topic for topic in asked if topic in context.all_topics]
+        known = [topic for topic in asked if topic in context.topics.all_topics]
         deletion = parts.topic_deletion
         if not deletion.enabled:
             await parts.zk.admin.delete_topic_deletions(known, context.epoch_zk_version)
             return
         if not known:
             return
-        reassigned = {tp.topic for tp in context.partitions_being_reassigned}
+        reassigned = {tp.topic for tp in context.topics.partitions_being_reassigned}
         deletion.mark_topic_ineligible_for_deletion(
             [topic for topic in known if topic in reassigned], "topic reassignment in progress"
         )

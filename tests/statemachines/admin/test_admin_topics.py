@@ -45,7 +45,7 @@ def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -
     topic = NewTopic("t", 2, 3, (), (("min.insync.replicas", "2"),))
     (result,) = create(cluster, topic)
     assert (result.error, result.partitions, result.replication_factor) == (ErrorCode.NONE, 2, 3)
-    assert result.topic_id == cluster.active.context.topic_ids["t"]
+    assert result.topic_id == cluster.active.context.topics.topic_ids["t"]
     entries = {entry.name: entry for entry in result.config_entries}
     assert (entries["min.insync.replicas"].value, entries["min.insync.replicas"].source) == ("2", 1)
     assert (entries["retention.ms"].value, entries["retention.ms"].source) == ("604800000", 5)
@@ -258,7 +258,7 @@ def test_a_deletion_that_cannot_end_is_answered_late(cluster: ControllerCluster)
 def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
     """Data plane 15.6: UNKNOWN_TOPIC_ID for an id nobody has."""
     create_one(cluster, NewTopic("t", 1, 2))
-    topic_id = cluster.active.context.topic_ids["t"]
+    topic_id = cluster.active.context.topics.topic_ids["t"]
     request = DeleteTopicsRequest((), 1000, (topic_id, "nothing"))
     results = cluster.ask(cluster.admin().delete_topics(request), 1000).topics
     assert [(r.name, r.error) for r in results] == [
@@ -326,7 +326,7 @@ def test_growth_is_validated(
     """CP-90, docs/kafka/topics.md#expansion, docs/kafka/administration.md#topics."""
     cluster.create_topic("t", (1, 2), (2, 1))
     assert grow(cluster, topic) == [expected]
-    count = len(cluster.active.context.partitions_for_topic("t"))
+    count = len(cluster.active.context.topics.partitions_for_topic("t"))
     assert count == (3 if expected is ErrorCode.NONE else 2)
 
 
@@ -356,10 +356,10 @@ def test_dying_and_moving_topics_cannot_grow(cluster: ControllerCluster) -> None
 def test_growth_may_be_validated_only_and_may_be_late(cluster: ControllerCluster) -> None:
     cluster.create_topic("t", (1, 2))
     assert grow(cluster, NewPartitions("t", 2), validate_only=True) == [ErrorCode.NONE]
-    assert len(cluster.active.context.partitions_for_topic("t")) == 1
+    assert len(cluster.active.context.topics.partitions_for_topic("t")) == 1
     assert (
         grow(cluster, NewPartitions("t", 2), NewPartitions("t", 3))
         == [ErrorCode.INVALID_REQUEST] * 2
     )
     assert grow(cluster, NewPartitions("t", 2), timeout_ms=0) == [ErrorCode.REQUEST_TIMED_OUT]
-    assert len(cluster.active.context.partitions_for_topic("t")) == 2
+    assert len(cluster.active.context.topics.partitions_for_topic("t")) == 2

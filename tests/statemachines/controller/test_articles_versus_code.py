@@ -120,9 +120,9 @@ def test_partitions_of_a_dying_topic_cease_to_exist_at_once(
     cluster.create_topic("t", (1, 2))
     cluster.kill(2)
     cluster.delete_topic("t")
-    assert cluster.active.context.partition_state(TP) is expected
+    assert cluster.active.context.states.partition_state(TP) is expected
     cluster.start(2)
-    assert cluster.active.context.partition_state(TP) is PartitionState.NON_EXISTENT
+    assert cluster.active.context.states.partition_state(TP) is PartitionState.NON_EXISTENT
     assert cluster.topics() == []
 
 
@@ -224,7 +224,10 @@ def test_a_broker_that_comes_up_leads_only_what_had_no_leader(version: str) -> N
     cluster.create_topic("alone", (2,))
     cluster.kill(2)
     cluster.create_topic("unborn", (2,))
-    assert cluster.active.context.partition_state(TopicPartition("unborn", 0)) is PartitionState.NEW
+    assert (
+        cluster.active.context.states.partition_state(TopicPartition("unborn", 0))
+        is PartitionState.NEW
+    )
     cluster.start(2)
     cluster.catch_up("t")
     leaders = [cluster.state(topic).leader for topic in ("t", "alone", "unborn")]
@@ -242,7 +245,7 @@ def test_replicas_never_move_by_themselves(version: str) -> None:
     cluster.kill(3)
     cluster.host.advance(3_600_000)
     assert [cluster.assignment("t", number) for number in range(3)] == before
-    assert not any(cluster.active.context.partitions_on_broker(b) for b in (4, 5))
+    assert not any(cluster.active.context.topics.partitions_on_broker(b) for b in (4, 5))
 
 
 def test_followers_shift_with_every_round_and_start_anywhere() -> None:
@@ -327,4 +330,4 @@ def test_dead_replicas_do_not_stay_ineligible(version: str, expected: ReplicaSta
     cluster.zookeeper.close_session(cluster.processes.pop(3).client.session_id)
     cluster.kill(1)
     assert cluster.active.broker_id == 2
-    assert cluster.active.context.replica_state(PartitionReplica("t", 0, 3)) is expected
+    assert cluster.active.context.states.replica_state(PartitionReplica("t", 0, 3)) is expected

@@ -65,7 +65,7 @@ def test_there_is_a_selector_for_preferred_replicas() -> None:
     assert (cluster.state("t").leader, cluster.state("t").leader_epoch) == (2, 2)
     assert cluster.state("led") == before
     context = cluster.active.context
-    assert context.partition_state(TopicPartition("led", 0)) is PartitionState.ONLINE
+    assert context.states.partition_state(TopicPartition("led", 0)) is PartitionState.ONLINE
 
 
 @pytest.mark.parametrize(
@@ -156,11 +156,11 @@ def test_an_offline_replica_may_become_ineligible(version: str, is_legal: bool) 
     cluster.kill(2)
     replica = PartitionReplica("t", 0, 2)
     context = cluster.active.context
-    assert context.replica_state(replica) is ReplicaState.OFFLINE
+    assert context.states.replica_state(replica) is ReplicaState.OFFLINE
     machine = cluster.active.replica_state_machine
     run_now(machine.handle_state_changes([replica], ReplicaState.DELETION_INELIGIBLE))
     expected = ReplicaState.DELETION_INELIGIBLE if is_legal else ReplicaState.OFFLINE
-    assert context.replica_state(replica) is expected
+    assert context.states.replica_state(replica) is expected
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_a_replica_goes_offline_without_leadership(version: str, expected: Repli
     machine = cluster.active.replica_state_machine
     replica = PartitionReplica("t", 0, 9)
     context = cluster.active.context
-    assert context.replica_state(replica) is ReplicaState.ONLINE
+    assert context.states.replica_state(replica) is ReplicaState.ONLINE
     run_now(machine.handle_state_changes([replica], ReplicaState.OFFLINE))
-    assert context.replica_state(replica) is expected
+    assert context.states.replica_state(replica) is expected
     updates = [to for to, request in cluster.sent if isinstance(request, UpdateMetadataRequest)]
     assert updates == ([1, 2] if expected is ReplicaState.OFFLINE else [])
     assert not any(isinstance(request, StopReplicaRequest) for _, request in cluster.sent)
@@ -227,14 +227,14 @@ def test_partitions_end_when_the_deletion_starts(version: str, is_early: bool) -
     cluster.held.update((1, 2))
     cluster.delete_topic("t")
     context = cluster.active.context
-    replicas = {context.replica_state(PartitionReplica("t", 0, b)) for b in (1, 2)}
+    replicas = {context.states.replica_state(PartitionReplica("t", 0, b)) for b in (1, 2)}
     assert replicas == {ReplicaState.DELETION_STARTED}
-    assert (context.partition_state(TP) is PartitionState.NON_EXISTENT) == is_early
+    assert (context.states.partition_state(TP) is PartitionState.NON_EXISTENT) == is_early
     cluster.held.clear()
     for broker_id in (1, 2):
         cluster.active.parts.channels.release(broker_id)  # type: ignore[attr-defined]
     cluster.settle()
-    assert context.partition_state(TP) is PartitionState.NON_EXISTENT
+    assert context.states.partition_state(TP) is PartitionState.NON_EXISTENT
     assert cluster.topics() == []
 
 
@@ -246,8 +246,8 @@ def test_any_failure_takes_every_leaderless_partition_offline() -> None:
     cluster.create_topic("elsewhere", (3, 1))
     cluster.controlled_shutdown(2)
     context = cluster.active.context
-    assert context.partition_state(TP) is PartitionState.ONLINE
+    assert context.states.partition_state(TP) is PartitionState.ONLINE
     cluster.kill(3)
-    assert context.partition_state(TP) is PartitionState.OFFLINE
+    assert context.states.partition_state(TP) is PartitionState.OFFLINE
     assert cluster.state("t").leader == 2, "nothing was written: nobody else can lead"
     assert cluster.state("elsewhere").leader == 1

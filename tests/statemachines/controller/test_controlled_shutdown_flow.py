@@ -62,9 +62,9 @@ def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
     """The mark goes with the broker's failure (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])
     cluster.controlled_shutdown(2)
-    assert list(cluster.active.context.shutting_down_broker_ids) == [2]
+    assert list(cluster.active.context.brokers.shutting_down_broker_ids) == [2]
     cluster.kill(2)
-    assert list(cluster.active.context.shutting_down_broker_ids) == []
+    assert list(cluster.active.context.brokers.shutting_down_broker_ids) == []
 
 
 def test_remaining_partitions_are_those_without_another_in_sync_replica() -> None:
@@ -81,7 +81,9 @@ def test_topics_queued_for_deletion_are_left_alone_since_2_1(version: str, leade
     """Before, their leadership was moved, too, and told of where that failed."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
-    cluster.active.context.queue_topic_deletion(["t"])  # and something else keeps it from going
+    cluster.active.context.topics.queue_topic_deletion(
+        ["t"]
+    )  # and something else keeps it from going
     assert cluster.controlled_shutdown(2) == []
     assert cluster.state("t").leader == leader
     assert cluster.controlled_shutdown(3) == ([] if leader == 2 else [TP])

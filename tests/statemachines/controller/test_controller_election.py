@@ -94,7 +94,7 @@ def test_a_deposed_controller_resigns_whatever_it_writes(what: str) -> None:
         run_now(cluster.zk.admin.create_delete_topic_path("t"))
     elif what == "elect":
         controller.elect_leaders([TP], 1, answers.append)
-        controller.context.put_partition_leadership_info(TP, _leaderless(controller))
+        controller.context.topics.put_partition_leadership_info(TP, _leaderless(controller))
     else:
         controller.alter_partition_reassignments({TP: (2, 1)}, answers.append)
     cluster.settle()
@@ -105,7 +105,7 @@ def test_a_deposed_controller_resigns_whatever_it_writes(what: str) -> None:
 
 
 def _leaderless(controller: Any) -> Any:
-    known = controller.context.partition_leadership_info(TP)
+    known = controller.context.topics.partition_leadership_info(TP)
     value = known.leader_and_isr
     return type(known)(
         type(value)(-1, value.leader_epoch, value.isr, value.zk_version), known.controller_epoch
@@ -146,7 +146,7 @@ def test_broker_epochs_follow_the_registrations() -> None:
     cluster.bounce(2)
     stored = run_now(cluster.zk.brokers.get_all_broker_and_epochs_in_cluster())
     expected = {broker.id: epoch for broker, epoch in stored}
-    assert cluster.active.context.live_broker_id_and_epochs == expected
+    assert cluster.active.context.brokers.live_broker_id_and_epochs == expected
     own = {i: p.controller.broker_epoch for i, p in cluster.processes.items()}
     assert own == expected
 
@@ -157,7 +157,7 @@ def test_requests_carry_the_destinations_broker_epoch() -> None:
     for version in ("1.1", "2.8"):
         cluster = ControllerCluster([1, 2], version)
         cluster.create_topic("t", (1, 2))
-        epochs = cluster.active.context.live_broker_id_and_epochs
+        epochs = cluster.active.context.brokers.live_broker_id_and_epochs
         for broker_id, request in cluster.sent:
             known = version == "2.8"
             assert request.broker_epoch == (epochs[broker_id] if known else -1)
@@ -246,7 +246,7 @@ def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
     cluster.settle()
     assert run_now(cluster.zk.brokers.get_controller_id()) == 1
     assert not any(p.controller.is_active for p in cluster.processes.values())
-    assert not controller.context.all_topics
+    assert not controller.context.topics.all_topics
     run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
     assert cluster.active.epoch == 2
@@ -258,7 +258,7 @@ def test_shutdown_resigns_and_leaves_the_node_to_the_session() -> None:
     first = cluster.active
     cluster.shut_down(1)
     assert not first.is_active
-    assert list(first.context.all_topics) == []
+    assert list(first.context.topics.all_topics) == []
     assert cluster.active.broker_id == 2
     run_now(first.shutdown())
 

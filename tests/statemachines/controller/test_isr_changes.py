@@ -121,13 +121,13 @@ def test_isr_notifications_refresh_the_cache_and_are_removed() -> None:
     cluster = ControllerCluster([1, 2], "1.1")
     cluster.create_topic("t", (1, 2))
     cluster.set_isr("t", 0, (1,))
-    known = cluster.active.context.partition_leadership_info(TP)
+    known = cluster.active.context.topics.partition_leadership_info(TP)
     assert known is not None
     assert known.leader_and_isr.isr == (1, 2)
     for _ in range(2):
         run_now(cluster.zk.admin.propagate_isr_changes([TP, TP]))
     cluster.settle()
-    known = cluster.active.context.partition_leadership_info(TP)
+    known = cluster.active.context.topics.partition_leadership_info(TP)
     assert known is not None
     assert known.leader_and_isr == cluster.state("t")
     assert cluster.zookeeper.children("/isr_change_notification") == []
@@ -142,13 +142,13 @@ def test_notifications_of_failed_directories_are_consumed() -> None:
     cluster.settle()
     context = cluster.active.context
     assert cluster.zookeeper.children("/log_dir_event_notification") == []
-    assert context.replica_state(PartitionReplica("t", 0, 2)) is ReplicaState.OFFLINE
-    assert context.replica_state(PartitionReplica("t", 1, 2)) is ReplicaState.ONLINE
-    assert 2 in context.live_broker_ids
-    assert not context.is_replica_online(2, TP)
+    assert context.states.replica_state(PartitionReplica("t", 0, 2)) is ReplicaState.OFFLINE
+    assert context.states.replica_state(PartitionReplica("t", 1, 2)) is ReplicaState.ONLINE
+    assert 2 in context.brokers.live_broker_ids
+    assert not context.brokers.is_replica_online(2, TP)
     assert cluster.state("t").leader == 3
     cluster.bounce(2)
-    assert context.replicas_on_offline_dirs == {}
+    assert context.brokers.replicas_on_offline_dirs == {}
 
 
 def test_a_replica_found_online_again_leaves_the_offline_set() -> None:
@@ -159,9 +159,9 @@ def test_a_replica_found_online_again_leaves_the_offline_set() -> None:
     cluster.brokers[2].failed.add(TP)
     run_now(cluster.zk.admin.propagate_log_dir_event(2))
     cluster.settle()
-    assert list(cluster.active.context.replicas_on_offline_dirs) == [2]
+    assert list(cluster.active.context.brokers.replicas_on_offline_dirs) == [2]
     cluster.brokers[2].failed.clear()
     cluster.kill(3)  # the news of the lost leader reach broker 2, which answers NONE
-    assert cluster.active.context.replicas_on_offline_dirs == {}
-    assert cluster.active.context.is_replica_online(2, TP)
+    assert cluster.active.context.brokers.replicas_on_offline_dirs == {}
+    assert cluster.active.context.brokers.is_replica_online(2, TP)
     assert cluster.state("t").leader == -1

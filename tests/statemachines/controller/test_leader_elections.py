@@ -151,11 +151,11 @@ def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
         cluster = ControllerCluster([1, 2])
         cluster.create_topic("t", *[(2, 1)] * partitions)
         context = cluster.active.context
-        known = context.partition_leadership_info(TP)
+        known = context.topics.partition_leadership_info(TP)
         assert known is not None
         moved = LeaderAndIsr(1, 1, (2, 1), 0)
         run_now(cluster.zk.topics.update_partition_isr(TP, moved, 1))
-        context.put_partition_leadership_info(TP, type(known)(cluster.state("t"), 1))
+        context.topics.put_partition_leadership_info(TP, type(known)(cluster.state("t"), 1))
         cluster.host.advance(5000)
         assert (cluster.state("t").leader == 2) == is_moved
 

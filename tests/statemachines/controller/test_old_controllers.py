@@ -69,7 +69,7 @@ def test_in_0_10_a_failure_concerns_what_the_dead_broker_led(
     cluster.controlled_shutdown(2)
     cluster.sent.clear()
     cluster.kill(3)
-    assert cluster.active.context.partition_state(TP) is state
+    assert cluster.active.context.states.partition_state(TP) is state
     told = requests(cluster, UpdateMetadataRequest)
     assert bool(told) == is_announced
     assert all(3 not in [b.id for b in request.live_brokers] for request in told)
@@ -165,7 +165,7 @@ def test_an_election_request_that_stayed_may_be_changed_in_0_10(
     cluster.kill(2)
     cluster.create_topic("unborn", (2,))
     unborn = TopicPartition("unborn", 0)
-    assert cluster.active.context.partition_leadership_info(unborn) is None
+    assert cluster.active.context.topics.partition_leadership_info(unborn) is None
     run_now(cluster.zk.admin.create_preferred_replica_election([unborn]))
     cluster.settle()
     assert path in cluster.zookeeper.tree.nodes

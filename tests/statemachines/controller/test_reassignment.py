@@ -59,7 +59,7 @@ def test_a_topic_queued_for_deletion_does_not_exist_for_a_reassignment() -> None
     """In the same words as a partition that is not there (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1,))
-    cluster.active.context.queue_topic_deletion(["t"])
+    cluster.active.context.topics.queue_topic_deletion(["t"])
     refused = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
     missing = TopicPartition("nowhere", 0)
     assert cluster.reassign({TP: (2,), missing: (2,)}) == {TP: refused, missing: refused}
@@ -194,7 +194,7 @@ def test_deleting_during_a_reassignment_deletes_at_once() -> None:
     cluster.reassign({TP: (3,)})
     cluster.delete_topic("t")
     assert cluster.topics() == []
-    assert list(cluster.active.context.partitions_being_reassigned) == [TP]
+    assert list(cluster.active.context.topics.partitions_being_reassigned) == [TP]
 
 
 def test_a_target_with_another_failed_directory_still_takes_the_replica() -> None:

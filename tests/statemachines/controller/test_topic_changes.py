@@ -25,21 +25,21 @@ def test_topic_ids_are_kept_for_the_life_of_a_topic() -> None:
     """CP-203: generated once; kept over expansion, reassignment and failover; gone with it."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
-    topic_id = cluster.active.context.topic_ids["t"]
+    topic_id = cluster.active.context.topics.topic_ids["t"]
     assert run_now(cluster.zk.topics.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
     cluster.add_partitions("t", (3, 2))
     cluster.reassign({TP: (3, 2)})
     cluster.kill(1)
-    assert cluster.active.context.topic_ids == {"t": topic_id}
+    assert cluster.active.context.topics.topic_ids == {"t": topic_id}
     assert run_now(cluster.zk.topics.get_topic_ids_for_topics(["t"])) == {"t": topic_id}
     cluster.delete_topic("t")
-    assert cluster.active.context.topic_ids == {}
+    assert cluster.active.context.topics.topic_ids == {}
 
 
 def test_topics_have_no_ids_before_2_8() -> None:
     cluster = ControllerCluster([1], "1.1")
     cluster.create_topic("t", (1,))
-    assert cluster.active.context.topic_ids == {}
+    assert cluster.active.context.topics.topic_ids == {}
     assert b"topic_id" not in (cluster.zookeeper.get("/brokers/topics/t") or b"")
 
 
@@ -47,10 +47,10 @@ def test_a_changed_replica_list_of_an_existing_partition_is_not_noticed() -> Non
     """CP-125: the preferred leader changes for those who read the znode anew."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
-    topic_id = cluster.active.context.topic_ids["t"]
+    topic_id = cluster.active.context.topics.topic_ids["t"]
     run_now(cluster.zk.topics.set_topic_assignment("t", topic_id, {TP: ReplicaAssignment((2, 1))}))
     cluster.settle()
-    assert cluster.active.context.partition_replica_assignment(TP) == (1, 2)
+    assert cluster.active.context.topics.partition_replica_assignment(TP) == (1, 2)
 
 
 def test_dead_replicas_of_a_new_topic_end_online() -> None:
@@ -60,8 +60,8 @@ def test_dead_replicas_of_a_new_topic_end_online() -> None:
     cluster.kill(2)
     cluster.create_topic("t", (2, 1))
     context = cluster.active.context
-    assert context.replica_state(PartitionReplica("t", 0, 2)) is ReplicaState.ONLINE
-    assert context.partition_state(TP) is PartitionState.ONLINE
+    assert context.states.replica_state(PartitionReplica("t", 0, 2)) is ReplicaState.ONLINE
+    assert context.states.partition_state(TP) is PartitionState.ONLINE
     assert cluster.state("t") == LeaderAndIsr(1, 0, (1,), 0)
 
 
@@ -116,7 +116,7 @@ def test_disabled_features_are_enabled_empty_and_enabled_ones_kept() -> None:
     run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
     assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(True, (("f", 1, 2),))
-    assert list(cluster.active.context.live_broker_ids) == []
+    assert list(cluster.active.context.brokers.live_broker_ids) == []
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_a_missing_state_does_not_keep_a_topic_from_deletion() -> None:
     assert cluster.active.broker_id == 2
     cluster.start(3)
     assert cluster.topics() == []
-    assert list(cluster.active.context.all_replica_states()) == []
+    assert list(cluster.active.context.states.all_replica_states()) == []
 
 
 def test_an_answer_that_comes_after_the_tenure_is_ignored() -> None:
@@ -47,7 +47,7 @@ def test_an_answer_that_comes_after_the_tenure_is_ignored() -> None:
     run_now(controller.trigger_controller_move())
     cluster.held.clear()
     cluster.settle()
-    assert controller.context.topics_to_be_deleted == {} or controller.is_active
+    assert controller.context.topics.topics_to_be_deleted == {} or controller.is_active
     cluster.active.parts.channels.release(2)  # type: ignore[attr-defined]
     cluster.settle()
     assert cluster.topics() == []

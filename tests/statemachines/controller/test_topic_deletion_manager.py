@@ -52,16 +52,16 @@ class Replicas:
         self, replicas: Iterable[PartitionReplica], target: ReplicaState
     ) -> None:
         context = self.machines.context
-        valid, invalid = context.check_valid_replica_state_change(list(replicas), target)
+        valid, invalid = context.states.check_valid_replica_state_change(list(replicas), target)
         assert not invalid
         if valid:
             self.machines.replica_calls.append((target, len(valid)))
         for replica in valid:
-            context.put_replica_state(replica, target)
+            context.states.put_replica_state(replica, target)
             if target is ReplicaState.NON_EXISTENT:
                 tp = replica.topic_partition
-                known = context.partition_full_replica_assignment(tp)
-                context.update_partition_full_replica_assignment(
+                known = context.topics.partition_full_replica_assignment(tp)
+                context.topics.update_partition_full_replica_assignment(
                     tp, known.remove_replica(replica.broker_id)
                 )
 
@@ -75,7 +75,7 @@ class Partitions:
     ) -> None:
         self.machines.partition_calls.append(target)
         for partition in partitions:
-            self.machines.context.put_partition_state(partition, target)
+            self.machines.context.states.put_partition_state(partition, target)
 
 
 class World:
@@ -84,17 +84,17 @@ class World:
     def __init__(self, enabled: bool = True, kafka_version: str = "2.8") -> None:
         flags = behaviour(kafka_version)
         self.context = ControllerContext(flags)
-        self.context.set_live_brokers([(BrokerInfo(b, ()), 1) for b in BROKERS])
+        self.context.brokers.set_live_brokers([(BrokerInfo(b, ()), 1) for b in BROKERS])
         for topic in ("foo", "bar"):
-            self.context.all_topics.add(topic)
+            self.context.topics.all_topics.add(topic)
             for number in (0, 1):
                 tp = TopicPartition(topic, number)
-                self.context.update_partition_full_replica_assignment(
+                self.context.topics.update_partition_full_replica_assignment(
                     tp, ReplicaAssignment(BROKERS)
                 )
-                self.context.put_partition_state(tp, PartitionState.ONLINE)
+                self.context.states.put_partition_state(tp, PartitionState.ONLINE)
                 for broker_id in BROKERS:
-                    self.context.put_replica_state(
+                    self.context.states.put_replica_state(
                         PartitionReplica(topic, number, broker_id), ReplicaState.ONLINE
                     )
         self.machines = Machines(self.context)
@@ -112,21 +112,21 @@ class World:
         return [PartitionReplica(topic, number, b) for number in (0, 1) for b in chosen]
 
     def states(self, topic: str, *brokers: int) -> set[ReplicaState]:
-        return {self.context.replica_state(r) for r in self.replicas(topic, *brokers)}
+        return {self.context.states.replica_state(r) for r in self.replicas(topic, *brokers)}
 
     def fail_broker(self, broker_id: int) -> None:
-        self.context.remove_live_brokers([broker_id])
+        self.context.brokers.remove_live_brokers([broker_id])
 
     def start_broker(self, broker_id: int) -> None:
-        self.context.add_live_brokers([(BrokerInfo(broker_id, ()), 2)])
+        self.context.brokers.add_live_brokers([(BrokerInfo(broker_id, ()), 2)])
 
 
 def test_only_queued_topics_start_out_ineligible() -> None:
     """CP-151."""
     world = World()
     run_now(world.manager.init(["foo", "bar"], ["bar", "baz"]))
-    assert list(world.context.topics_to_be_deleted) == ["foo", "bar"]
-    assert list(world.context.topics_ineligible_for_deletion) == ["bar"]
+    assert list(world.context.topics.topics_to_be_deleted) == ["foo", "bar"]
+    assert list(world.context.topics.topics_ineligible_for_deletion) == ["bar"]
 
 
 def test_two_topics_are_deleted_with_one_call_per_state() -> None:
@@ -139,16 +139,16 @@ def test_two_topics_are_deleted_with_one_call_per_state() -> None:
         (ReplicaState.DELETION_STARTED, 12),
     ]
     assert len(world.machines.announced) == 4
-    assert not world.context.topics_ineligible_for_deletion
+    assert not world.context.topics.topics_ineligible_for_deletion
     assert world.manager.is_topic_deletion_in_progress("foo")
     run_now(world.manager.complete_replica_deletion(world.replicas("foo") + world.replicas("bar")))
     assert world.machines.deleted == ["foo", "bar"]
     assert world.machines.muted == ["foo", "bar"]
-    assert list(world.context.all_topics) == []
-    assert list(world.context.all_partitions()) == []
-    assert list(world.context.all_replica_states()) == []
-    assert not world.context.topics_to_be_deleted
-    assert not world.context.topics_with_deletion_started
+    assert list(world.context.topics.all_topics) == []
+    assert list(world.context.topics.all_partitions()) == []
+    assert list(world.context.states.all_replica_states()) == []
+    assert not world.context.topics.topics_to_be_deleted
+    assert not world.context.topics.topics_with_deletion_started
 
 
 def test_a_topic_with_an_offline_broker_waits_for_it() -> None:
@@ -156,19 +156,19 @@ def test_a_topic_with_an_offline_broker_waits_for_it() -> None:
     world = World()
     world.fail_broker(2)
     for replica in world.replicas("foo", 2):
-        world.context.put_replica_state(replica, ReplicaState.OFFLINE)
+        world.context.states.put_replica_state(replica, ReplicaState.OFFLINE)
     run_now(world.manager.enqueue_topics_for_deletion(["foo"]))
     assert world.states("foo", 2) == {ReplicaState.DELETION_INELIGIBLE}
     assert world.states("foo", 1, 3) == {ReplicaState.DELETION_STARTED}
-    assert "foo" in world.context.topics_ineligible_for_deletion
+    assert "foo" in world.context.topics.topics_ineligible_for_deletion
     run_now(world.manager.complete_replica_deletion(world.replicas("foo", 1, 3)))
-    assert "foo" in world.context.topics_to_be_deleted
-    assert "foo" in world.context.topics_ineligible_for_deletion
+    assert "foo" in world.context.topics.topics_to_be_deleted
+    assert "foo" in world.context.topics.topics_ineligible_for_deletion
     assert world.states("foo", 1, 3) == {ReplicaState.DELETION_SUCCESSFUL}
     assert world.states("foo", 2) == {ReplicaState.OFFLINE}
     world.start_broker(2)
     for replica in world.replicas("foo", 2):
-        world.context.put_replica_state(replica, ReplicaState.ONLINE)
+        world.context.states.put_replica_state(replica, ReplicaState.ONLINE)
     run_now(world.manager.resume_deletion_for_topics(["foo"]))
     assert world.states("foo", 2) == {ReplicaState.DELETION_STARTED}
     assert world.states("foo", 1, 3) == {ReplicaState.DELETION_SUCCESSFUL}
@@ -182,12 +182,12 @@ def test_a_broker_that_fails_after_the_start_is_retried_last() -> None:
     run_now(world.manager.enqueue_topics_for_deletion(["foo"]))
     world.fail_broker(2)
     run_now(world.manager.fail_replica_deletion(world.replicas("foo", 2)))
-    assert "foo" in world.context.topics_ineligible_for_deletion
+    assert "foo" in world.context.topics.topics_ineligible_for_deletion
     assert world.states("foo", 2) == {ReplicaState.DELETION_INELIGIBLE}
     assert world.states("foo", 1, 3) == {ReplicaState.DELETION_STARTED}
     world.start_broker(2)
     run_now(world.manager.resume_deletion_for_topics(["foo"]))
-    assert "foo" not in world.context.topics_ineligible_for_deletion
+    assert "foo" not in world.context.topics.topics_ineligible_for_deletion
     assert world.states("foo", 2) == {ReplicaState.DELETION_INELIGIBLE}
     run_now(world.manager.complete_replica_deletion(world.replicas("foo", 1, 3)))
     assert world.states("foo", 2) == {ReplicaState.DELETION_STARTED}
@@ -214,7 +214,7 @@ def test_marking_a_topic_before_it_is_queued_has_no_effect() -> None:
     (docs/kafka/topics.md#deletion)."""
     world = World()
     world.manager.mark_topic_ineligible_for_deletion(["foo"], "topic reassignment in progress")
-    assert not world.context.topics_ineligible_for_deletion
+    assert not world.context.topics.topics_ineligible_for_deletion
 
 
 def test_partitions_disappear_at_the_end_before_2_1() -> None:

@@ -35,7 +35,7 @@ def led_by(leader: int, isr: tuple[int, ...] = (1, 2, 3)) -> LeaderIsrAndControl
 
 def new_context(*broker_ids: int) -> ControllerContext:
     context = ControllerContext(behaviour("2.8"))
-    context.set_live_brokers((broker(i), 100 + i) for i in broker_ids)
+    context.brokers.set_live_brokers((broker(i), 100 + i) for i in broker_ids)
     return context
 
 
@@ -43,7 +43,7 @@ def with_partitions(**replicas: tuple[int, ...]) -> ControllerContext:
     """Brokers 1 to 3 and partitions ``t0=(1, 2)`` meaning t-0."""
     context = new_context(1, 2, 3)
     for name, brokers in replicas.items():
-        context.update_partition_full_replica_assignment(
+        context.topics.update_partition_full_replica_assignment(
             TopicPartition(name[0], int(name[1:])), ReplicaAssignment(brokers)
         )
     return context
@@ -52,13 +52,13 @@ def with_partitions(**replicas: tuple[int, ...]) -> ControllerContext:
 def test_unknown_partitions_read_as_empty() -> None:
     """CP-50: no exception."""
     context = new_context()
-    assert context.partition_replica_assignment(T0) == ()
-    assert context.partition_full_replica_assignment(T0) == ReplicaAssignment(())
-    assert context.partition_replica_assignment_for_topic("t") == {}
-    assert context.partition_full_replica_assignment_for_topic("t") == {}
-    assert context.partition_leadership_info(T0) is None
-    assert context.partitions_for_topic("t") == []
-    assert context.replicas_for_topic("t") == []
+    assert context.topics.partition_replica_assignment(T0) == ()
+    assert context.topics.partition_full_replica_assignment(T0) == ReplicaAssignment(())
+    assert context.topics.partition_replica_assignment_for_topic("t") == {}
+    assert context.topics.partition_full_replica_assignment_for_topic("t") == {}
+    assert context.topics.partition_leadership_info(T0) is None
+    assert context.topics.partitions_for_topic("t") == []
+    assert context.topics.replicas_for_topic("t") == []
 
 
 @pytest.mark.parametrize(
@@ -120,52 +120,52 @@ def test_the_imbalance_count_follows_leaders_assignments_and_deletions() -> None
     context = with_partitions(t0=(1, 2, 3), t1=(1, 2, 3), u0=(1, 2, 3))
     counts = []
     for tp, leader in ((T0, 1), (T1, 2), (U0, 3)):
-        context.put_partition_leadership_info(tp, led_by(leader))
-        counts.append(context.preferred_replica_imbalance_count)
+        context.topics.put_partition_leadership_info(tp, led_by(leader))
+        counts.append(context.topics.preferred_replica_imbalance_count)
     assert counts == [0, 1, 2]
     for tp in (T0, T1):
-        context.update_partition_full_replica_assignment(tp, ReplicaAssignment((2, 3, 1)))
-    assert context.preferred_replica_imbalance_count == 2
-    context.queue_topic_deletion(["u"])
-    assert context.preferred_replica_imbalance_count == 1
-    context.put_partition_leadership_info(U0, led_by(1))
-    context.put_partition_leadership_info(U0, led_by(2))
-    assert context.preferred_replica_imbalance_count == 1
+        context.topics.update_partition_full_replica_assignment(tp, ReplicaAssignment((2, 3, 1)))
+    assert context.topics.preferred_replica_imbalance_count == 2
+    context.topics.queue_topic_deletion(["u"])
+    assert context.topics.preferred_replica_imbalance_count == 1
+    context.topics.put_partition_leadership_info(U0, led_by(1))
+    context.topics.put_partition_leadership_info(U0, led_by(2))
+    assert context.topics.preferred_replica_imbalance_count == 1
     for topic in ("t", "u"):
-        context.remove_topic(topic)
-    assert context.preferred_replica_imbalance_count == 0
+        context.topics.remove_topic(topic)
+    assert context.topics.preferred_replica_imbalance_count == 0
 
 
 def test_a_preferred_replica_being_added_counts_once_it_is_in_sync() -> None:
     """Before that the partition is not held against it (docs/kafka/election.md#rebalancing)."""
     context = with_partitions(t0=(1, 2))
-    context.put_partition_leadership_info(T0, led_by(1, (1, 2)))
-    context.update_partition_full_replica_assignment(
+    context.topics.put_partition_leadership_info(T0, led_by(1, (1, 2)))
+    context.topics.update_partition_full_replica_assignment(
         T0, ReplicaAssignment((1, 2)).reassign_to((3, 2))
     )
-    assert context.preferred_replica_imbalance_count == 0
-    context.put_partition_leadership_info(T0, led_by(1, (1, 2, 3)))
-    assert context.preferred_replica_imbalance_count == 1
+    assert context.topics.preferred_replica_imbalance_count == 0
+    context.topics.put_partition_leadership_info(T0, led_by(1, (1, 2, 3)))
+    assert context.topics.preferred_replica_imbalance_count == 1
 
 
 def test_shutting_down_brokers_are_registered_but_not_live() -> None:
     """Their replicas are offline unless asked otherwise."""
     context = with_partitions(t0=(1, 2))
-    context.shutting_down_broker_ids.add(2)
-    assert list(context.live_broker_ids) == [1, 3]
-    assert list(context.live_or_shutting_down_broker_ids) == [1, 2, 3]
-    assert [b.id for b in context.live_brokers()] == [1, 3]
-    assert not context.is_replica_online(2, T0)
-    assert context.is_replica_online(2, T0, include_shutting_down=True)
-    assert not context.is_replica_online(-1, T0)
+    context.brokers.shutting_down_broker_ids.add(2)
+    assert list(context.brokers.live_broker_ids) == [1, 3]
+    assert list(context.brokers.live_or_shutting_down_broker_ids) == [1, 2, 3]
+    assert [b.id for b in context.brokers.live_brokers()] == [1, 3]
+    assert not context.brokers.is_replica_online(2, T0)
+    assert context.brokers.is_replica_online(2, T0, include_shutting_down=True)
+    assert not context.brokers.is_replica_online(-1, T0)
 
 
 def test_a_replica_on_a_failed_directory_is_offline() -> None:
     """Only that one, though its broker is alive (JBOD)."""
     context = with_partitions(t0=(1,), t1=(1,))
-    context.replicas_on_offline_dirs[1] = OrderedSet([T0])
-    assert not context.is_replica_online(1, T0, include_shutting_down=True)
-    assert context.is_replica_online(1, T1)
+    context.brokers.replicas_on_offline_dirs[1] = OrderedSet([T0])
+    assert not context.brokers.is_replica_online(1, T0, include_shutting_down=True)
+    assert context.brokers.is_replica_online(1, T1)
 
 
 def test_partitions_with_an_offline_leader() -> None:
@@ -174,34 +174,34 @@ def test_partitions_with_an_offline_leader() -> None:
     deleted = TopicPartition("d", 0)
     u1, u2 = TopicPartition("u", 1), TopicPartition("u", 2)
     for tp, leader in ((T0, 1), (T1, 2), (T2, 3), (U0, 1), (u1, -1), (u2, 9), (deleted, 9)):
-        context.put_partition_leadership_info(tp, led_by(leader))
-    context.shutting_down_broker_ids.add(2)
-    context.replicas_on_offline_dirs[1] = OrderedSet([U0])
-    context.queue_topic_deletion(["d"])
-    assert sorted(context.partitions_with_offline_leader()) == [T1, U0, u1, u2]
-    assert sorted(context.partitions_with_leaders()) == [T0, T1, T2, U0, u1, u2]
+        context.topics.put_partition_leadership_info(tp, led_by(leader))
+    context.brokers.shutting_down_broker_ids.add(2)
+    context.brokers.replicas_on_offline_dirs[1] = OrderedSet([U0])
+    context.topics.queue_topic_deletion(["d"])
+    assert sorted(context.topics.partitions_with_offline_leader()) == [T1, U0, u1, u2]
+    assert sorted(context.topics.partitions_with_leaders()) == [T0, T1, T2, U0, u1, u2]
 
 
 def test_partition_leaders_on_a_broker_need_other_replicas() -> None:
     """RF > 1, not queued for deletion."""
     context = with_partitions(t0=(1, 2), t1=(1,), t2=(2, 1), u0=(1, 2))
     for tp, leader in ((T0, 1), (T1, 1), (T2, 2), (U0, 1)):
-        context.put_partition_leadership_info(tp, led_by(leader))
-    context.queue_topic_deletion(["u"])
-    assert context.partition_leaders_on_broker(1) == [T0]
-    context.put_partition_leadership_info(T0, led_by(2))
-    assert context.partition_leaders_on_broker(1) == []
+        context.topics.put_partition_leadership_info(tp, led_by(leader))
+    context.topics.queue_topic_deletion(["u"])
+    assert context.topics.partition_leaders_on_broker(1) == [T0]
+    context.topics.put_partition_leadership_info(T0, led_by(2))
+    assert context.topics.partition_leaders_on_broker(1) == []
 
 
 def test_partitions_on_a_broker_include_those_moving_in_or_out() -> None:
     """The full replica list counts."""
     context = with_partitions(t0=(1,), t1=(2,))
     ongoing = ReplicaAssignment((1,)).reassign_to((3,))
-    context.update_partition_full_replica_assignment(T0, ongoing)
-    assert context.partitions_on_broker(1) == context.partitions_on_broker(3) == [T0]
-    context.update_partition_full_replica_assignment(T0, ReplicaAssignment((3,)))
-    assert context.partitions_on_broker(1) == []
-    assert context.replicas_on_brokers([2, 3]) == [
+    context.topics.update_partition_full_replica_assignment(T0, ongoing)
+    assert context.topics.partitions_on_broker(1) == context.topics.partitions_on_broker(3) == [T0]
+    context.topics.update_partition_full_replica_assignment(T0, ReplicaAssignment((3,)))
+    assert context.topics.partitions_on_broker(1) == []
+    assert context.topics.replicas_on_brokers([2, 3]) == [
         PartitionReplica("t", 1, 2),
         PartitionReplica("t", 0, 3),
     ]
@@ -210,99 +210,110 @@ def test_partitions_on_a_broker_include_those_moving_in_or_out() -> None:
 def test_replicas_are_split_into_online_and_offline() -> None:
     """Every assigned replica is in exactly one of two maps, by its broker."""
     context = with_partitions(t0=(1, 9))
-    assert context.online_and_offline_replicas() == ({1: [T0]}, {9: [T0]})
+    assert context.topics.online_and_offline_replicas() == ({1: [T0]}, {9: [T0]})
 
 
 def test_replica_states_by_topic() -> None:
     """Deletion asks for all, any, and which."""
     context = with_partitions(t0=(1, 2))
-    one, two = context.replicas_for_topic("t")
-    context.put_replica_state(one, ReplicaState.OFFLINE)
-    assert context.replica_state(two) is ReplicaState.NON_EXISTENT
-    assert context.replicas_in_state("t", ReplicaState.OFFLINE) == [one]
-    assert context.is_any_replica_in_state("t", ReplicaState.OFFLINE)
-    assert not context.are_all_replicas_in_state("t", ReplicaState.OFFLINE)
-    context.put_replica_state(two, ReplicaState.OFFLINE)
-    assert context.are_all_replicas_in_state("t", ReplicaState.OFFLINE)
-    assert context.check_valid_replica_state_change([one, two], ReplicaState.NEW) == (
+    one, two = context.topics.replicas_for_topic("t")
+    context.states.put_replica_state(one, ReplicaState.OFFLINE)
+    assert context.states.replica_state(two) is ReplicaState.NON_EXISTENT
+    assert context.states.replicas_in_state("t", ReplicaState.OFFLINE) == [one]
+    assert context.states.is_any_replica_in_state("t", ReplicaState.OFFLINE)
+    assert not context.states.are_all_replicas_in_state("t", ReplicaState.OFFLINE)
+    context.states.put_replica_state(two, ReplicaState.OFFLINE)
+    assert context.states.are_all_replicas_in_state("t", ReplicaState.OFFLINE)
+    assert context.states.check_valid_replica_state_change([one, two], ReplicaState.NEW) == (
         [],
         [one, two],
     )
-    context.remove_replica_state(one)
-    assert dict(context.all_replica_states()) == {two: ReplicaState.OFFLINE}
+    context.states.remove_replica_state(one)
+    assert dict(context.states.all_replica_states()) == {two: ReplicaState.OFFLINE}
 
 
 def test_eligible_topics_are_queued_and_not_ineligible() -> None:
     """Queued and in progress are different things."""
     context = with_partitions(t0=(1,))
-    assert not context.is_topic_eligible_for_deletion("t")
-    context.queue_topic_deletion(["t"])
-    assert context.is_topic_eligible_for_deletion("t")
-    assert not context.is_topic_deletion_in_progress("t")
-    context.topics_ineligible_for_deletion.add("t")
-    assert not context.is_topic_eligible_for_deletion("t")
-    context.begin_topic_deletion(["t"])
-    assert context.is_topic_deletion_in_progress("t")
-    assert context.topics_queued_for_deletion() == ["t"]
+    assert not context.topics.is_topic_eligible_for_deletion("t")
+    context.topics.queue_topic_deletion(["t"])
+    assert context.topics.is_topic_eligible_for_deletion("t")
+    assert not context.topics.is_topic_deletion_in_progress("t")
+    context.topics.topics_ineligible_for_deletion.add("t")
+    assert not context.topics.is_topic_eligible_for_deletion("t")
+    context.topics.begin_topic_deletion(["t"])
+    assert context.topics.is_topic_deletion_in_progress("t")
+    assert context.topics.topics_queued_for_deletion() == ["t"]
 
 
 def test_removing_a_topic_forgets_all_facts_about_it() -> None:
     """Ids, assignments, leadership, queues and indexes."""
     context = with_partitions(t0=(1, 2), u0=(1,))
-    context.set_all_topics(["t", "u"])
-    context.add_topic_id("t", "id")
-    context.put_partition_leadership_info(T0, led_by(1))
-    context.queue_topic_deletion(["t"])
-    context.remove_topic("t")
-    assert list(context.all_partitions()) == [U0]
-    assert context.partitions_on_broker(1) == [U0]
-    assert context.partition_leaders_on_broker(1) == []
-    assert context.topics_queued_for_deletion() == []
-    assert (list(context.all_topics), context.topic_ids) == (["u"], {})
+    context.topics.set_all_topics(["t", "u"])
+    context.topics.add_topic_id("t", "id")
+    context.topics.put_partition_leadership_info(T0, led_by(1))
+    context.topics.queue_topic_deletion(["t"])
+    context.topics.remove_topic("t")
+    assert list(context.topics.all_partitions()) == [U0]
+    assert context.topics.partitions_on_broker(1) == [U0]
+    assert context.topics.partition_leaders_on_broker(1) == []
+    assert context.topics.topics_queued_for_deletion() == []
+    assert (list(context.topics.all_topics), context.topics.topic_ids) == (["u"], {})
 
 
 def test_a_topic_keeps_its_id() -> None:
     """CP-203: a second, different id is refused."""
     context = new_context()
-    context.add_topic_id("t", "one")
-    context.add_topic_id("t", "one")
+    context.topics.add_topic_id("t", "one")
+    context.topics.add_topic_id("t", "one")
     with pytest.raises(ValueError, match="has id one, not two"):
-        context.add_topic_id("t", "two")
+        context.topics.add_topic_id("t", "two")
 
 
 def test_the_leader_epoch_for_stop_replica() -> None:
     """Unknown, known, of a topic being deleted (docs/kafka/control-requests.md#stopreplica)."""
     context = with_partitions(t0=(1,))
-    assert context.leader_epoch(T0) == -1
-    context.put_partition_leadership_info(
+    assert context.topics.leader_epoch(T0) == -1
+    context.topics.put_partition_leadership_info(
         T0, LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 7, (1,), 0), 1)
     )
-    assert context.leader_epoch(T0) == 7
-    context.queue_topic_deletion(["t"])
-    assert context.leader_epoch(T0) == -2
+    assert context.topics.leader_epoch(T0) == 7
+    context.topics.queue_topic_deletion(["t"])
+    assert context.topics.leader_epoch(T0) == -2
 
 
 def test_broker_metadata_can_be_replaced() -> None:
     """The epoch stays."""
     context = new_context(1)
-    context.update_broker_metadata(broker(1), broker(1, "rack"))
-    assert context.live_or_shutting_down_broker(1) == broker(1, "rack")
-    assert context.live_broker_id_and_epochs == {1: 101}
-    context.remove_live_brokers([1])
-    assert context.live_or_shutting_down_broker(1) is None
-    assert not context.is_live_or_shutting_down_broker(1)
+    context.brokers.update_broker_metadata(broker(1), broker(1, "rack"))
+    assert context.brokers.live_or_shutting_down_broker(1) == broker(1, "rack")
+    assert context.brokers.live_broker_id_and_epochs == {1: 101}
+    context.brokers.remove_live_brokers([1])
+    assert context.brokers.live_or_shutting_down_broker(1) is None
+    assert not context.brokers.is_live_or_shutting_down_broker(1)
+
+
+def memory_of(context: ControllerContext) -> dict[str, Any]:
+    """All that the parts of a context hold, except what they were handed at the beginning."""
+    handed = {"_behaviour", "_brokers", "_state_listener", "_topics", "replica_predecessors"}
+    parts: list[Any] = [context.brokers, context.topics, context.states]
+    held: dict[str, Any] = {"epoch": context.epoch, "zk_version": context.epoch_zk_version}
+    for part in parts:
+        names = (name for name in part.__slots__ if part is context.brokers or name not in handed)
+        held.update({f"{type(part).__name__}.{name}": getattr(part, name) for name in names})
+    return held
 
 
 def test_reset_forgets_everything_but_the_unclean_count() -> None:
     """At resignation (docs/kafka/controller-failover.md#resignation)."""
     context = with_partitions(t0=(1, 2))
     context.epoch, context.epoch_zk_version = 3, 4
-    context.put_partition_leadership_info(T0, led_by(2))
-    context.put_partition_state(T0, PartitionState.OFFLINE)
+    context.topics.put_partition_leadership_info(T0, led_by(2))
+    context.states.put_partition_state(T0, PartitionState.OFFLINE)
     context.unclean_leader_elections = 5
     context.reset_context()
-    fresh: dict[str, Any] = vars(ControllerContext(context.behaviour))
-    assert vars(context) == {**fresh, "unclean_leader_elections": 5}
+    assert memory_of(context) == memory_of(ControllerContext(context.behaviour))
+    assert context.unclean_leader_elections == 5
 
 
 leadership_steps = st.lists(
@@ -325,32 +336,34 @@ def test_incremental_counts_and_indexes_equal_those_counted_afresh(
     for kind, number, order, state in steps:
         tp = TopicPartition("tu"[number % 2], number)
         if kind == "assign":
-            context.update_partition_full_replica_assignment(
+            context.topics.update_partition_full_replica_assignment(
                 tp, ReplicaAssignment(tuple(order[: 1 + number % 3]))
             )
-        elif kind == "lead" and context.has_assignment(tp):
-            context.put_partition_leadership_info(tp, led_by(order[0], tuple(order)))
+        elif kind == "lead" and context.topics.has_assignment(tp):
+            context.topics.put_partition_leadership_info(tp, led_by(order[0], tuple(order)))
         elif kind == "state":
-            context.put_partition_state(tp, state)
+            context.states.put_partition_state(tp, state)
         elif kind == "queue":
-            context.queue_topic_deletion([tp.topic])
+            context.topics.queue_topic_deletion([tp.topic])
         elif kind == "remove":
-            context.remove_topic(tp.topic)
+            context.topics.remove_topic(tp.topic)
         elif kind == "stop":
-            context.shutting_down_broker_ids.add(1)
-    known = {tp: v.leader_and_isr.leader for tp, v in context.partitions_leadership_info.items()}
-    assignments = dict(context.all_assignments())
+            context.brokers.shutting_down_broker_ids.add(1)
+    known = {
+        tp: v.leader_and_isr.leader for tp, v in context.topics.partitions_leadership_info.items()
+    }
+    assignments = dict(context.topics.all_assignments())
     counted = {tp: leader for tp, leader in known.items() if tp.topic not in
-               context.topics_to_be_deleted}  # fmt: skip
-    assert context.preferred_replica_imbalance_count == sum(
+               context.topics.topics_to_be_deleted}  # fmt: skip
+    assert context.topics.preferred_replica_imbalance_count == sum(
         assignments[tp][0] != leader for tp, leader in counted.items()
     )
-    assert context.offline_partition_count == len(
-        context.partitions_in_state(PartitionState.OFFLINE)
+    assert context.states.offline_partition_count == len(
+        context.states.partitions_in_state(PartitionState.OFFLINE)
     )
-    assert sorted(context.partitions_with_offline_leader()) == sorted(
-        tp for tp, leader in counted.items() if not context.is_replica_online(leader, tp)
+    assert sorted(context.topics.partitions_with_offline_leader()) == sorted(
+        tp for tp, leader in counted.items() if not context.brokers.is_replica_online(leader, tp)
     )
     for broker_id in (1, 2, 3):
         hosted = [tp for tp, replicas in assignments.items() if broker_id in replicas]
-        assert sorted(context.partitions_on_broker(broker_id)) == sorted(hosted)
+        assert sorted(context.topics.partitions_on_broker(broker_id)) == sorted(hosted)

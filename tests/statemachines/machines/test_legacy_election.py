@@ -64,14 +64,16 @@ def test_kafka_0_10_swallows_elections_not_needed(make_core: MakeCore) -> None:
 def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: MakeCore) -> None:
     """Each strategy has its selector."""
     core = make_core(5, 6, version="0.10")
-    core.context.update_partition_full_replica_assignment(TP, ReplicaAssignment((6, 5), (), (5,)))
+    core.context.topics.update_partition_full_replica_assignment(
+        TP, ReplicaAssignment((6, 5), (), (5,))
+    )
     core.run(core.zk.requests.create_recursive("/brokers/topics/t"))
     core.lead(TP, 5, (5, 6))
     core.put(TP, ONLINE)
     assert core.move([TP], ONLINE, Reassign())[TP] == LeaderAndIsr(6, 1, (5, 6), 1)
-    core.context.shutting_down_broker_ids.add(6)
+    core.context.brokers.shutting_down_broker_ids.add(6)
     assert core.move([TP], ONLINE, ControlledShutdown())[TP] == LeaderAndIsr(5, 2, (5,), 2)
-    core.context.shutting_down_broker_ids.add(5)
+    core.context.brokers.shutting_down_broker_ids.add(5)
     assert isinstance(core.move([TP], ONLINE, ControlledShutdown())[TP], StateChangeFailed)
 
 

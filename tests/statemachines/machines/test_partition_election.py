@@ -53,7 +53,7 @@ def test_electing_the_current_leader_still_raises_the_epoch(core: Core) -> None:
 def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore) -> None:
     """CP-10."""
     core = make_core(5, 6)
-    core.context.shutting_down_broker_ids.add(5)
+    core.context.brokers.shutting_down_broker_ids.add(5)
     core.assign(TP, 5, 6)
     core.lead(TP, 5, (5, 6))
     core.put(TP, ONLINE)
@@ -65,7 +65,7 @@ def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore
 def test_kafka_1_1_tells_only_who_stays(make_core: MakeCore) -> None:
     """Both are told again since 2.1 (KAFKA-7482) (docs/kafka/election.md#selectors)."""
     core = make_core(5, 6, version="1.1")
-    core.context.shutting_down_broker_ids.add(5)
+    core.context.brokers.shutting_down_broker_ids.add(5)
     core.assign(TP, 5, 6)
     core.lead(TP, 5, (5, 6))
     core.put(TP, ONLINE)
@@ -80,7 +80,7 @@ def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Core) -> Non
     core.put(TP, OFFLINE)
     core.move([TP], ONLINE, OfflinePartition())
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
-    assert core.context.partition_state(TP) is ONLINE
+    assert core.context.states.partition_state(TP) is ONLINE
 
 
 def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Core) -> None:
@@ -140,7 +140,7 @@ def test_a_failing_read_leaves_the_partition_offline(core: Core, failure: Any) -
     core.client.fail_next(reads_state, failure)
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], Exception)
-    assert core.context.partition_state(TP) is OFFLINE
+    assert core.context.states.partition_state(TP) is OFFLINE
 
 
 @pytest.mark.parametrize("node", ["missing", "empty"])
@@ -152,7 +152,7 @@ def test_a_missing_state_leaves_the_partition_offline(core: Core, node: str) -> 
         core.run(core.zk.requests.create_recursive("/brokers/topics/t/partitions/0/state"))
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], StateChangeFailed)
-    assert core.context.partition_state(TP) is OFFLINE
+    assert core.context.states.partition_state(TP) is OFFLINE
 
 
 def test_an_election_without_candidate_writes_nothing(core: Core) -> None:
@@ -206,7 +206,7 @@ def test_other_write_errors_are_outcomes(core: Core) -> None:
     core.client.fail_next(sets_state, ZkCode.SESSIONEXPIRED)
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], ZooKeeperError)
-    assert core.context.partition_state(TP) is OFFLINE
+    assert core.context.states.partition_state(TP) is OFFLINE
 
 
 @pytest.mark.parametrize("state", [NEW, OFFLINE])
@@ -221,7 +221,7 @@ def test_a_moved_controller_changes_nothing(core: Core, state: PartitionState) -
     with pytest.raises(ControllerMoved):
         core.move([TP], ONLINE, OfflinePartition())
     assert core.stored(TP) == before
-    assert core.context.partition_state(TP) is state
+    assert core.context.states.partition_state(TP) is state
     assert core.channels.sent == []
 
 
@@ -251,4 +251,4 @@ def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
     core.zk.requests.client = Counting(core.zookeeper)
     core.move(tps, ONLINE, OfflinePartition())
     assert batches == [20, 20]
-    assert core.context.partitions_in_state(ONLINE) == tps
+    assert core.context.states.partitions_in_state(ONLINE) == tps

@@ -34,21 +34,21 @@ def creates_state(request: Any) -> bool:
 def test_an_unknown_partition_becomes_new(core: Core) -> None:
     """CP-1."""
     core.move([TP], NEW)
-    assert core.context.partition_state(TP) is NEW
+    assert core.context.states.partition_state(TP) is NEW
 
 
 def test_an_unknown_partition_cannot_come_online(core: Core) -> None:
     """CP-2: no traffic at all."""
     core.client.requests.clear()
     assert core.move([TP], ONLINE, OfflinePartition()) == {}
-    assert core.context.partition_state(TP) is NON_EXISTENT
+    assert core.context.states.partition_state(TP) is NON_EXISTENT
     assert (core.client.requests, core.channels.sent) == ([], [])
 
 
 def test_an_unknown_partition_cannot_go_offline(core: Core) -> None:
     """CP-3."""
     core.move([TP], OFFLINE)
-    assert core.context.partition_state(TP) is NON_EXISTENT
+    assert core.context.states.partition_state(TP) is NON_EXISTENT
 
 
 def test_a_new_partition_is_initialised_with_its_online_replicas(core: Core) -> None:
@@ -56,7 +56,7 @@ def test_a_new_partition_is_initialised_with_its_online_replicas(core: Core) -> 
     core.assign(TP, 5)
     core.put(TP, NEW)
     assert core.move([TP], ONLINE, OfflinePartition()) == {}
-    assert core.context.partition_state(TP) is ONLINE
+    assert core.context.states.partition_state(TP) is ONLINE
     assert core.stored(TP) == (5, 0, (5,), 0, 1)
     [state] = core.channels.leader_and_isr()[5]
     assert (state.leader, state.leader_epoch, state.isr, state.is_new) == (5, 0, (5,), True)
@@ -81,11 +81,11 @@ def test_initialisation_needs_a_live_replica(core: Core) -> None:
     core.assign(TP, 9)
     core.put(TP, NEW)
     assert core.move([TP], ONLINE, OfflinePartition()) == {}
-    assert core.context.partition_state(TP) is NEW
+    assert core.context.states.partition_state(TP) is NEW
     assert "No assigned replica is alive" in core.errors()
     core.register(9)
     core.run(core.partitions.trigger_online_partition_state_change())
-    assert core.context.partition_state(TP) is ONLINE
+    assert core.context.states.partition_state(TP) is ONLINE
 
 
 def test_a_failing_creation_leaves_the_partition_new(core: Core) -> None:
@@ -94,7 +94,7 @@ def test_a_failing_creation_leaves_the_partition_new(core: Core) -> None:
     core.put(TP, NEW)
     core.client.fail_next(creates_state, RuntimeError("lost"))
     assert core.move([TP], ONLINE, OfflinePartition()) == {}
-    assert core.context.partition_state(TP) is NEW
+    assert core.context.states.partition_state(TP) is NEW
     assert core.channels.sent == []
 
 
@@ -104,8 +104,8 @@ def test_an_existing_state_node_leaves_the_partition_new(core: Core) -> None:
     core.lead(TP, 4, (4,), cached=False)
     core.put(TP, NEW)
     core.move([TP], ONLINE, OfflinePartition())
-    assert core.context.partition_state(TP) is NEW
-    assert core.context.partition_leadership_info(TP) is None
+    assert core.context.states.partition_state(TP) is NEW
+    assert core.context.topics.partition_leadership_info(TP) is None
     assert present(core.stored(TP))[0] == 4
 
 
@@ -121,7 +121,7 @@ def test_only_the_eight_legal_pairs_change_state(
         core.lead(TP, 5, (5,))
     core.move([TP], target, OfflinePartition())
     legal = current in PARTITION_PREDECESSORS[target]
-    assert core.context.partition_state(TP) is (target if legal else current)
+    assert core.context.states.partition_state(TP) is (target if legal else current)
     assert (core.errors() == "") == legal
 
 
@@ -152,25 +152,25 @@ def test_the_offline_count_follows_the_states(core: Core) -> None:
         core.assign(tp, 5)
     core.move(tps, NEW)
     core.move(tps, OFFLINE)
-    assert core.context.offline_partition_count == 4
+    assert core.context.states.offline_partition_count == 4
     for tp in tps:
         core.lead(tp, -1, (5,))
     core.move(tps, ONLINE, OfflinePartition())
-    assert core.context.offline_partition_count == 0
+    assert core.context.states.offline_partition_count == 0
     core.move(tps, OFFLINE)
-    core.context.queue_topic_deletion(["t"])
+    core.context.topics.queue_topic_deletion(["t"])
     core.move(tps, NON_EXISTENT)
-    assert core.context.offline_partition_count == 0
+    assert core.context.states.offline_partition_count == 0
 
 
 def test_the_offline_count_leaves_started_deletions_alone(core: Core) -> None:
     """CP-21."""
     tps = [TopicPartition("t", n) for n in range(4)]
     core.move(tps, NEW)
-    core.context.queue_topic_deletion(["t"])
-    core.context.begin_topic_deletion(["t"])
+    core.context.topics.queue_topic_deletion(["t"])
+    core.context.topics.begin_topic_deletion(["t"])
     core.move(tps, OFFLINE)
-    assert core.context.offline_partition_count == 0
+    assert core.context.states.offline_partition_count == 0
 
 
 def test_startup_derives_states_and_elects(make_core: MakeCore) -> None:
@@ -182,7 +182,7 @@ def test_startup_derives_states_and_elects(make_core: MakeCore) -> None:
     core.lead(healthy, 5, (5,))
     core.lead(dead, 6, (6,))
     core.run(core.partitions.startup())
-    states = {tp.topic: core.context.partition_state(tp) for tp in (fresh, healthy, dead)}
+    states = {tp.topic: core.context.states.partition_state(tp) for tp in (fresh, healthy, dead)}
     assert states == {"fresh": ONLINE, "healthy": ONLINE, "dead": OFFLINE}
     assert core.stored(fresh) == (5, 0, (5,), 0, 1)
     assert core.stored(healthy) == (5, 0, (5,), 0, 1)
@@ -194,11 +194,11 @@ def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Core) -> No
     for tp in tps.values():
         core.assign(tp, 5)
         core.put(tp, NEW)
-    core.context.queue_topic_deletion(["queued"])
+    core.context.topics.queue_topic_deletion(["queued"])
     core.run(core.partitions.trigger_online_partition_state_change("wanted"))
-    assert core.context.partitions_in_state(ONLINE) == [tps["wanted"]]
+    assert core.context.states.partitions_in_state(ONLINE) == [tps["wanted"]]
     core.run(core.partitions.trigger_online_partition_state_change())
-    assert core.context.partitions_in_state(NEW) == [tps["queued"]]
+    assert core.context.states.partitions_in_state(NEW) == [tps["queued"]]
 
 
 def test_a_failing_channel_is_every_partitions_outcome(core: Core) -> None:

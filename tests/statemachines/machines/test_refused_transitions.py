@@ -55,11 +55,11 @@ def everything(core: Core) -> tuple[Any, ...]:
     return (
         {path: node.data for path, node in core.zookeeper.tree.nodes.items()},
         list(core.channels.sent),
-        context.partition_state(TP),
+        context.states.partition_state(TP),
         core.replica_state(TP, 5),
-        context.partition_leadership_info(TP),
-        context.partition_full_replica_assignment(TP),
-        context.offline_partition_count,
+        context.topics.partition_leadership_info(TP),
+        context.topics.partition_full_replica_assignment(TP),
+        context.states.offline_partition_count,
     )
 
 
@@ -118,7 +118,7 @@ def test_the_legal_ones_beside_it_go_on(core: Core) -> None:
         core.assign(tp, 5)
     core.put(OTHER, PartitionState.NEW)
     core.move([TP, OTHER], PartitionState.ONLINE, OfflinePartition())
-    assert core.context.partition_state(TP) is PartitionState.NON_EXISTENT
-    assert core.context.partition_state(OTHER) is PartitionState.ONLINE
+    assert core.context.states.partition_state(TP) is PartitionState.NON_EXISTENT
+    assert core.context.states.partition_state(OTHER) is PartitionState.ONLINE
     assert core.stored(OTHER) is not None
     assert core.errors().startswith("partition t-0 cannot move from NonExistentPartition to")

@@ -119,7 +119,7 @@ def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Core) -> None
     leads(core, 5)
     core.put_replica(TP, 7, NEW)
     core.move_replicas(TP, ONLINE, 7)
-    assert core.context.partition_replica_assignment(TP) == (5, 7)
+    assert core.context.topics.partition_replica_assignment(TP) == (5, 7)
     assert "without being assigned" in core.errors()
 
 
@@ -142,7 +142,7 @@ def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: MakeCore) -
     assert core.stored(TP) == (-1, 1, (6,), 1, 1)
     assert core.channels.stop_replica() == [(5, "t-0", 0, False)]
     assert list(core.channels.leader_and_isr()) == [6]
-    cached = present(core.context.partition_leadership_info(TP))
+    cached = present(core.context.topics.partition_leadership_info(TP))
     assert cached.leader_and_isr == LeaderAndIsr(-1, 1, (6,), 1)
 
 
@@ -235,7 +235,7 @@ def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: 
     """ZooKeeper is written all the same; StopReplica carries the epoch of deletion."""
     core = make_core(5, 6)
     leads(core, 5, 6)
-    core.context.queue_topic_deletion(["t"])
+    core.context.topics.queue_topic_deletion(["t"])
     core.move_replicas(TP, OFFLINE, 6)
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
     assert core.channels.leader_and_isr() == {}
@@ -248,7 +248,7 @@ def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Core, is_qu
     leads(core, 5)
     core.run(core.zk.requests.delete_path("/brokers/topics/t/partitions/0/state"))
     if is_queued:
-        core.context.queue_topic_deletion(["t"])
+        core.context.topics.queue_topic_deletion(["t"])
     core.move_replicas(TP, OFFLINE, 5)
     assert core.replica_state(TP, 5) is ONLINE
     assert (core.errors() == "") == is_queued
@@ -280,7 +280,7 @@ def test_a_moved_controller_is_rethrown(core: Core) -> None:
     with pytest.raises(ControllerMoved):
         core.move_replicas(TP, OFFLINE, 5)
     assert core.channels.sent == []
-    core.context.remove_live_brokers([5])
+    core.context.brokers.remove_live_brokers([5])
     core.move_replicas(TP, STARTED, 5)
     assert "was not sent yet" not in core.errors()
 
@@ -298,9 +298,9 @@ def test_a_deleted_replica_leaves_assignment_and_states(core: Core) -> None:
     core.assign(TP, 5)
     core.put_replica(TP, 5, SUCCESSFUL)
     core.move_replicas(TP, NON_EXISTENT, 5)
-    assert core.context.partition_replica_assignment(TP) == ()
-    assert list(core.context.all_replica_states()) == []
-    assert core.context.partitions_on_broker(5) == []
+    assert core.context.topics.partition_replica_assignment(TP) == ()
+    assert list(core.context.states.all_replica_states()) == []
+    assert core.context.topics.partitions_on_broker(5) == []
 
 
 def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Core) -> None:

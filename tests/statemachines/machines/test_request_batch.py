@@ -39,7 +39,7 @@ def cluster(make_core: MakeCore) -> Any:
 def prepared(core: Core) -> Any:
     for tp in (T0, T1, U0, V0):
         core.assign(tp, *REPLICAS)
-        core.context.put_partition_leadership_info(tp, decision())
+        core.context.topics.put_partition_leadership_info(tp, decision())
     return core
 
 
@@ -112,8 +112,8 @@ def test_is_new_sticks(cluster: Any) -> None:
 
 def test_only_registered_brokers_are_told(cluster: Any) -> None:
     """CP-168: 2 shutting down, 3 dead; negative ids are ignored."""
-    cluster.context.shutting_down_broker_ids.add(2)
-    cluster.context.remove_live_brokers([3])
+    cluster.context.brokers.shutting_down_broker_ids.add(2)
+    cluster.context.brokers.remove_live_brokers([3])
     tell(cluster, T0, 1, 2, 3, -1)
     send(cluster)
     assert sorted(cluster.channels.leader_and_isr()) == [1, 2]
@@ -134,7 +134,7 @@ def test_partitions_without_leadership_are_left_out_of_metadata(cluster: Any) ->
 
 def test_metadata_of_a_queued_topic_says_so(cluster: Any) -> None:
     """CP-170: leader -2, epochs 0, ISR kept; other topics as usual."""
-    cluster.context.queue_topic_deletion(["t"])
+    cluster.context.topics.queue_topic_deletion(["t"])
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0, U0])
     send(cluster)
     deleted, kept = cluster.channels.update_metadata()[1].partition_states
@@ -146,9 +146,9 @@ def test_metadata_of_a_queued_topic_says_so(cluster: Any) -> None:
 def test_metadata_is_what_was_known_when_last_added(cluster: Any) -> None:
     """Adding a partition again takes its newer leadership."""
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
-    cluster.context.put_partition_leadership_info(T0, decision(2, 4))
+    cluster.context.topics.put_partition_leadership_info(T0, decision(2, 4))
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
-    cluster.context.put_partition_leadership_info(T0, decision(3, 5))
+    cluster.context.topics.put_partition_leadership_info(T0, decision(3, 5))
     send(cluster)
     [state] = cluster.channels.update_metadata()[1].partition_states
     assert (state.leader, state.leader_epoch) == (2, 4)
@@ -182,7 +182,7 @@ def test_older_requests_carry_neither_broker_epoch_nor_topic_ids(make_core: Make
         ("2.8", 101, (("t", "id"),), (3,)),
     ):
         core = prepared(make_core(1, 2, version=version))
-        core.context.add_topic_id("t", "id")
+        core.context.topics.add_topic_id("t", "id")
         tell(core, T0, 1)
         send(core)
         [(_, request)] = core.channels.of(LeaderAndIsrRequest)
@@ -212,22 +212,22 @@ def stop_with_response(core: Core, delete: bool = True) -> list[Any]:
 
 def test_a_queued_topics_stop_replica_is_no_event(cluster: Any) -> None:
     """CP-172: queued but not started; the request carries epoch -2."""
-    cluster.context.queue_topic_deletion(["t"])
+    cluster.context.topics.queue_topic_deletion(["t"])
     assert stop_with_response(cluster) == []
     assert cluster.channels.stop_replica() == [(2, "t-0", -2, True), (2, "u-0", 3, True)]
 
 
 def test_a_started_topics_stop_replica_is_one_event(cluster: Any) -> None:
     """CP-173: with that topic's partitions only."""
-    cluster.context.queue_topic_deletion(["t"])
-    cluster.context.begin_topic_deletion(["t"])
+    cluster.context.topics.queue_topic_deletion(["t"])
+    cluster.context.topics.begin_topic_deletion(["t"])
     assert stop_with_response(cluster) == [("StopReplica", 2, ErrorCode.NONE, {T0: ErrorCode.NONE})]
 
 
 def test_stopping_without_deleting_is_no_event(cluster: Any) -> None:
     """CP-174."""
-    cluster.context.queue_topic_deletion(["t"])
-    cluster.context.begin_topic_deletion(["t"])
+    cluster.context.topics.queue_topic_deletion(["t"])
+    cluster.context.topics.begin_topic_deletion(["t"])
     assert stop_with_response(cluster, delete=False) == []
 
 
@@ -316,7 +316,7 @@ def test_a_shared_partition_state_serves_all_brokers(cluster: Any) -> None:
 
 def test_failed_directories_show_as_offline_replicas(cluster: Any) -> None:
     """Though the broker is alive."""
-    cluster.context.replicas_on_offline_dirs[2] = OrderedSet([T0])
+    cluster.context.brokers.replicas_on_offline_dirs[2] = OrderedSet([T0])
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0, T1])
     send(cluster)
     states = cluster.channels.update_metadata()[1].partition_states

@@ -1,4 +1,4 @@
-"""The facts the controller remembers: topics, assignments, leadership, deletions asked for.
+"""The topics the controller knows: their assignments, leadership, and deletions asked for.
 
 They mirror ZooKeeper as of the last reads and of the controller's own writes. Per-broker indexes
 follow assignments and leadership, so that what one broker's failure concerns is found without
@@ -24,20 +24,40 @@ from .registered_brokers import RegisteredBrokers
 _UNASSIGNED = ReplicaAssignment(())
 
 
-class ClusterFacts(RegisteredBrokers):
+class KnownTopics:
     """What is known of topics and partitions (docs/kafka/controller-state.md)."""
 
-    def __init__(self, behaviour: Behaviour) -> None:
-        super().__init__()
-        self.behaviour = behaviour
-        self.state_listener: StateListener | None = None
-        self._forget_facts()
+    __slots__ = (
+        "_assignments",
+        "_behaviour",
+        "_brokers",
+        "_hosted",
+        "_leadership",
+        "_led",
+        "_partitions",
+        "_state_listener",
+        "all_topics",
+        "partitions_being_reassigned",
+        "preferred_replica_imbalance_count",
+        "topic_ids",
+        "topics_ineligible_for_deletion",
+        "topics_to_be_deleted",
+        "topics_told_as_deleted",
+        "topics_with_deletion_started",
+    )
 
-    def _forget_facts(self) -> None:
-        self.epoch = 0
-        """Controller epoch of this tenure; 0 when not controller."""
-        self.epoch_zk_version = 0
-        """Version of ``/controller_epoch`` this tenure's writes are guarded by."""
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        brokers: RegisteredBrokers,
+        state_listener: StateListener | None = None,
+    ) -> None:
+        self._behaviour = behaviour
+        self._brokers = brokers
+        self._state_listener = state_listener
+        self.forget()
+
+    def forget(self) -> None:
         self.all_topics = SortedNames()
         self.topic_ids: dict[str, str] = {}
         """Base64 id by topic name."""
@@ -215,7 +235,7 @@ class ClusterFacts(RegisteredBrokers):
         offline: dict[int, list[TopicPartition]] = {}
         for topic_partition, replicas in self.all_assignments():
             for broker_id in replicas:
-                is_online = self.is_replica_online(broker_id, topic_partition)
+                is_online = self._brokers.is_replica_online(broker_id, topic_partition)
                 by_broker = online if is_online else offline
                 if broker_id in by_broker:
                     by_broker[broker_id].append(topic_partition)
@@ -232,8 +252,8 @@ class ClusterFacts(RegisteredBrokers):
         old = self._leadership.get(topic_partition)
         self._leadership[topic_partition] = leadership
         leader = leadership.leader_and_isr.leader
-        if self.state_listener is not None:
-            _tell_changes(self.state_listener, topic_partition, old, leadership)
+        if self._state_listener is not None:
+            _tell_changes(self._state_listener, topic_partition, old, leadership)
         if old is None:
             self._led.setdefault(leader, {})[topic_partition] = None
         elif old.leader_and_isr.leader != leader:
@@ -283,12 +303,12 @@ class ClusterFacts(RegisteredBrokers):
         Includes those without a leader and those led by a broker that is shutting down.
         """
         deleting = self.topics_to_be_deleted
-        live = self.live_broker_ids
+        live = self._brokers.live_broker_ids
         offline: list[TopicPartition] = []
         for leader in sorted(self._led):
             led: Iterable[TopicPartition] = self._led[leader]
             if leader in live:
-                dead_here = self.replicas_on_offline_dirs.get(leader)
+                dead_here = self._brokers.replicas_on_offline_dirs.get(leader)
                 led = [tp for tp in led if tp in dead_here] if dead_here else ()
             offline.extend(tp for tp in led if tp.topic not in deleting)
         return offline
@@ -308,8 +328,8 @@ class ClusterFacts(RegisteredBrokers):
 
         A failed log directory does not count; nor does a topic queued for deletion, since 0.10.2.
         """
-        registered = self.live_or_shutting_down_broker_ids
-        counts_queued = self.behaviour.gauges_count_queued_topics
+        registered = self._brokers.live_or_shutting_down_broker_ids
+        counts_queued = self._behaviour.gauges_count_queued_topics
         deleting = () if counts_queued else self.topics_to_be_deleted
         return sum(
             len(led) if not deleting else sum(tp.topic not in deleting for tp in led)
