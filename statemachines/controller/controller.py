@@ -38,6 +38,7 @@ from ...protocol.host import Host
 from ...protocol.values import BrokerInfo, TopicPartition
 from ...protocol.versions import Behaviour
 from ..machines.context import ControllerContext
+from ..machines.machine_states import PartitionListener
 from ..machines.partition_machine import PartitionStateMachine
 from ..machines.replica_machine import ReplicaStateMachine
 from ..machines.request_batch import ControllerBrokerRequestBatch
@@ -242,6 +243,10 @@ class KafkaController:
     async def trigger_controller_move(self) -> None:
         """Give up: resign and delete ``/controller``, so that everyone stands for election."""
         await self.election.trigger_controller_move()
+
+    def listen(self, listener: PartitionListener) -> None:
+        """Tell a listener of the partition state machine's states and elections from now on."""
+        self.context.states.listeners.append(listener)
 
     # --- the face to the local broker
 

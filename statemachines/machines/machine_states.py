@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
+from ...election.strategies import Strategy
 from ...protocol.host import StateListener
-from ...protocol.values import PartitionReplica, TopicPartition
+from ...protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
 from ...protocol.versions import Behaviour
 from .known_topics import KnownTopics
 from .transitions import PARTITION_PREDECESSORS, PartitionState, ReplicaState, replica_predecessors
+
+ElectionOutcomes = dict[TopicPartition, LeaderAndIsr | Exception]
+
+
+class PartitionListener(Protocol):
+    """Hears what happens in the partition state machine."""
+
+    def on_partition_state(
+        self, topic_partition: TopicPartition, before: PartitionState, after: PartitionState
+    ) -> None:
+        """A state was set, perhaps to what it was."""
+        ...
+
+    def on_election(
+        self,
+        strategy: Strategy | None,
+        partitions: Sequence[TopicPartition],
+        outcomes: ElectionOutcomes,
+    ) -> None:
+        """Partitions were moved to Online; the outcomes are those of the elected ones."""
+        ...
 
 
 class MachineStates:
@@ -19,6 +42,7 @@ class MachineStates:
         "_replica_states",
         "_state_listener",
         "_topics",
+        "listeners",
         "offline_partition_count",
         "replica_predecessors",
     )
@@ -31,6 +55,7 @@ class MachineStates:
     ) -> None:
         self._topics = topics
         self._state_listener = state_listener
+        self.listeners: list[PartitionListener] = []
         self.replica_predecessors = replica_predecessors(behaviour)
         self.forget()
 
@@ -61,6 +86,8 @@ class MachineStates:
             states[topic_partition] = target
         if current is not target and self._state_listener is not None:
             self._state_listener(f"{topic_partition}/state", current.kafka_name, target.kafka_name)
+        for listener in self.listeners:
+            listener.on_partition_state(topic_partition, current, target)
         if (
             current is not target
             and topic_partition.topic not in self._topics.topics_with_deletion_started

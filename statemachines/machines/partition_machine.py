@@ -20,7 +20,6 @@ Source: Kafka's ``ZkPartitionStateMachine``; before 1.1 selectors decide partiti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
 
 from ...election.strategies import (
     ControlledShutdown,
@@ -47,10 +46,9 @@ from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed, ignore_l
 from ..zookeeper.timed_work import Work, ignore_work
 from .context import ControllerContext
 from .legacy_election import LegacyElection
+from .machine_states import ElectionOutcomes
 from .request_batch import ControllerBrokerRequestBatch
 from .transitions import PARTITION_PREDECESSORS, PartitionState, describe_illegal
-
-ElectionOutcomes: TypeAlias = dict[TopicPartition, LeaderAndIsr | Exception]
 
 _OFFLINE_OR_NEW = (PartitionState.OFFLINE, PartitionState.NEW)
 
@@ -144,7 +142,10 @@ class PartitionStateMachine:
             # What is left would make the next batch refuse to open.
             self._batch.clear()
             self._log("error", f"moving partitions to {target} failed: {error!r}")
-            return dict.fromkeys(moving, error)
+            outcomes = dict.fromkeys(moving, error)
+        if target is PartitionState.ONLINE:
+            for listener in self._context.states.listeners:
+                listener.on_election(strategy, moving, outcomes)
         return outcomes
 
     async def _do_handle_state_changes(

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ...election.strategies import Strategy
 from ...protocol.admin import CreateTopicsRequest, NewTopic
-from ...protocol.values import LeaderAndIsr, TopicPartition
+from ...protocol.values import TopicPartition
+from ...statemachines.machines.machine_states import ElectionOutcomes
 from ...statemachines.machines.transitions import PartitionState
 from ..handles.admin import AdminClient
 from ..simulation import Simulation
@@ -69,7 +71,7 @@ class ElectionPass(NamedTuple):
     strategy: str
     """``Offline``, ``ControlledShutdown``, ``PreferredReplica``, ``Reassign``."""
     partitions: tuple[TopicPartition, ...]
-    outcomes: dict[TopicPartition, LeaderAndIsr | Exception]
+    outcomes: ElectionOutcomes
     """Of the partitions that were elected; initialised ones are absent."""
 
 
@@ -79,28 +81,21 @@ class Probe:
     def __init__(self, simulation: Simulation) -> None:
         self.changes: list[Change] = []
         self.passes: list[ElectionPass] = []
-        controller = simulation.running.require_controller()
-        self.machine: Any = controller.partition_state_machine
-        context = controller.context
-        put, handle = context.states.put_partition_state, self.machine.handle_state_changes
+        simulation.running.require_controller().listen(self)
 
-        def put_partition_state(key: TopicPartition, target: PartitionState) -> PartitionState:
-            before: PartitionState = put(key, target)
-            self.changes.append(Change(key, before, target))
-            return before
+    def on_partition_state(
+        self, topic_partition: TopicPartition, before: PartitionState, after: PartitionState
+    ) -> None:
+        self.changes.append(Change(topic_partition, before, after))
 
-        async def handle_state_changes(
-            partitions: Sequence[TopicPartition], target: PartitionState, strategy: Any = None
-        ) -> Any:
-            moving = tuple(partitions)
-            outcomes = await handle(moving, target, strategy)
-            if target is PartitionState.ONLINE:
-                name = type(strategy).__name__.removesuffix("Partition")
-                self.passes.append(ElectionPass(name, moving, outcomes))
-            return outcomes
-
-        context.states.put_partition_state = put_partition_state
-        self.machine.handle_state_changes = handle_state_changes
+    def on_election(
+        self,
+        strategy: Strategy | None,
+        partitions: Sequence[TopicPartition],
+        outcomes: ElectionOutcomes,
+    ) -> None:
+        name = type(strategy).__name__.removesuffix("Partition")
+        self.passes.append(ElectionPass(name, tuple(partitions), outcomes))
 
     def path(self, topic: str, start: int = 0) -> str:
         """States a topic's first partition went through, as ``Online > Offline > Online``."""

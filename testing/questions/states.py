@@ -58,8 +58,9 @@ def partition_state_machine(kafka_version: str) -> Finding:
         orders = TopicPartition("orders", 0)
         before = simulation.controller.partition_state("orders", 0)
         lines.clear()
+        machine = simulation.running.require_controller().partition_state_machine
         simulation.call(
-            lambda: probe.machine.handle_state_changes([orders], PartitionState.NON_EXISTENT),
+            lambda: machine.handle_state_changes([orders], PartitionState.NON_EXISTENT),
             10_000,
         )
         after = simulation.controller.partition_state("orders", 0)
