@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..protocol.errors import UsageError
+from ..protocol.versions import Behaviour, behaviour
 
 _SHAPE = ("partitions", "replication_factor", "config", "assignment")
 """Arguments of ``create_topic`` beside the name."""
@@ -57,6 +58,19 @@ def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         refuse(name, value, "a string")
     return value
+
+
+def behaviour_flags(kafka_version: Any, flags: Any) -> Behaviour:
+    """The flags of a version, or others that are given instead."""
+    of_version = behaviour(text("kafka_version", kafka_version))
+    if flags is None:
+        return of_version
+    right = f"flags of version {of_version.kafka_version!r} with some replaced"
+    if not isinstance(flags, Behaviour):
+        refuse("behaviour", flags, right)
+    if flags.kafka_version != of_version.kafka_version:
+        raise UsageError(f"behaviour must be {right}, not those of {flags.kafka_version!r}")
+    return flags
 
 
 def function(name: str, value: Any, example: str) -> Any:

@@ -14,7 +14,7 @@ from ..actors.zookeeper.process import ZooKeeperProcess
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.names import ADMIN, zookeeper_name
-from ..protocol.versions import Behaviour, behaviour
+from ..protocol.versions import Behaviour
 from ..replication.disk.disk import Disk
 from ..replication.disk.memory import MemoryDisk
 from ..statemachines.broker.broker_id import NO_BROKER_ID
@@ -57,14 +57,18 @@ class ClusterPlan:
         racks: Sequence[str | None] | None,
         restart_delay_ms: float | None,
         test_friendly: bool,
+        flags: Behaviour | None = None,
     ) -> ClusterPlan:
-        """The plan a user's arguments give; ``UsageError`` for those that make no sense."""
+        """The plan a user's arguments give; ``UsageError`` for those that make no sense.
+
+        ``flags`` are given where they are not those of the version.
+        """
         broker_ids = arguments.broker_ids(brokers)
         count = len(broker_ids)
         zookeepers = arguments.integer("zookeepers", zookeepers)
         if zookeepers < 1:
             raise UsageError(f"a cluster needs at least one ZooKeeper server, not {zookeepers}")
-        flags = behaviour(arguments.text("kafka_version", kafka_version))
+        flags = arguments.behaviour_flags(kafka_version, flags)
         if restart_delay_ms is None:
             restart_delay_ms = TEST_RESTART_DELAY_MS if test_friendly else RESTART_DELAY_MS
         racks = (None,) * count if racks is None else arguments.racks(racks, count)
@@ -126,9 +130,12 @@ def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """What real and virtual time give a broker or a ZooKeeper server, by its id."""
+    """What real and virtual time give a broker or a ZooKeeper server, by its id.
 
-    listener: Callable[[int], BrokerListener]
+    A listener is given what is configured for its broker.
+    """
+
+    listener: Callable[[int, BrokerConfig], BrokerListener]
     disk: Callable[[int], Disk]
     zookeeper_storage: Callable[[int], ZooKeeperStorage]
 
@@ -146,14 +153,14 @@ def assemble(
         zookeepers[server_id] = ZooKeeperProcess(runtime, server_id, peers, storage)
     cluster_id = base64.urlsafe_b64encode(runtime.rng.randbytes(16)).decode().rstrip("=")
     for broker_id, rack in zip(plan.broker_ids, plan.racks, strict=True):
-        config = {**plan.config, "broker.id": max(broker_id, -1)}
+        config = BrokerConfig({**plan.config, "broker.id": max(broker_id, -1)}, plan.kafka_version)
         spec = BrokerSpec(
             broker_id=broker_id,
-            config=BrokerConfig(config, plan.kafka_version),
+            config=config,
             behaviour=plan.behaviour,
             disk=equipment.disk(broker_id),
             zookeepers=tuple(names.values()),
-            listener=equipment.listener(broker_id),
+            listener=equipment.listener(broker_id, config),
             rack=rack,
             cluster_id=cluster_id,
             restart_delay_ms=plan.restart_delay_ms,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..actors.runtime.live import LiveRuntime
 from ..actors.runtime.threaded import ThreadedRuntime
+from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.names import broker_name
 from ..protocol.versions import DEFAULT_KAFKA_VERSION
@@ -133,8 +134,9 @@ class Cluster(EmulatedCluster):
     def _assemble(self, runtime: LiveRuntime | ThreadedRuntime) -> RealTimeCluster:
         self._failures = runtime.failures
         self._handles.clear()
+        gateway = TcpGateway(runtime, self.kafka_version)
         equipment = Equipment(
-            lambda broker_id: self._make_listener(runtime, broker_id),
+            lambda broker_id, config: self._make_listener(gateway, broker_id, config),
             self._make_disk,
             self._make_zookeeper_storage,
         )
@@ -143,14 +145,6 @@ class Cluster(EmulatedCluster):
     def _start(self, running: RealTimeCluster) -> None:
         runtime = running.runtime
         self._start_recording(runtime)
-        gateway = TcpGateway(runtime, lambda: running.processes, self.kafka_version)
-        for process in running.processes.values():
-            listener = process.spec.listener
-            assert isinstance(listener, TcpListener)
-            listener.gateway = gateway
-            listener.max_request_bytes = process.spec.config["socket.request.max.bytes"]
-            listener.idle_ms = process.spec.config["connections.max.idle.ms"]
-            listener.queued_bytes_max = process.spec.config["queued.max.request.bytes"]
         starts = runtime.run_in(None, self._start_processes)
         if self._zookeeper_ports is not None:
             self._serve_zookeeper(self._zookeeper_ports)
@@ -246,9 +240,17 @@ class Cluster(EmulatedCluster):
 
     # -- on this runtime -----------------------------------------------------------------------
 
-    def _make_listener(self, runtime: LiveRuntime | ThreadedRuntime, broker_id: int) -> TcpListener:
-        port = self._ports[self._plan.broker_ids.index(broker_id)]
-        return TcpListener(runtime, self._host, port)
+    def _make_listener(
+        self, gateway: TcpGateway, broker_id: int, config: BrokerConfig
+    ) -> TcpListener:
+        return TcpListener(
+            gateway,
+            self._host,
+            self._ports[self._plan.broker_ids.index(broker_id)],
+            max_request_bytes=config["socket.request.max.bytes"],
+            idle_ms=config["connections.max.idle.ms"],
+            queued_bytes_max=config["queued.max.request.bytes"],
+        )
 
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
@@ -18,16 +19,13 @@ from ..actors.runtime.virtual import VirtualRuntime
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import UsageError
 from ..protocol.values import TopicPartition
-from ..protocol.versions import DEFAULT_KAFKA_VERSION
+from ..protocol.versions import DEFAULT_KAFKA_VERSION, Behaviour
 from ..tracing.header import build_header
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
 from .emulated_cluster import EmulatedCluster
 from .virtual_time import VirtualTimeCluster
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 
@@ -40,7 +38,8 @@ class Simulation(EmulatedCluster):
 
     Configuration defaults are Kafka's own: waiting costs nothing here. ``latency_ms`` is the
     one-way delay of every link until ``network.latency`` changes it. ``costs`` is what ZooKeeper
-    and the controller take time for; by default nothing does.
+    and the controller take time for; by default nothing does. ``behaviour`` are the flags of a
+    cluster that differs from every release (``dataclasses.replace`` of those of one).
 
     ``recorder`` is an object with the ``event`` method of ``tracing.Recorder``; the default
     records in memory. ``recorder=None`` with ``trace=False`` runs without recording.
@@ -59,6 +58,7 @@ class Simulation(EmulatedCluster):
         restart_delay_ms: float | None = None,
         latency_ms: float = DEFAULT_LATENCY_MS,
         costs: ControlPlaneCosts | None = None,
+        behaviour: Behaviour | None = None,
         recorder: Any = None,
         trace: bool = True,
         start: bool = True,
@@ -73,6 +73,7 @@ class Simulation(EmulatedCluster):
                 racks=racks,
                 restart_delay_ms=restart_delay_ms,
                 test_friendly=False,
+                flags=behaviour,
             )
         )
         self.seed = arguments.integer("seed", seed)
@@ -83,9 +84,8 @@ class Simulation(EmulatedCluster):
 
             recorder = Recorder()
         self.recorder = recorder
-        runtime = VirtualRuntime(self.seed)
-        if costs is not None:
-            runtime.network = CostedNetwork(runtime, costs)
+        network = None if costs is None else partial(CostedNetwork, costs=costs)
+        runtime = VirtualRuntime(self.seed, network)
         latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
         runtime.network.set_latency(Constant(latency_ms))
         self._running = VirtualTimeCluster(
@@ -258,7 +258,9 @@ class Simulation(EmulatedCluster):
 def simulated_equipment(plan: ClusterPlan) -> Equipment:
     """Of brokers without sockets, on disks in memory."""
     return Equipment(
-        lambda _: SimulatedListener(), lambda _: plan.memory_disk(), lambda _: ZooKeeperStorage()
+        lambda *_: SimulatedListener(),
+        lambda _: plan.memory_disk(),
+        lambda _: ZooKeeperStorage(),
     )
 
 

@@ -19,9 +19,10 @@ from operator import attrgetter
 
 from ...protocol.errors import UsageError
 from ..delivery import Delivery
+from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..surroundings import Resident, TraceSink
+from ..surroundings import Resident, Surroundings, TraceSink
 from .fast_path import Message, VirtualNetwork, VirtualPort
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 
@@ -66,7 +67,11 @@ class VirtualRuntime(LoopRuntime):
 
     name = "virtual"
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(
+        self, seed: int = 0, make_network: Callable[[Surroundings], Network] | None = None
+    ) -> None:
+        """``make_network`` gives a network other than the fast one of virtual time."""
+        self._make_network = make_network
         self.now = 0  # microseconds
         self.sequence = 0  # of the last entry of the heap
         self.messages: list[Message] = []  # a heap: those that took the short way
@@ -79,8 +84,8 @@ class VirtualRuntime(LoopRuntime):
         self.condition_held = False  # of the last run
         super().__init__(seed)
 
-    def _create_network(self) -> VirtualNetwork:
-        return VirtualNetwork(self)
+    def _create_network(self) -> Network:
+        return VirtualNetwork(self) if self._make_network is None else self._make_network(self)
 
     def create_port(self, node: Node, machine: str, handlers: dict[type, Handler]) -> Port:
         network = self.network

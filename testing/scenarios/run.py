@@ -45,12 +45,11 @@ class ScenarioRun:
             zookeepers=cluster.zookeepers,
             racks=cluster.racks,
             restart_delay_ms=cluster.restart_delay_ms,
+            behaviour=cluster.behaviour(),
             recorder=recorder,
             trace=recorder is not None,
             start=False,
         )
-        for process in self.simulation.processes.values():
-            process.spec.behaviour = cluster.behaviour()
         self.result = ScenarioResult(spec.name, self.seed)
         self.workloads: list[Workload] = []
         self._begun_us = 0

@@ -121,7 +121,7 @@ def _relieve_partitions(world: World) -> None:
         if simulation.controller.id is None:
             return
         context = simulation.running.require_controller().context
-        leadership = context.partition_leadership_info(where)
+        leadership = context.topics.partition_leadership_info(where)
         if leadership is None or leadership.leader_and_isr.leader != NO_LEADER:
             continue
         isr = leadership.leader_and_isr.isr

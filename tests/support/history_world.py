@@ -15,7 +15,7 @@ from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.replication.log.log import Log
-from fakekafka.statemachines.machines.context import ControllerContext
+from fakekafka.statemachines.machines.known_topics import KnownTopics
 from fakekafka.testing.handles.admin import AdminClient
 
 
@@ -218,21 +218,19 @@ class World:
 
     def note_drops(self) -> contextlib.AbstractContextManager[Any]:
         """Note which replicas ``KafkaController.updateCurrentReassignment`` drops again."""
-        update = ControllerContext.update_partition_full_replica_assignment
+        update = KnownTopics.update_partition_full_replica_assignment
 
         def noting(
-            context: ControllerContext, where: TopicPartition, assignment: ReplicaAssignment
+            topics: KnownTopics, where: TopicPartition, assignment: ReplicaAssignment
         ) -> None:
-            if context.has_assignment(where):
-                adding = context.partition_full_replica_assignment(where).adding
+            if topics.has_assignment(where):
+                adding = topics.partition_full_replica_assignment(where).adding
                 dropped = self.dropped.setdefault(where, set())
                 dropped.update(adding)
                 dropped.difference_update(assignment.replicas)
-            update(context, where, assignment)
+            update(topics, where, assignment)
 
-        return mock.patch.object(
-            ControllerContext, "update_partition_full_replica_assignment", noting
-        )
+        return mock.patch.object(KnownTopics, "update_partition_full_replica_assignment", noting)
 
     def _consumed(self, where: TopicPartition, batch: Any, position: int) -> None:
         for record in batch.records():

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from fakekafka import Cluster, Simulation, UsageError
+from fakekafka.actors.network.costs import ControlPlaneCosts
 from fakekafka.protocol.errors import KafkaError
+from fakekafka.protocol.versions import behaviour
 
 NAN, INFINITY = math.nan, math.inf
 SHAPES = "create_topic has no argument 'partition'; did you mean 'partitions'?"
@@ -142,6 +145,8 @@ REAL: list[tuple[dict[str, Any], str]] = [
 VIRTUAL: list[tuple[dict[str, Any], str]] = [
     ({"seed": None}, "seed must be a whole number, not None"),
     ({"latency_ms": NAN}, "latency_ms must be a finite number of milliseconds >= 0, not nan"),
+    ({"behaviour": {"truncation": 1}}, "behaviour must be flags of version '3.9' with some repl"),
+    ({"behaviour": behaviour("2.8")}, "with some replaced, not those of '2.8'"),
 ]
 
 
@@ -244,3 +249,19 @@ def test_a_topic_that_gets_no_leader_is_told_with_the_likely_reason() -> None:
         simulation.run_for(20_000)
         with pytest.raises(KafkaError, match="'x': not done within 30000 ms; a partition may"):
             simulation.create_topic("x", assignment={0: [2]})
+
+
+def test_a_flag_of_the_release_can_be_replaced() -> None:
+    """The brokers and the plan go by the same flags."""
+    flags = replace(behaviour("2.8"), truncation="leader_epoch")
+    with Simulation(brokers=1, kafka_version="2.8", behaviour=flags) as simulation:
+        assert simulation.behaviour is flags
+        assert [broker.behaviour for broker in simulation.running.living_brokers()] == [flags]
+
+
+def test_costs_are_in_force_from_the_first_message() -> None:
+    """The start of the cluster takes the time that ZooKeeper needs."""
+    costs = ControlPlaneCosts(zookeeper_request_ms=5)
+    with Simulation(brokers=1, costs=costs) as slow, Simulation(brokers=1) as fast:
+        assert slow.costs is costs
+        assert slow.now_ms > fast.now_ms + 50

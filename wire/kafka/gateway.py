@@ -13,7 +13,7 @@ from .service import BrokerService
 from .topic_names import uuid_bytes, uuid_text
 
 if TYPE_CHECKING:
-    from ...actors.broker.process import BrokerProcess
+    from ...actors.broker.broker import Broker
     from ...actors.delivery import Delivery
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
@@ -44,11 +44,9 @@ class TcpGateway:
     def __init__(
         self,
         runtime: LiveRuntime | ThreadedRuntime,
-        brokers: Callable[[], dict[int, BrokerProcess]],
         kafka_version: str,
     ) -> None:
-        self._runtime = runtime
-        self._brokers = brokers
+        self.runtime = runtime
         self.kafka_version = kafka_version
 
     def submit(
@@ -59,7 +57,7 @@ class TcpGateway:
         context: RequestContext,
         respond: Callable[[object], None],
     ) -> None:
-        runtime = self._runtime
+        runtime = self.runtime
         runtime.network.send(
             _TcpRequest(connection_name, respond),
             broker_name(broker_id),
@@ -69,26 +67,43 @@ class TcpGateway:
         )
 
     def topic_id(self, broker_id: int, topic: str) -> bytes | None:
-        broker = self._brokers()[broker_id].broker
+        broker = self._broker(broker_id)
         text = "" if broker is None else broker.metadata_cache.topic_id(topic)
         return uuid_bytes(text) if text else None
 
     def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
-        broker = self._brokers()[broker_id].broker
+        broker = self._broker(broker_id)
         return None if broker is None else broker.metadata_cache.topic_name(uuid_text(topic_id))
+
+    def _broker(self, broker_id: int) -> Broker | None:
+        """The broker, if its process is alive."""
+        name = broker_name(broker_id)
+        process = self.runtime.processes.get(name)
+        broker: Any = None if process is None else process.nodes.get(name)
+        return broker  # type: ignore[no-any-return]
 
 
 class TcpListener:
     """A broker's listener on 127.0.0.1; keeps its port over restarts of the broker."""
 
-    def __init__(self, runtime: LiveRuntime | ThreadedRuntime, host: str, port: int) -> None:
-        self._runtime = runtime
+    def __init__(
+        self,
+        gateway: TcpGateway,
+        host: str,
+        port: int,
+        *,
+        max_request_bytes: int,
+        idle_ms: int,
+        queued_bytes_max: int,
+    ) -> None:
+        """The limits are those of ``BrokerService``."""
+        self._gateway = gateway
+        self._runtime = gateway.runtime
+        self._max_request_bytes = max_request_bytes
+        self._idle_ms = idle_ms
+        self._queued_bytes_max = queued_bytes_max
         self.host = host
         self.port = port
-        self.gateway: Any = None
-        self.max_request_bytes = 104857600
-        self.idle_ms = 600000
-        self.queued_bytes_max = -1
         self._listener: KafkaListener | None = None
         self._broker_id = -1
 
@@ -103,10 +118,10 @@ class TcpListener:
                 service = BrokerService(
                     loop,
                     broker_id,
-                    self.gateway,
-                    max_request_bytes=self.max_request_bytes,
-                    idle_ms=self.idle_ms,
-                    queued_bytes_max=self.queued_bytes_max,
+                    self._gateway,
+                    max_request_bytes=self._max_request_bytes,
+                    idle_ms=self._idle_ms,
+                    queued_bytes_max=self._queued_bytes_max,
                 )
                 self._listener = KafkaListener(loop, self.host, self.port, service)
             self._listener.bind()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from fakekafka.election.strategies import (
     OfflinePartition,
 )
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.statemachines.machines.machine_states import ElectionOutcomes
 from fakekafka.statemachines.machines.transitions import PARTITION_PREDECESSORS, PartitionState
 from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.tests.support.present import present
@@ -210,3 +212,41 @@ def test_a_failing_channel_is_every_partitions_outcome(core: Core) -> None:
     assert isinstance(core.move([TP], ONLINE, OfflinePartition())[TP], Exception)
     core.channels.failure = None
     core.batch.new_batch()
+
+
+class Heard:
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.states: list[tuple[PartitionState, PartitionState]] = []
+        self.elections: list[tuple[Any, list[TopicPartition], list[TopicPartition]]] = []
+
+    def on_partition_state(
+        self, _topic_partition: TopicPartition, before: PartitionState, after: PartitionState
+    ) -> None:
+        self.states.append((before, after))
+
+    def on_election(
+        self, strategy: Any, partitions: Sequence[TopicPartition], outcomes: ElectionOutcomes
+    ) -> None:
+        self.elections.append((strategy, list(partitions), list(outcomes)))
+
+
+def test_a_listener_hears_every_state_and_every_pass_of_elections(core: Core) -> None:
+    """A new leader of a partition that stays Online is heard too; so is a pass that elects none."""
+    heard = Heard()
+    core.context.states.listeners.append(heard)
+    core.assign(TP, 5)
+    core.put(TP, NEW)
+    core.move([TP], ONLINE, None)
+    strategy = OfflinePartition()
+    core.move([TP], ONLINE, strategy)
+    core.move([TP], OFFLINE)
+    core.move([], ONLINE, strategy)
+    assert heard.states == [
+        (NON_EXISTENT, NEW),
+        (NEW, ONLINE),
+        (ONLINE, ONLINE),
+        (ONLINE, OFFLINE),
+    ]
+    assert heard.elections == [(None, [TP], []), (strategy, [TP], [TP])]
