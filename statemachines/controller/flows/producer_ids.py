@@ -37,7 +37,7 @@ class ProducerIdBlocks:
         parts, request = self._parts, event.request
         if not parts.tenure.is_active:
             return ErrorCode.NOT_CONTROLLER
-        known = parts.context.live_broker_id_and_epochs.get(request.broker_id)
+        known = parts.context.brokers.live_broker_id_and_epochs.get(request.broker_id)
         if known is None:
             parts.log("warn", f"producer ids for the unknown broker {request.broker_id} refused")
             return ErrorCode.BROKER_ID_NOT_REGISTERED
