@@ -144,7 +144,7 @@ def _elect_without(world: World, where: TopicPartition, brokers: tuple[int, ...]
         if simulation.controller.id is None:
             return False
         known = simulation.running.require_controller().context
-        return not any(b in known.live_or_shutting_down_broker_ids for b in brokers)
+        return not any(b in known.brokers.live_or_shutting_down_broker_ids for b in brokers)
 
     simulation.run_until(they_are_gone)
     simulation.elect_leaders("unclean", [where])
@@ -211,11 +211,11 @@ def _clients_are_done(world: World) -> str | None:
 def _metadata_agrees(world: World) -> str | None:
     simulation = world.simulation
     controller = simulation.running.require_controller().context
-    for key in controller.all_partitions():
-        if controller.partition_leadership_info(key) is None:
+    for key in controller.topics.all_partitions():
+        if controller.topics.partition_leadership_info(key) is None:
             return f"{key} has no leader at the controller"
-        wanted = controller.partition_leadership_info(key).leader_and_isr
-        adding = controller.partition_full_replica_assignment(key)
+        wanted = controller.topics.partition_leadership_info(key).leader_and_isr
+        adding = controller.topics.partition_full_replica_assignment(key)
         if adding.adding or adding.removing:
             return f"{key} is still being reassigned: {adding}"
         for process in simulation.processes.values():
