@@ -39,6 +39,7 @@ def internal_topic(name: str, config: BrokerConfig) -> NewTopic | None:
                 ("compression.type", "uncompressed"),
                 ("cleanup.policy", "compact"),
                 ("min.insync.replicas", str(config["transaction.state.log.min.isr"])),
+                ("segment.bytes", str(config["transaction.state.log.segment.bytes"])),
             ),
         )
     return None

@@ -124,6 +124,12 @@ class Behaviour:
     idempotent_producers: bool  # >= 0.11
     producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: nobody waits for a block of them
     producer_ids_from_controller: bool  # >= 3.0, KIP-730: brokers ask it for blocks, else ZooKeeper
+    transactions: bool  # >= 0.11, KIP-98
+    transactional_batches_need_id: bool  # >= 2.2, PR 6172: also where nobody authorizes
+    ending_needs_equal_epoch: bool  # >= 2.6, KAFKA-9600: EndTxn with a later epoch is fenced, too
+    failed_fence_remembered: bool  # >= 2.6, KAFKA-9666: the epoch is not raised once more
+    producer_fenced_error: bool  # >= 2.7, KIP-588: before, INVALID_PRODUCER_EPOCH
+    transactions_verified: bool  # >= 3.6, KIP-890: a leader asks before it begins one
     max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
     special_timestamps_versioned: bool  # 3.9: any other time below -2 is refused
     zstd_compression: bool  # >= 2.1, KIP-110
@@ -233,6 +239,12 @@ _V28 = Behaviour(
     idempotent_producers=True,
     producer_ids_prefetched=False,
     producer_ids_from_controller=False,
+    transactions=True,
+    transactional_batches_need_id=True,
+    ending_needs_equal_epoch=True,
+    failed_fence_remembered=True,
+    producer_fenced_error=True,
+    transactions_verified=False,
     max_timestamp_lookup=False,
     special_timestamps_versioned=False,
     zstd_compression=True,
@@ -274,6 +286,7 @@ _V39 = _derive(
     producer_ids_prefetched=True,
     producer_ids_from_controller=True,
     meta_properties_before_logs=True,
+    transactions_verified=True,
     max_timestamp_lookup=True,
     special_timestamps_versioned=True,
     message_format_config=False,
@@ -331,6 +344,10 @@ _V11 = _derive(
     fetch_from_follower=False,
     unknown_producer_id_refused=True,
     producers_go_with_their_records=True,
+    transactional_batches_need_id=False,
+    ending_needs_equal_epoch=False,
+    failed_fence_remembered=False,
+    producer_fenced_error=False,
     zstd_compression=False,
 )
 _V010 = _derive(
@@ -366,6 +383,7 @@ _V010 = _derive(
     foreign_follower_is_error=True,
     fetch_sessions=False,
     idempotent_producers=False,
+    transactions=False,
 )
 
 _BEHAVIOURS = {b.kafka_version: b for b in (_V010, _V11, _V28, _V39)}

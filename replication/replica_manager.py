@@ -24,6 +24,7 @@ from .leader.produce import ProduceHandler
 from .leader.reading import PartitionReader
 from .leader.session_cache import FetchSessionCache
 from .leader.sessions import FetchCounts
+from .leader.verified_produce import VerifiedProduce
 from .partition.hosted_partitions import HostedPartitions
 from .partition.isr_proposals import IsrUpdater
 from .partition.metadata_cache import MetadataCache
@@ -66,6 +67,7 @@ class ReplicaManager:
         "update_metadata",
         "update_topic_config",
         "upkeep",
+        "verified_produce",
     )
 
     def __init__(
@@ -110,6 +112,7 @@ class ReplicaManager:
         self.produce = ProduceHandler(
             hosted, delayed, followers.complete_fetches, on_failure, host.now_ms
         )
+        self.verified_produce = VerifiedProduce(hosted, self.produce, host.now_ms)
         self.offsets = OffsetsHandler(hosted, delayed)
         self.upkeep = Upkeep(hosted, delayed, fetcher_manager, host, config, on_failure)
         self.roles = RoleChanges(

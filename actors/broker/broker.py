@@ -8,9 +8,11 @@ is bound and the controller may already send, but nothing is processed
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ...coordinators.offsets.manager import OffsetManager
+from ...coordinators.transactions.coordinator import TransactionCoordinator
+from ...coordinators.transactions.verification import TransactionVerifier
 from ...protocol.awaiting import Cancelled, Pending
 from ...protocol.control import ControlledShutdownRequest
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
@@ -21,6 +23,7 @@ from ...replication.follower.fetcher import ReplicaFetcher
 from ...replication.follower.manager import FetcherManager
 from ...replication.partition.isr_proposals import IsrUpdater
 from ...replication.partition.metadata_cache import MetadataCache
+from ...replication.partition.partition import Partition
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
 from ...statemachines.admin.parts import AdminParts
@@ -31,6 +34,7 @@ from ..delivery import Delivery
 from ..node import Node
 from ..surroundings import Process, Surroundings
 from .broker_id_finder import connect
+from .broker_requests import BrokerRequests
 from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
 from .controller_channel import ControllerChannel
@@ -38,6 +42,7 @@ from .handlers.admin import AdminHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
 from .handlers.groups import GroupHandlers
+from .handlers.transactions import TransactionHandlers
 from .isr_writers import alter_isr_updater, zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
 from .parts import BrokerParts
@@ -126,7 +131,8 @@ class Broker(Node):
             broker_epoch=lambda: self.controller.broker_epoch,
         )
         self.offsets = OffsetManager(self, self.config, self.replica_manager)
-        self.replica_manager.roles.on_leadership_change = self.offsets.leadership_changed
+        self.transactions = self._coordinate_transactions()
+        self.replica_manager.roles.on_leadership_change = self._leadership_changed
         self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
         self.replica_manager.upkeep.on_uncleanable = self._log_uncleanable
         self.replica_manager.failures.on_halt = self._halt_process
@@ -150,6 +156,28 @@ class Broker(Node):
         channel = ControllerChannel(self, self._controller_broker_name, self.config)
         return BlocksFromController(channel, lambda: self.controller.broker_epoch).allocate
 
+    def _coordinate_transactions(self) -> TransactionCoordinator:
+        """Make the coordinator, and let leaders ask those of other brokers."""
+        requests = BrokerRequests(self, self.config["request.timeout.ms"])
+        if self.behaviour.transactions_verified:
+            verifier = TransactionVerifier(self, self.config, self.metadata_cache, requests.send)
+            self.replica_manager.verified_produce.verify = verifier.verify
+        return TransactionCoordinator(
+            self,
+            self.config,
+            self.behaviour,
+            self.replica_manager,
+            self.producer_ids.next_id,
+            requests.send,
+            self.start_task,
+        )
+
+    def _leadership_changed(
+        self, leaders: Iterable[Partition], followers: Iterable[Partition]
+    ) -> None:
+        self.offsets.leadership_changed(leaders, followers)
+        self.transactions.leadership_changed(leaders, followers)
+
     def _isr_updater(self) -> IsrUpdater:
         """How a leader's ISR proposals reach the controller."""
         if not self.behaviour.alter_isr:
@@ -171,16 +199,23 @@ class Broker(Node):
         parts = BrokerParts(
             node=self,
             config=self.config,
+            behaviour=self.behaviour,
             metadata_cache=self.metadata_cache,
             replica_manager=self.replica_manager,
             offsets=self.offsets,
+            transactions=self.transactions,
             admin=self.admin,
             dynamic_config=self.dynamic_config,
             controller=self.controller,
-            producer_ids=self.producer_ids,
             waiters=self.waiters,
         )
-        for handlers in (DataHandlers, ControlHandlers, GroupHandlers, AdminHandlers):
+        for handlers in (
+            DataHandlers,
+            ControlHandlers,
+            GroupHandlers,
+            TransactionHandlers,
+            AdminHandlers,
+        ):
             self.register_handlers(handlers(parts).by_type())
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:

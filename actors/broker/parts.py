@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...coordinators.offsets.manager import OffsetManager
+from ...coordinators.transactions.coordinator import TransactionCoordinator
 from ...protocol.config import BrokerConfig
+from ...protocol.versions import Behaviour
 from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
@@ -13,7 +15,6 @@ from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.controller.controller import KafkaController
 from ..node import Node
 from .metadata_waiters import MetadataWaiters
-from .producer_ids import ProducerIdSource
 
 
 @dataclass(slots=True)
@@ -23,11 +24,12 @@ class BrokerParts:
     node: Node
     """Sends the replies, runs coroutines and writes the log."""
     config: BrokerConfig
+    behaviour: Behaviour
     metadata_cache: MetadataCache
     replica_manager: ReplicaManager
     offsets: OffsetManager
+    transactions: TransactionCoordinator
     admin: AdminManager
     dynamic_config: DynamicConfigManager
     controller: KafkaController
-    producer_ids: ProducerIdSource
     waiters: MetadataWaiters

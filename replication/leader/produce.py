@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...protocol.data import (
     ACKS_ALL,
@@ -19,6 +19,7 @@ from ...protocol.records.batch import LENGTH_OVERHEAD, Readable
 from ...protocol.values import TopicPartition
 from ..log.leader_append import append_as_leader
 from ..log.validator import ORIGIN_CLIENT
+from ..log.verification import UNGUARDED, VerificationGuard
 from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
 from .delayed_produce import DelayedProduce, DelayedProduceToOne
@@ -46,6 +47,7 @@ _unpack_size = struct.Struct(">i").unpack_from
 _MAGIC_AT = 16
 _ZSTD = 4
 
+Guards = Mapping[TopicPartition, VerificationGuard]
 _Appended = tuple[Partition, bool, int, int]
 """The partition, whether its high watermark moved, the index of its response, and the offset
 that acknowledges the append."""
@@ -94,12 +96,14 @@ class ProduceHandler:
         context: RequestContext,
         respond: Callable[[ProduceResponse], object],
         origin: str = ORIGIN_CLIENT,
+        guards: Guards | None = None,
     ) -> None:
         """Append to the local leaders; ``respond`` is called once, now or when acknowledged.
 
         With acks=0 it is called now as well: whether anything is sent, or the connection closed
         because a partition failed, is up to the connection. ``origin`` is ``client`` or
-        ``coordinator`` (may write internal topics, sequence checks skipped).
+        ``coordinator`` (may write internal topics, sequence checks skipped). ``guards`` are those
+        that transactions were verified with; with None nobody asks for any.
         """
         acks = request.acks
         partitions = request.partitions
@@ -113,7 +117,9 @@ class ProduceHandler:
         appended: list[_Appended] = []
         for entry in partitions:
             responses.append(
-                self._append_one(entry, context, origin, acks, now_ms, len(responses), appended)
+                self._append_one(
+                    entry, context, origin, acks, now_ms, len(responses), appended, guards
+                )
             )
         # Poked after all appends: completions must not run in the middle of a request.
         if len(appended) > 1:
@@ -153,12 +159,12 @@ class ProduceHandler:
         topic_partition = entry.topic_partition
         error = _NONE
         if origin == ORIGIN_CLIENT:
-            error = self._refusal(topic_partition, entry.records, context)
+            error = self.refusal(topic_partition, entry.records, context)
         if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: behind the acks
             error = ErrorCode.INVALID_REQUIRED_ACKS
         return self.failed_produce(topic_partition, error)
 
-    def _refusal(
+    def refusal(
         self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext
     ) -> ErrorCode:
         """Checks before the partition is looked at (docs/kafka/produce.md#checks)."""
@@ -193,12 +199,13 @@ class ProduceHandler:
         now_ms: int,
         index: int,
         appended: list[_Appended],
+        guards: Guards | None,
     ) -> ProducePartitionResponse:
         """Append one partition's batches; notes what is to be poked and waited for."""
         topic_partition = entry.topic_partition
         records = entry.records
         if origin == ORIGIN_CLIENT:
-            error = self._refusal(topic_partition, records, context)
+            error = self.refusal(topic_partition, records, context)
             if error is not _NONE:
                 return self.failed_produce(topic_partition, error)
         partition = self._by_name.get(topic_partition)
@@ -218,6 +225,7 @@ class ProduceHandler:
                 now_ms,
                 origin,
                 api_version if api_version >= 0 else None,
+                UNGUARDED if guards is None else guards.get(topic_partition),
             )
         except KafkaError as error:
             return self._append_failed(topic_partition, error)

@@ -32,6 +32,7 @@ from .record_walk import look_through
 from .results import NOTHING_APPENDED, AppendInfo
 from .settings import LogSettings
 from .validator import ORIGIN_CLIENT, ValidationContext, validate
+from .verification import UNGUARDED, Unguarded, VerificationGuard
 
 _ZSTD = codecs.ZSTD
 _ONE_RECORD = tuple(
@@ -56,10 +57,12 @@ def append_as_leader(
     now_ms: int,
     origin: str = ORIGIN_CLIENT,
     api_version: int | None = None,
+    guard: VerificationGuard | Unguarded | None = UNGUARDED,
 ) -> AppendInfo:
     """Validate what a client (or a coordinator of this broker) sends and append it.
 
-    ``api_version`` is that of the Produce request; None for what never was one. Raises
+    ``api_version`` is that of the Produce request; None for what never was one. ``guard`` is the
+    one that a transaction was verified with; a batch without any does not begin one. Raises
     ``KafkaError`` with the codes of docs/kafka/log.md#validation,
     docs/kafka/producer-state.md#checks; nothing is appended then.
 
@@ -82,9 +85,9 @@ def append_as_leader(
         return NOTHING_APPENDED
     data = validated.data
     epoch = leader_epoch if log.settings.record_version == 2 else -1
-    return _append_patched(
-        log, data, HEADER.unpack_from(data), epoch, now_ms, origin, validated.log_append_time_ms
-    )
+    append_time_ms = validated.log_append_time_ms
+    fields = HEADER.unpack_from(data)
+    return _append_patched(log, data, fields, epoch, now_ms, origin, append_time_ms, guard)
 
 
 def _append_plainly(
@@ -166,6 +169,7 @@ def _append_patched(
     now_ms: int,
     origin: str,
     log_append_time_ms: int,
+    guard: VerificationGuard | Unguarded | None,
 ) -> AppendInfo:
     """Give a valid batch its offset and epoch and append it, unless it is a duplicate."""
     length = fields[1]
@@ -180,7 +184,7 @@ def _append_patched(
     producer_id = fields[9]
     producers = log.producers
     if producer_id >= 0:
-        known = _check_producer(log, records, fields, origin)
+        known = _check_producer(log, records, fields, origin, guard)
         if known is not None:
             return known
     offset = log.log_end_offset
@@ -215,7 +219,11 @@ def _append_patched(
 
 
 def _check_producer(
-    log: Log, records: Readable, fields: tuple[int, ...], origin: str
+    log: Log,
+    records: Readable,
+    fields: tuple[int, ...],
+    origin: str,
+    guard: VerificationGuard | Unguarded | None,
 ) -> AppendInfo | None:
     """Check sequence and epoch; the answer to a duplicate, which is not appended again."""
     attributes, last_delta = fields[5:7]
@@ -229,6 +237,9 @@ def _check_producer(
         return None
     is_client = origin == ORIGIN_CLIENT
     refuse_unknown = log.behaviour.unknown_producer_id_refused
+    is_guarded = attributes & TRANSACTIONAL_BIT and not isinstance(guard, Unguarded)
+    if producers is None and is_guarded:
+        producers = log.producer_state()
     if producers is None:
         if refuse_unknown and is_client and base_sequence != 0:
             raise KafkaError(
@@ -247,6 +258,7 @@ def _check_producer(
         bool(attributes & TRANSACTIONAL_BIT),
         is_client,
         refuse_unknown,
+        guard,
     )
     if duplicate is None:
         return None

@@ -15,6 +15,7 @@ from crc32c import crc32c
 
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.batch import SEQUENCE_MAX, ControlMarker, add_sequence
+from .verification import UNGUARDED, Unguarded, VerificationGuard, VerificationGuards
 
 BATCHES_KEPT = 5
 NO_EPOCH = -1
@@ -101,7 +102,7 @@ class CorruptSnapshot(ValueError):
 class ProducerStateManager:
     """Producers of one partition and its open and unreplicated transactions."""
 
-    __slots__ = ("entries", "first_unstable_offset", "ongoing", "unreplicated")
+    __slots__ = ("entries", "first_unstable_offset", "guards", "ongoing", "unreplicated")
 
     def __init__(self) -> None:
         self.entries: dict[int, ProducerEntry] = {}
@@ -112,6 +113,20 @@ class ProducerStateManager:
         of their marker."""
         self.first_unstable_offset = -1
         """First offset of the oldest transaction that is open or not replicated; -1 if none."""
+        self.guards = VerificationGuards()
+        """Of producers that are about to begin a transaction here."""
+
+    def start_verification(
+        self, producer_id: int, sequence: int, epoch: int, now_ms: int
+    ) -> VerificationGuard | None:
+        """The guard of a transaction that is to begin; None if one is open already."""
+        if self._has_open_transaction(producer_id):
+            return None
+        return self.guards.start(producer_id, sequence, epoch, now_ms)
+
+    def _has_open_transaction(self, producer_id: int) -> bool:
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.transaction_first_offset >= 0
 
     # -- checks of a leader -----------------------------------------------------------------
 
@@ -124,6 +139,7 @@ class ProducerStateManager:
         is_transactional: bool,
         is_client: bool,
         refuse_unknown: bool,
+        guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> BatchMetadata | None:
         """Check a batch before a leader appends it; the remembered batch if it is a duplicate.
 
@@ -134,6 +150,10 @@ class ProducerStateManager:
         """
         entry = self.entries.get(producer_id)
         if entry is None:
+            if is_transactional and not isinstance(guard, Unguarded):
+                self.guards.check(producer_id, guard)
+            if is_client and self.guards:
+                self.guards.check_order(producer_id, first_sequence)
             if refuse_unknown and is_client and first_sequence != 0:
                 raise KafkaError(
                     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -145,10 +165,15 @@ class ProducerStateManager:
             duplicate = entry.duplicate_of(epoch, first_sequence, last_sequence)
             if duplicate is not None:
                 return duplicate
+        is_open = entry.transaction_first_offset >= 0
+        if is_transactional and not is_open and not isinstance(guard, Unguarded):
+            self.guards.check(producer_id, guard)
         _check_epoch(entry, epoch)
         if is_client:
+            if self.guards:
+                self.guards.check_order(producer_id, first_sequence)
             _check_sequence(entry, epoch, first_sequence)
-        if not is_transactional and entry.transaction_first_offset >= 0:
+        if not is_transactional and is_open:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"producer {producer_id} wrote outside of the transaction it has open",
@@ -184,6 +209,8 @@ class ProducerStateManager:
         is_transactional: bool,
     ) -> None:
         """Take note of a data batch now in the log."""
+        if is_transactional and self.guards:
+            self.guards.drop(producer_id)
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -209,6 +236,7 @@ class ProducerStateManager:
         timestamp: int,
     ) -> CompletedTransaction | None:
         """Take note of a marker now in the log; the transaction it ends, if one was open."""
+        self.guards.drop(producer_id)
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -257,6 +285,7 @@ class ProducerStateManager:
         ]
         for producer_id in expired:
             del self.entries[producer_id]
+        self.guards.expire(now_ms, expiration_ms)
         return len(expired)
 
     def remove_below(self, log_start_offset: int) -> None:

@@ -8,6 +8,7 @@ from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
+from fakekafka.tests.support import transaction_messages
 from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import strategies as st
 
@@ -196,3 +197,4 @@ RESPONSES: dict[int, Any] = {
     60: metadata_responses,
 }
 RESPONSES[44] = RESPONSES[33]
+RESPONSES.update(transaction_messages.RESPONSES)

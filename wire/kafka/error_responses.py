@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...protocol import admin, control, data, groups
+from ...protocol import admin, control, data, groups, transactions
 from ...protocol.errors import ErrorCode, UsageError
 
 _Builder = Callable[[Any, ErrorCode], Any]
@@ -37,6 +37,20 @@ def _fetch(request: data.FetchRequest, error: ErrorCode) -> data.FetchResponse:
         ErrorCode.NONE,
         0,
         tuple(data.FetchPartitionResponse(p.topic_partition, error) for p in request.partitions),
+    )
+
+
+def _add_partitions(
+    request: transactions.AddPartitionsToTxnRequest, error: ErrorCode
+) -> transactions.AddPartitionsToTxnResponse:
+    return transactions.AddPartitionsToTxnResponse(
+        tuple(
+            transactions.AddPartitionsToTxnResult(
+                asked.transactional_id, tuple((name, error) for name in asked.partitions)
+            )
+            for asked in request.transactions
+        ),
+        error,
     )
 
 
@@ -74,6 +88,39 @@ _BUILDERS: dict[type, _Builder] = {
     ),
     data.DeleteRecordsRequest: lambda request, error: data.DeleteRecordsResponse(
         tuple((partition, error, -1) for partition, _ in request.offsets)
+    ),
+    transactions.AddPartitionsToTxnRequest: _add_partitions,
+    transactions.AddOffsetsToTxnRequest: lambda _, error: transactions.AddOffsetsToTxnResponse(
+        error
+    ),
+    transactions.EndTxnRequest: lambda _, error: transactions.EndTxnResponse(error),
+    transactions.WriteTxnMarkersRequest: lambda request, error: (
+        transactions.WriteTxnMarkersResponse(
+            tuple(
+                (marker.producer_id, tuple((name, error) for name in marker.partitions))
+                for marker in request.markers
+            )
+        )
+    ),
+    transactions.TxnOffsetCommitRequest: lambda request, error: (
+        transactions.TxnOffsetCommitResponse(
+            tuple((partition.topic_partition, error) for partition in request.partitions)
+        )
+    ),
+    transactions.DescribeProducersRequest: lambda request, error: (
+        transactions.DescribeProducersResponse(
+            tuple(transactions.DescribedProducers(name, error) for name in request.partitions)
+        )
+    ),
+    transactions.DescribeTransactionsRequest: lambda request, error: (
+        transactions.DescribeTransactionsResponse(
+            tuple(
+                transactions.DescribedTransaction(name, error) for name in request.transactional_ids
+            )
+        )
+    ),
+    transactions.ListTransactionsRequest: lambda _, error: transactions.ListTransactionsResponse(
+        error
     ),
     admin.CreateTopicsRequest: _topics(admin.CreateTopicsResponse),
     admin.DeleteTopicsRequest: _topics(admin.DeleteTopicsResponse),

@@ -181,8 +181,13 @@ class Reader:
     def nullable_topic_partitions(self) -> tuple[TopicPartition, ...] | None:
         """An array of (topic, array of partition numbers), flattened; None for null."""
         count = self.nullable_array()
-        if count < 0:
-            return None
+        return None if count < 0 else self._topic_partitions(count)
+
+    def topic_partitions(self) -> tuple[TopicPartition, ...]:
+        """The same for an array that is never null."""
+        return self._topic_partitions(self.array())
+
+    def _topic_partitions(self, count: int) -> tuple[TopicPartition, ...]:
         partitions: list[TopicPartition] = []
         for _ in range(count):
             topic = self.string()

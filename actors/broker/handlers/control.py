@@ -35,6 +35,7 @@ class ControlHandlers:
         "_node",
         "_offsets",
         "_replica_manager",
+        "_transactions",
         "_waiters",
     )
 
@@ -44,6 +45,7 @@ class ControlHandlers:
         self._metadata_cache = parts.metadata_cache
         self._dynamic_config = parts.dynamic_config
         self._offsets = parts.offsets
+        self._transactions = parts.transactions
         self._controller = parts.controller
         self._waiters = parts.waiters
 
@@ -82,11 +84,13 @@ class ControlHandlers:
     def stop_replica(self, request: StopReplicaRequest, _delivery: Delivery) -> StopReplicaResponse:
         response = self._replica_manager.stop_replicas(request)
         for_good = {s.topic_partition: s.delete_partition for s in request.partition_states}
-        self._offsets.partitions_stopped(
+        stopped = [
             partition
             for partition, error in response.partitions
             if error == ErrorCode.NONE and for_good[partition]
-        )
+        ]
+        self._offsets.partitions_stopped(stopped)
+        self._transactions.partitions_stopped(stopped)
         return response
 
     def update_metadata(
@@ -98,6 +102,7 @@ class ControlHandlers:
                 self._dynamic_config.forget(topic)
         if deleted:
             self._offsets.partitions_deleted(deleted)
+        self._transactions.markers.metadata_changed()
         self._waiters.examine()
         return response
 

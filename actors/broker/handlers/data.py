@@ -1,4 +1,4 @@
-"""Handlers of the data APIs: produce, fetch, offsets, metadata, producer ids."""
+"""Handlers of the data APIs: produce, fetch, offsets, metadata."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from ....protocol.data import (
     DeleteRecordsRequest,
     FetchRequest,
     FetchResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     MetadataRequest,
     MetadataResponse,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
+    ProducePartitionResponse,
     ProduceRequest,
+    ProduceResponse,
     RequestContext,
 )
-from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.errors import ErrorCode
 from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, down_converted
+from ....replication.leader.verified_produce import transactional_producer
 from ...delivery import Delivery
 from ...port import Handler
 from ..parts import BrokerParts
@@ -34,10 +35,10 @@ class DataHandlers:
 
     __slots__ = (
         "_admin",
+        "_behaviour",
         "_config",
         "_metadata_cache",
         "_node",
-        "_producer_ids",
         "_replica_manager",
     )
 
@@ -45,8 +46,8 @@ class DataHandlers:
         self._node = parts.node
         self._replica_manager = parts.replica_manager
         self._metadata_cache = parts.metadata_cache
-        self._producer_ids = parts.producer_ids
         self._admin = parts.admin
+        self._behaviour = parts.behaviour
         self._config = parts.config
 
     def by_type(self) -> dict[type, Handler]:
@@ -57,15 +58,37 @@ class DataHandlers:
             ListOffsetsRequest: self.list_offsets,
             OffsetForLeaderEpochRequest: self.offset_for_leader_epoch,
             DeleteRecordsRequest: self.delete_records,
-            InitProducerIdRequest: self.init_producer_id,
             MetadataRequest: self.metadata,
         }
 
     def produce(self, request: ProduceRequest, delivery: Delivery) -> None:
+        if request.transactional_id is not None:
+            self._produce_verified(request, delivery)
+            return
+        if delivery.context is not None and self._lacks_transactional_id(request):
+            self._node.reply(delivery, _unauthorized(request))
+            return
         self._replica_manager.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
             partial(self._node.answer, delivery),
+        )
+
+    def _produce_verified(self, request: ProduceRequest, delivery: Delivery) -> None:
+        """Of a transactional producer; leaders of 3.6 and later ask its coordinator (KIP-890)."""
+        manager = self._replica_manager
+        append = (
+            manager.verified_produce.append
+            if self._config["transaction.partition.verification.enable"]
+            else manager.append_records
+        )
+        append(request, delivery.context or INTERNAL_CONTEXT, partial(self._node.answer, delivery))
+
+    def _lacks_transactional_id(self, request: ProduceRequest) -> bool:
+        """Whether a client sends batches of a transaction and does not say of which."""
+        return self._behaviour.transactional_batches_need_id and any(
+            entry.records is not None and transactional_producer(entry.records) is not None
+            for entry in request.partitions
         )
 
     def fetch(self, request: FetchRequest, delivery: Delivery) -> None:
@@ -99,20 +122,6 @@ class DataHandlers:
             partial(self._node.answer, delivery),
         )
 
-    async def init_producer_id(
-        self, request: InitProducerIdRequest, _delivery: Delivery
-    ) -> InitProducerIdResponse:
-        """Ids for idempotent producers (docs/kafka/groups-and-transactions.md#transactions)."""
-        if request.transactional_id == "":
-            return InitProducerIdResponse(ErrorCode.INVALID_REQUEST)
-        if request.transactional_id is not None:
-            # As for FindCoordinator: there are no transactions, and retrying will not help.
-            return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        try:
-            return InitProducerIdResponse(ErrorCode.NONE, await self._producer_ids.next_id(), 0)
-        except KafkaError as error:
-            return InitProducerIdResponse(error.code)
-
     def metadata(self, request: MetadataRequest, delivery: Delivery) -> MetadataResponse | None:
         """From the cache; missing topics are created first where the client allows it."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
@@ -145,3 +154,10 @@ class DataHandlers:
             for topic in response.topics
         )
         return replace(response, topics=topics)
+
+
+def _unauthorized(request: ProduceRequest) -> ProduceResponse:
+    error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return ProduceResponse(
+        tuple(ProducePartitionResponse(p.topic_partition, error) for p in request.partitions)
+    )

@@ -17,7 +17,7 @@ from ....protocol.groups import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from ....protocol.internal_topics import OFFSETS_TOPIC
+from ....protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ....protocol.values import TopicPartition
 from ....zkfake.messages import ZooKeeperError
 from ...delivery import Delivery
@@ -37,9 +37,11 @@ class GroupHandlers:
 
     __slots__ = (
         "_admin",
+        "_behaviour",
         "_metadata_cache",
         "_node",
         "_offsets",
+        "_transactions",
         "_warned_of",
     )
 
@@ -48,6 +50,8 @@ class GroupHandlers:
         self._metadata_cache = parts.metadata_cache
         self._offsets = parts.offsets
         self._admin = parts.admin
+        self._behaviour = parts.behaviour
+        self._transactions = parts.transactions
         self._warned_of: set[str] = set()
         """Whose refusal is in the log; bounded, since clients choose the names."""
 
@@ -68,9 +72,10 @@ class GroupHandlers:
         answers = []
         for key in request.keys:
             if request.key_type == GROUP:
-                answers.append(self._group_coordinator(key, context.listener))
+                number = self._offsets.partition_for(key)
+                answers.append(self._coordinator(key, OFFSETS_TOPIC, number, context.listener))
             elif request.key_type == TRANSACTION:
-                answers.append(self._no_transactions(key))
+                answers.append(self._transaction_coordinator(key, context.listener))
             else:
                 answers.append(
                     Coordinator(
@@ -79,10 +84,13 @@ class GroupHandlers:
                 )
         return FindCoordinatorResponse(tuple(answers))
 
-    def _no_transactions(self, transactional_id: str) -> Coordinator:
-        """Refuse for good: of what Kafka answers here, every client takes only this as final."""
+    def _transaction_coordinator(self, transactional_id: str, listener: str) -> Coordinator:
+        if self._behaviour.transactions:
+            number = self._transactions.states.partition_for(transactional_id)
+            return self._coordinator(transactional_id, TRANSACTIONS_TOPIC, number, listener)
+        # Of what Kafka answers here, every client takes only this as final.
         self._warn_once(
-            f"producer {transactional_id!r} wants transactions, which fakekafka does not have; "
+            f"producer {transactional_id!r} wants transactions, which Kafka has since 0.11; "
             "idempotent producers work, see docs/reference/limitations.md",
         )
         return Coordinator(
@@ -97,21 +105,18 @@ class GroupHandlers:
             self._warned_of.add(text)
             self._node.log("warn", text)
 
-    def _group_coordinator(self, group_id: str, listener: str) -> Coordinator:
+    def _coordinator(self, key: str, topic: str, number: int, listener: str) -> Coordinator:
+        """The leader of a partition of an internal topic, which is created if it is missing."""
         cache = self._metadata_cache
-        if not cache.contains_topic(OFFSETS_TOPIC):
-            self._create_offsets_topic()
-            return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        where = TopicPartition(OFFSETS_TOPIC, self._offsets.partition_for(group_id))
-        state = cache.partition_state(where)
+        if not cache.contains_topic(topic):
+            self._node.start_task(self._try_to_create(topic))
+            return Coordinator(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        state = cache.partition_state(TopicPartition(topic, number))
         leader = None if state is None else cache.broker(state.leader)
         endpoint = None if leader is None else leader.endpoint(listener)
         if leader is None or endpoint is None:
-            return Coordinator(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return Coordinator(group_id, ErrorCode.NONE, leader.id, endpoint.host, endpoint.port)
-
-    def _create_offsets_topic(self) -> None:
-        self._node.start_task(self._try_to_create(OFFSETS_TOPIC))
+            return Coordinator(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return Coordinator(key, ErrorCode.NONE, leader.id, endpoint.host, endpoint.port)
 
     async def _try_to_create(self, topic: str) -> None:
         """What fails now is tried again when a client asks again."""

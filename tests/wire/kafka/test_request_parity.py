@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support import transaction_messages
 from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
 from fakekafka.wire.kafka.registry import APIS
@@ -320,6 +321,7 @@ EXPECTED = {
     45: alter_reassignments,
     46: list_reassignments,
     60: describe_cluster,
+    **transaction_messages.EXPECTED,
 }
 
 

@@ -1,0 +1,1 @@
+"""The coordinator of transactions: states, their log, markers, verification."""

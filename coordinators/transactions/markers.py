@@ -1,0 +1,334 @@
+"""The end of a transaction is told to the leaders of its partitions
+(docs/kafka/transactions.md#markers; Kafka's ``TransactionMarkerChannelManager``).
+
+There is one queue per broker. What is queued while a turn of the sender is due goes into one
+request per broker; of those one at a time is under way. A partition whose leader moved is asked for
+again at its new leader; one whose leader is not alive waits until it is. When no partition is left,
+the transaction is closed in the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Protocol
+
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.host import Host, Timer
+from ...protocol.transactions import (
+    TransactionMarker,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from ...protocol.values import TopicPartition
+from ...replication.partition.metadata_cache import MetadataCache
+from .metadata import TransactionMetadata, TransitMetadata
+from .state_manager import TransactionStateManager
+
+RECONNECT_BACKOFF_MS = 50
+"""Kafka's sender leaves a broker alone for this long after its connection broke."""
+_GIVEN_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+"""Somebody else has this transaction now."""
+_WITHOUT_MARKERS = frozenset(
+    {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION}
+)
+"""Nothing of a transaction can be in such a partition."""
+
+
+class SendMarkers(Protocol):
+    """Carries a request to a broker."""
+
+    def __call__(
+        self,
+        broker_id: int,
+        request: WriteTxnMarkersRequest,
+        answered: Callable[[WriteTxnMarkersResponse | None], object],
+    ) -> object:
+        """``answered`` is called once; with None when the broker cannot be reached."""
+        ...
+
+
+class _PendingTransaction:
+    """A decided transaction whose markers are on their way."""
+
+    __slots__ = ("coordinator_epoch", "is_commit", "metadata", "target")
+
+    def __init__(
+        self,
+        coordinator_epoch: int,
+        is_commit: bool,
+        metadata: TransactionMetadata,
+        target: TransitMetadata,
+    ) -> None:
+        self.coordinator_epoch = coordinator_epoch
+        self.is_commit = is_commit
+        self.metadata = metadata
+        self.target = target
+
+
+_Entry = tuple[_PendingTransaction, TransactionMarker]
+
+
+class _BrokerMarkers:
+    """Markers for one broker: those queued, and the requests that wait for their turn."""
+
+    __slots__ = ("is_busy", "queued", "timer", "unsent")
+
+    def __init__(self) -> None:
+        self.queued: list[_Entry] = []
+        self.unsent: deque[list[_Entry]] = deque()
+        self.is_busy = False
+        self.timer: Timer | None = None
+        """Runs while the broker is left alone."""
+
+
+class MarkerChannels:
+    """Sends the markers of the transactions that this broker coordinates."""
+
+    def __init__(
+        self,
+        host: Host,
+        request_timeout_ms: int,
+        metadata_cache: MetadataCache,
+        states: TransactionStateManager,
+        send: SendMarkers,
+        start_task: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._host = host
+        self._request_timeout_ms = request_timeout_ms
+        self._metadata_cache = metadata_cache
+        self._states = states
+        self._send = send
+        self._start_task = start_task
+        self._channels: dict[int, _BrokerMarkers] = {}
+        self._without_leader: list[_Entry] = []
+        self._to_append_again: list[_PendingTransaction] = []
+        self._pending: dict[str, _PendingTransaction] = {}
+        self._turn: Timer | None = None
+        self._turn_at_ms = 0
+
+    @property
+    def pending_count(self) -> int:
+        """Transactions that are decided and not closed."""
+        return len(self._pending)
+
+    @property
+    def without_leader_count(self) -> int:
+        """Kafka's gauge ``UnknownDestinationQueueSize``."""
+        return len(self._without_leader)
+
+    # -- from the coordinator ------------------------------------------------------------------
+
+    def add(
+        self,
+        coordinator_epoch: int,
+        is_commit: bool,
+        metadata: TransactionMetadata,
+        target: TransitMetadata,
+    ) -> None:
+        """Send the markers of a decided transaction; ``target`` is written when all are there."""
+        pending = _PendingTransaction(coordinator_epoch, is_commit, metadata, target)
+        self._pending[metadata.transactional_id] = pending
+        self._queue(pending, tuple(metadata.partitions))
+        self._close_if_done(pending)
+
+    def forget_partition(self, number: int) -> None:
+        """Drop what was queued for the ids of a partition of the log; another broker sends it."""
+        for queue in self._queues():
+            kept = [
+                entry
+                for entry in queue
+                if self._states.partition_for(entry[0].metadata.transactional_id) != number
+            ]
+            if len(kept) != len(queue):
+                for pending, _ in queue:
+                    name = pending.metadata.transactional_id
+                    if self._states.partition_for(name) == number:
+                        self._forget(pending)
+                queue[:] = kept
+
+    def _queues(self) -> list[list[_Entry]]:
+        return [self._without_leader, *(channel.queued for channel in self._channels.values())]
+
+    def _forget(self, pending: _PendingTransaction) -> None:
+        name = pending.metadata.transactional_id
+        if self._pending.get(name) is pending:
+            del self._pending[name]
+
+    def metadata_changed(self) -> None:
+        """A leader that was missed may be alive; Kafka's sender looks all the time."""
+        if self._without_leader:
+            self._wake()
+
+    # -- queues --------------------------------------------------------------------------------
+
+    def _queue(self, pending: _PendingTransaction, partitions: Iterable[TopicPartition]) -> None:
+        """Put partitions into the queues of their leaders; deleted ones need no marker."""
+        by_broker: dict[int | None, list[TopicPartition]] = {}
+        deleted: list[TopicPartition] = []
+        for partition in partitions:
+            state = self._metadata_cache.partition_state(partition)
+            if state is None:
+                deleted.append(partition)
+            else:
+                alive = self._metadata_cache.is_alive(state.leader)
+                by_broker.setdefault(state.leader if alive else None, []).append(partition)
+        metadata = pending.metadata
+        for broker_id, names in by_broker.items():
+            marker = TransactionMarker(
+                metadata.producer_id,
+                metadata.producer_epoch,
+                pending.is_commit,
+                tuple(names),
+                pending.coordinator_epoch,
+            )
+            if broker_id is None:
+                self._without_leader.append((pending, marker))
+            else:
+                self._channels.setdefault(broker_id, _BrokerMarkers()).queued.append(
+                    (pending, marker)
+                )
+        if deleted:
+            if not self._is_current(pending):
+                self._forget(pending)
+            else:
+                for partition in deleted:
+                    metadata.remove_partition(partition)
+                self._close_if_done(pending)
+        self._wake()
+
+    def _is_current(self, pending: _PendingTransaction) -> bool:
+        """Whether this broker still coordinates the transaction, under the same epoch."""
+        name = pending.metadata.transactional_id
+        return self._states.current(name, pending.coordinator_epoch) is not None
+
+    def _wake(self, delay_ms: int = 0) -> None:
+        at_ms = self._host.now_ms() + delay_ms
+        if self._turn is not None:
+            if self._turn_at_ms <= at_ms:
+                return
+            self._turn.cancel()
+        self._turn_at_ms = at_ms
+        self._turn = self._host.call_later_ms(delay_ms, self._take_turn)
+
+    def _take_turn(self) -> None:
+        """Append again what could not be appended, and make requests of what is queued."""
+        self._turn = None
+        again, self._to_append_again = self._to_append_again, []
+        for pending in again:
+            self._start_task(self._close(pending))
+        homeless, self._without_leader = self._without_leader, []
+        for pending, marker in homeless:
+            self._queue(pending, marker.partitions)
+        if self._turn is not None:  # this very turn takes what was queued just now
+            self._turn.cancel()
+            self._turn = None
+        for broker_id, channel in tuple(self._channels.items()):
+            if channel.queued:
+                channel.unsent.append(channel.queued)
+                channel.queued = []
+                self._send_next(broker_id, channel)
+        if self._to_append_again:
+            self._wake(self._request_timeout_ms)
+
+    def _send_next(self, broker_id: int, channel: _BrokerMarkers) -> None:
+        if channel.is_busy or channel.timer is not None or not channel.unsent:
+            return
+        channel.is_busy = True
+        entries = channel.unsent.popleft()
+        request = WriteTxnMarkersRequest(tuple(marker for _, marker in entries))
+
+        def answered(response: WriteTxnMarkersResponse | None) -> None:
+            channel.is_busy = False
+            if response is None:
+                self._disconnected(broker_id, channel, entries)
+            else:
+                self._answered(entries, response)
+                self._send_next(broker_id, channel)
+            self._wake()
+
+        self._send(broker_id, request, answered)
+
+    # -- answers -------------------------------------------------------------------------------
+
+    def _disconnected(self, broker_id: int, channel: _BrokerMarkers, entries: list[_Entry]) -> None:
+        """What was sent or was to be sent goes to the present leaders."""
+
+        def try_again() -> None:
+            channel.timer = None
+            self._send_next(broker_id, channel)
+
+        channel.timer = self._host.call_later_ms(RECONNECT_BACKOFF_MS, try_again)
+        failed = [*entries, *(entry for batch in channel.unsent for entry in batch)]
+        channel.unsent.clear()
+        for pending, marker in failed:
+            if self._is_current(pending):
+                self._queue(pending, marker.partitions)
+            else:
+                self._forget(pending)
+
+    def _answered(self, entries: list[_Entry], response: WriteTxnMarkersResponse) -> None:
+        outcomes: dict[int, dict[TopicPartition, ErrorCode]] = {}
+        for producer_id, partitions in response.markers:
+            outcomes.setdefault(producer_id, {}).update(partitions)
+        for pending, marker in entries:
+            if not self._is_current(pending):
+                self._forget(pending)
+                continue
+            errors = outcomes.get(marker.producer_id, {})
+            self._take_outcome(pending, marker.partitions, errors)
+
+    def _take_outcome(
+        self,
+        pending: _PendingTransaction,
+        partitions: tuple[TopicPartition, ...],
+        errors: dict[TopicPartition, ErrorCode],
+    ) -> None:
+        """Kafka's ``TransactionMarkerRequestCompletionHandler``.
+
+        All other errors are tried again. Kafka's broker ends itself where it never expects one.
+        """
+        retried: list[TopicPartition] = []
+        is_given_up = False
+        for partition in partitions:
+            error = errors.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+            if error is ErrorCode.NONE or error in _WITHOUT_MARKERS:
+                pending.metadata.remove_partition(partition)
+            elif error in _GIVEN_UP:
+                self._forget(pending)
+                is_given_up = True
+            else:
+                retried.append(partition)
+        if is_given_up:
+            return
+        if retried:
+            self._queue(pending, retried)
+        else:
+            self._close_if_done(pending)
+
+    # -- closing -------------------------------------------------------------------------------
+
+    def _close_if_done(self, pending: _PendingTransaction) -> None:
+        name = pending.metadata.transactional_id
+        if not pending.metadata.partitions and self._pending.get(name) is pending:
+            del self._pending[name]
+            self._start_task(self._close(pending))
+
+    async def _close(self, pending: _PendingTransaction) -> None:
+        """Write that the transaction is complete; a broker that has lost it leaves it alone."""
+        error = await self._states.append(
+            pending.metadata.transactional_id,
+            pending.coordinator_epoch,
+            pending.target,
+            stays_pending_if_unavailable=True,
+        )
+        if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            # Kafka's sender sleeps in its selector for as long, unless something wakes it.
+            self._to_append_again.append(pending)
+            self._wake(self._request_timeout_ms)
+        elif error not in (
+            ErrorCode.NONE,
+            ErrorCode.NOT_COORDINATOR,
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ):
+            raise KafkaError(error, f"{pending.metadata.transactional_id} cannot be closed")

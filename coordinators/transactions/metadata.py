@@ -1,0 +1,304 @@
+"""What a coordinator keeps of one transactional id, and how that changes
+(docs/kafka/transactions.md#states; Kafka's ``TransactionMetadata``).
+
+A change takes two steps, with a record of the transaction log between them: ``prepare_*`` gives
+what is to be written and marks the change as pending; ``complete`` takes it over once the record is
+replicated. While a change is pending nobody may begin another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...protocol.errors import ErrorCode, InvariantError, KafkaError
+from ...protocol.values import TopicPartition, message
+from .states import VALID_PREVIOUS_STATES, TransactionState
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+EPOCH_MAX = 32767
+_EMPTY = TransactionState.EMPTY
+_ONGOING = TransactionState.ONGOING
+_DEAD = TransactionState.DEAD
+
+
+def is_epoch_exhausted(producer_epoch: int) -> bool:
+    """Whether a client may have no epoch beyond this one: the last one is kept for fencing."""
+    return producer_epoch >= EPOCH_MAX - 1
+
+
+@message
+class TransitMetadata:
+    """The target of a change, as it is written to the log."""
+
+    producer_id: int
+    last_producer_id: int
+    producer_epoch: int
+    last_producer_epoch: int
+    timeout_ms: int
+    state: TransactionState
+    partitions: tuple[TopicPartition, ...]
+    start_ms: int
+    """When the first partition was added; -1 for none."""
+    updated_ms: int
+
+
+class TransactionMetadata:
+    """State of one transactional id."""
+
+    __slots__ = (
+        "fence_failed",
+        "last_producer_epoch",
+        "last_producer_id",
+        "partitions",
+        "pending_state",
+        "producer_epoch",
+        "producer_id",
+        "start_ms",
+        "state",
+        "timeout_ms",
+        "transactional_id",
+        "updated_ms",
+    )
+
+    def __init__(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        timeout_ms: int,
+        state: TransactionState,
+        updated_ms: int,
+        partitions: Iterable[TopicPartition] = (),
+        start_ms: int = -1,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.last_producer_id = NO_PRODUCER_ID
+        """The id before this one; lost when another broker loads the log, as in Kafka."""
+        self.producer_epoch = producer_epoch
+        self.last_producer_epoch = NO_PRODUCER_EPOCH
+        """The epoch that a producer may repeat whose answer was lost (KIP-360)."""
+        self.timeout_ms = timeout_ms
+        self.state = state
+        self.pending_state: TransactionState | None = None
+        """The state of a change that is being written; no other change may begin."""
+        self.partitions: dict[TopicPartition, None] = dict.fromkeys(partitions)
+        """Those of the transaction; once decided, those whose marker is not acknowledged."""
+        self.start_ms = start_ms
+        self.updated_ms = updated_ms
+        self.fence_failed = False
+        """A raised epoch may not have reached the log; fencing again does not raise it more."""
+
+    @property
+    def is_epoch_exhausted(self) -> bool:
+        return is_epoch_exhausted(self.producer_epoch)
+
+    def may_belong_to(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether that may be the id's own producer; its epoch is checked later (KIP-360)."""
+        return (
+            self.producer_epoch == NO_PRODUCER_EPOCH
+            or producer_id == self.producer_id
+            or (producer_id == self.last_producer_id and is_epoch_exhausted(producer_epoch))
+        )
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    def prepare_fence(self) -> TransitMetadata:
+        """Shut out whoever has the present epoch; the transaction is then aborted under the next.
+
+        The epoch is never told to a client.
+        """
+        if self.producer_epoch == EPOCH_MAX:
+            raise InvariantError(f"{self.transactional_id} has no epoch left to fence with")
+        epoch = self.producer_epoch if self.fence_failed else self.producer_epoch + 1
+        return self._prepare(
+            TransactionState.PREPARE_EPOCH_FENCE,
+            producer_epoch=epoch,
+            last_producer_epoch=NO_PRODUCER_EPOCH,
+            updated_ms=self.updated_ms,
+        )
+
+    def prepare_next_epoch(
+        self, timeout_ms: int, expected_epoch: int | None, now_ms: int
+    ) -> TransitMetadata:
+        """Begin anew under the next epoch.
+
+        ``expected_epoch`` is the one that the producer has (KIP-360): the present one, or the one
+        before if it repeats a request whose answer was lost. ``KafkaError`` PRODUCER_FENCED for
+        any other.
+        """
+        if self.is_epoch_exhausted:
+            raise InvariantError(f"{self.transactional_id} has no epoch left")
+        epoch, last_epoch = self.producer_epoch + 1, NO_PRODUCER_EPOCH
+        if expected_epoch is not None:
+            if self.producer_epoch in (NO_PRODUCER_EPOCH, expected_epoch):
+                last_epoch = self.producer_epoch
+            elif expected_epoch == self.last_producer_epoch:
+                epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
+            else:
+                raise KafkaError(
+                    ErrorCode.PRODUCER_FENCED,
+                    f"epoch {expected_epoch} of {self.transactional_id} is neither "
+                    f"{self.producer_epoch} nor the one before",
+                )
+        return self._begin_anew(self.producer_id, epoch, last_epoch, timeout_ms, now_ms)
+
+    def prepare_rotation(
+        self, producer_id: int, timeout_ms: int, now_ms: int, keep_last_epoch: bool
+    ) -> TransitMetadata:
+        """Begin anew under another producer id, the epochs of the present one being used up."""
+        if self.state is _ONGOING or self.state.is_prepared:
+            raise InvariantError(f"{self.transactional_id} has a transaction open")
+        last_epoch = self.producer_epoch if keep_last_epoch else NO_PRODUCER_EPOCH
+        return self._begin_anew(producer_id, 0, last_epoch, timeout_ms, now_ms)
+
+    def _begin_anew(
+        self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int
+    ) -> TransitMetadata:
+        return self._prepare(
+            _EMPTY,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            last_producer_epoch=last_epoch,
+            timeout_ms=timeout_ms,
+            partitions=(),
+            start_ms=-1,
+            updated_ms=now_ms,
+        )
+
+    def prepare_add_partitions(
+        self, partitions: Iterable[TopicPartition], now_ms: int
+    ) -> TransitMetadata:
+        """Take partitions into the transaction; the first ones begin it."""
+        return self._prepare(
+            _ONGOING,
+            partitions=tuple(dict.fromkeys((*self.partitions, *partitions))),
+            start_ms=self.start_ms if self.state is _ONGOING else now_ms,
+            updated_ms=now_ms,
+        )
+
+    def prepare_end(self, is_commit: bool, now_ms: int) -> TransitMetadata:
+        """Decide the transaction."""
+        state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
+        return self._prepare(state, updated_ms=now_ms)
+
+    def prepare_complete(self, now_ms: int) -> TransitMetadata:
+        """Close a decided transaction."""
+        is_commit = self.state is TransactionState.PREPARE_COMMIT
+        self.fence_failed = False
+        return self._prepare(
+            TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT,
+            partitions=(),
+            updated_ms=now_ms,
+        )
+
+    def prepare_dead(self) -> TransitMetadata:
+        """Forget the id; its tombstone is to be written."""
+        return self._prepare(_DEAD, partitions=(), updated_ms=self.updated_ms)
+
+    def _prepare(
+        self,
+        state: TransactionState,
+        *,
+        updated_ms: int,
+        producer_id: int | None = None,
+        producer_epoch: int | None = None,
+        last_producer_epoch: int | None = None,
+        timeout_ms: int | None = None,
+        partitions: tuple[TopicPartition, ...] | None = None,
+        start_ms: int | None = None,
+    ) -> TransitMetadata:
+        """What is not given stays as it is."""
+        if self.pending_state is not None:
+            raise InvariantError(
+                f"{self.transactional_id} may not go to {state.title} while it goes to "
+                f"{self.pending_state.title}"
+            )
+        if self.state not in VALID_PREVIOUS_STATES[state]:
+            raise InvariantError(
+                f"{self.transactional_id} may not go from {self.state.title} to {state.title}"
+            )
+        if producer_id is None:
+            producer_id = self.producer_id
+        if producer_epoch is None:
+            producer_epoch = self.producer_epoch
+        if producer_id < 0 or (producer_epoch < 0 and state is not _DEAD):
+            raise InvariantError(
+                f"{self.transactional_id} may not have producer id {producer_id} and epoch "
+                f"{producer_epoch}"
+            )
+        self.pending_state = state
+        return TransitMetadata(
+            producer_id,
+            self.producer_id,
+            producer_epoch,
+            self.last_producer_epoch if last_producer_epoch is None else last_producer_epoch,
+            self.timeout_ms if timeout_ms is None else timeout_ms,
+            state,
+            tuple(self.partitions) if partitions is None else partitions,
+            self.start_ms if start_ms is None else start_ms,
+            updated_ms,
+        )
+
+    # -- completing ----------------------------------------------------------------------------
+
+    def complete(self, target: TransitMetadata) -> None:
+        """Take over what is in the log now; ``InvariantError`` for what does not follow."""
+        state = self.pending_state
+        if state is None or state is not target.state or not self._follows(target):
+            raise InvariantError(
+                f"{self.transactional_id} in {self.state.title} may not become {target}"
+            )
+        if state is _EMPTY:
+            self.timeout_ms = target.timeout_ms
+            self.producer_epoch = target.producer_epoch
+            self.last_producer_epoch = target.last_producer_epoch
+            self.producer_id = target.producer_id
+            self.last_producer_id = target.last_producer_id
+        elif state is _ONGOING:
+            self.start_ms = target.start_ms
+            self.partitions.update(dict.fromkeys(target.partitions))
+        elif not state.is_prepared:
+            self.start_ms = target.start_ms
+            self.partitions.clear()
+        self.updated_ms = target.updated_ms
+        self.pending_state = None
+        self.state = state
+
+    def _follows(self, target: TransitMetadata) -> bool:
+        """Whether the target can come of the present values."""
+        state = target.state
+        if state is _EMPTY:
+            is_next_epoch = target.producer_epoch in (self.producer_epoch, self.producer_epoch + 1)
+            is_new_id = target.producer_epoch == 0 and target.producer_id != self.producer_id
+            return (is_next_epoch or is_new_id) and not target.partitions and target.start_ms == -1
+        if state is _DEAD or state is TransactionState.PREPARE_EPOCH_FENCE:
+            return False  # the first ends in removal, the second becomes PrepareAbort
+        if (
+            target.producer_epoch != self.producer_epoch
+            or target.producer_id != self.producer_id
+            or target.timeout_ms != self.timeout_ms
+        ):
+            return False
+        if state is _ONGOING:
+            return set(self.partitions) <= set(target.partitions)
+        if state.is_prepared:
+            same_partitions = set(self.partitions) == set(target.partitions)
+            return same_partitions and target.start_ms == self.start_ms
+        return target.start_ms != -1
+
+    def remove_partition(self, partition: TopicPartition) -> None:
+        """A partition needs no marker any more."""
+        if not self.state.is_prepared:
+            raise InvariantError(
+                f"{self.transactional_id} in {self.state.title} waits for no markers"
+            )
+        self.partitions.pop(partition, None)
+
+    def __repr__(self) -> str:
+        pending = "" if self.pending_state is None else f" -> {self.pending_state.title}"
+        return (
+            f"TransactionMetadata({self.transactional_id!r}, producer {self.producer_id} epoch "
+            f"{self.producer_epoch}, {self.state.title}{pending})"
+        )

@@ -1,0 +1,40 @@
+"""Work that is due every so often, while there is anything to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...protocol.host import Host, Timer
+
+
+class Periodic:
+    """Calls at multiples of an interval since it was made; sleeps while nothing is wanted."""
+
+    __slots__ = ("_host", "_interval_ms", "_is_wanted", "_started_ms", "_timer", "_work")
+
+    def __init__(
+        self,
+        host: Host,
+        interval_ms: int,
+        work: Callable[[], object],
+        is_wanted: Callable[[], object],
+    ) -> None:
+        self._host = host
+        self._interval_ms = interval_ms
+        self._work = work
+        self._is_wanted = is_wanted
+        self._started_ms = host.now_ms()
+        self._timer: Timer | None = None
+
+    def wake(self) -> None:
+        """There may be something to do from now on."""
+        if self._timer is None:
+            passed_ms = (self._host.now_ms() - self._started_ms) % self._interval_ms
+            delay_ms = self._interval_ms - passed_ms
+            self._timer = self._host.call_later_ms(delay_ms, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        if self._is_wanted():
+            self.wake()
+            self._work()

@@ -1,0 +1,334 @@
+"""The transaction log: which ids this broker coordinates, and what is written of them
+(docs/kafka/transactions.md#the-log; Kafka's
+``TransactionStateManager``).
+
+The leader of a partition of ``__transaction_state`` coordinates the ids that hash to it. Its leader
+epoch is the coordinator epoch: what was begun under an older one is not completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...protocol.awaiting import Pending
+from ...protocol.config import BrokerConfig
+from ...protocol.data import (
+    ACKS_ALL,
+    INTERNAL_CONTEXT,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+)
+from ...protocol.errors import ClientError, ErrorCode, KafkaError
+from ...protocol.host import Host
+from ...protocol.internal_topics import TRANSACTIONS_TOPIC
+from ...protocol.records.batch import MalformedRecords, Record, build_batch
+from ...protocol.transactions import ListedTransaction, ListTransactionsRequest
+from ...protocol.values import TopicPartition
+from ...replication.follower.manager import bucket_of, java_string_hash
+from .metadata import TransactionMetadata, TransitMetadata
+from .records import decode_key, decode_value, encode_key, encode_value
+from .states import EXPIRABLE_STATES, STATE_BY_TITLE, TransactionState
+
+if TYPE_CHECKING:
+    from ...replication.log.log import Log
+    from ...replication.partition.partition import Partition
+    from ...replication.replica_manager import ReplicaManager
+
+_NONE = ErrorCode.NONE
+_APPEND_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+_RECORD_OVERHEAD = 30
+"""Bytes of a tombstone beside its key, at most."""
+
+
+class Coordinated(NamedTuple):
+    """An id of which this broker is the coordinator."""
+
+    coordinator_epoch: int
+    metadata: TransactionMetadata | None
+    """None for an id that nobody has initialized."""
+
+
+class _OwnedPartition:
+    """A partition of the transaction log that was loaded."""
+
+    __slots__ = ("coordinator_epoch", "hosted", "transactions")
+
+    def __init__(
+        self,
+        coordinator_epoch: int,
+        hosted: Partition,
+        transactions: dict[str, TransactionMetadata],
+    ) -> None:
+        self.coordinator_epoch = coordinator_epoch
+        self.hosted = hosted
+        self.transactions = transactions
+
+
+class TransactionStateManager:
+    """The ids of this broker's partitions of the transaction log."""
+
+    def __init__(self, host: Host, config: BrokerConfig, replicas: ReplicaManager) -> None:
+        self._host = host
+        self._config = config
+        self._replicas = replicas
+        self._owned: dict[int, _OwnedPartition] = {}
+        self._loading: dict[int, int] = {}
+        """Partitions about to be read, with their coordinator epoch."""
+
+    def partition_for(self, transactional_id: str) -> int:
+        """Partition of ``__transaction_state`` whose leader coordinates the id."""
+        known = self._replicas.metadata_cache.partition_count(TRANSACTIONS_TOPIC)
+        count = known or self._config["transaction.state.log.num.partitions"]
+        return bucket_of(java_string_hash(transactional_id), count)
+
+    @property
+    def owns_any(self) -> bool:
+        return bool(self._owned or self._loading)
+
+    # -- lookup --------------------------------------------------------------------------------
+
+    def find(self, transactional_id: str) -> Coordinated:
+        """What is known of an id.
+
+        Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR.
+        """
+        owned = self._owner(transactional_id)
+        return Coordinated(owned.coordinator_epoch, owned.transactions.get(transactional_id))
+
+    def put_if_absent(self, metadata: TransactionMetadata) -> TransactionMetadata:
+        """Keep a new id, unless it is known meanwhile; raises as ``find``."""
+        transactions = self._owner(metadata.transactional_id).transactions
+        return transactions.setdefault(metadata.transactional_id, metadata)
+
+    def _owner(self, transactional_id: str) -> _OwnedPartition:
+        number = self.partition_for(transactional_id)
+        if number in self._loading:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        owned = self._owned.get(number)
+        if owned is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return owned
+
+    def current(self, transactional_id: str, coordinator_epoch: int) -> TransactionMetadata | None:
+        """What is known of an id, if it is coordinated here under that very epoch."""
+        try:
+            found = self.find(transactional_id)
+        except KafkaError:
+            return None
+        return found.metadata if found.coordinator_epoch == coordinator_epoch else None
+
+    def transactions(self) -> Iterator[tuple[int, TransactionMetadata]]:
+        """All ids with their coordinator epoch, whatever is loaded; safe against changes."""
+        for owned in tuple(self._owned.values()):
+            for metadata in tuple(owned.transactions.values()):
+                yield owned.coordinator_epoch, metadata
+
+    def listed(
+        self, request: ListTransactionsRequest
+    ) -> tuple[tuple[str, ...], tuple[ListedTransaction, ...]]:
+        """The states that do not exist, and the ids that pass the filters.
+
+        Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS while any partition is being loaded.
+        """
+        if self._loading:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        unknown = tuple(title for title in request.states if title not in STATE_BY_TITLE)
+        now_ms = self._host.now_ms()
+        return unknown, tuple(
+            ListedTransaction(metadata.transactional_id, metadata.producer_id, metadata.state.title)
+            for _, metadata in self.transactions()
+            if metadata.state is not TransactionState.DEAD
+            and (not request.producer_ids or metadata.producer_id in request.producer_ids)
+            and (not request.states or metadata.state.title in request.states)
+            and (request.duration_ms < 0 or now_ms - metadata.start_ms > request.duration_ms)
+        )
+
+    # -- leadership ----------------------------------------------------------------------------
+
+    def load(
+        self, hosted: Partition, loaded: Callable[[int, list[TransactionMetadata]], object]
+    ) -> None:
+        """Read a partition that this broker leads now, in a moment.
+
+        ``loaded`` is called with the coordinator epoch and what was read, unless the leadership
+        has gone by then.
+        """
+        number = hosted.topic_partition.partition
+        epoch = hosted.leader_epoch
+        self._loading[number] = epoch
+
+        def load() -> None:
+            if self._loading.get(number) != epoch:
+                return
+            transactions = {} if hosted.log is None else _read(hosted.log)
+            self._owned[number] = _OwnedPartition(epoch, hosted, transactions)
+            del self._loading[number]
+            loaded(epoch, list(transactions.values()))
+
+        self._host.call_later_ms(0, load)
+
+    def unload(self, number: int) -> None:
+        """Forget a partition that this broker does not lead any more."""
+        self._loading.pop(number, None)
+        self._owned.pop(number, None)
+
+    # -- the log -------------------------------------------------------------------------------
+
+    def append(
+        self,
+        transactional_id: str,
+        coordinator_epoch: int,
+        target: TransitMetadata,
+        stays_pending_if_unavailable: bool = False,
+    ) -> Pending[ErrorCode]:
+        """Write a prepared change, and complete it once it is replicated.
+
+        A change that fails is not pending any more. With ``stays_pending_if_unavailable`` it is
+        after COORDINATOR_NOT_AVAILABLE: the caller will write it again.
+        """
+        outcome: Pending[ErrorCode] = Pending()
+        try:
+            found = self.find(transactional_id)
+        except KafkaError as error:
+            outcome.set_result(error.code)
+            return outcome
+        if found.metadata is None or found.coordinator_epoch != coordinator_epoch:
+            outcome.set_result(ErrorCode.NOT_COORDINATOR)
+            return outcome
+
+        def appended(error: ErrorCode) -> None:
+            error = _APPEND_ERRORS.get(error, error)
+            if error is _NONE:
+                error = self._complete(transactional_id, coordinator_epoch, target)
+            elif not (
+                stays_pending_if_unavailable and error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            ):
+                metadata = self.current(transactional_id, coordinator_epoch)
+                if metadata is not None:
+                    metadata.pending_state = None
+            outcome.set_result(error)
+
+        now_ms = self._host.now_ms()
+        record = Record(0, now_ms, encode_key(transactional_id), encode_value(target), ())
+        self._write(
+            self.partition_for(transactional_id), build_batch([record]), target.timeout_ms, appended
+        )
+        return outcome
+
+    def _write(
+        self, number: int, data: bytes, timeout_ms: int, appended: Callable[[ErrorCode], object]
+    ) -> None:
+        entry = ProducePartition(TopicPartition(TRANSACTIONS_TOPIC, number), data)
+
+        def answered(response: ProduceResponse) -> None:
+            appended(response.partitions[0].error)
+
+        self._replicas.append_records(
+            ProduceRequest(ACKS_ALL, timeout_ms, (entry,)),
+            INTERNAL_CONTEXT,
+            answered,
+            origin="coordinator",
+        )
+
+    def _complete(
+        self, transactional_id: str, coordinator_epoch: int, target: TransitMetadata
+    ) -> ErrorCode:
+        try:
+            found = self.find(transactional_id)
+        except KafkaError as error:
+            return error.code
+        metadata = found.metadata
+        if metadata is None or found.coordinator_epoch != coordinator_epoch:
+            return ErrorCode.NOT_COORDINATOR
+        before = metadata.state
+        metadata.complete(target)
+        tell = self._host.state_listener
+        if tell is not None and before is not metadata.state:
+            tell(f"transaction/{transactional_id}", before.title, metadata.state.title)
+        return _NONE
+
+    # -- expiry --------------------------------------------------------------------------------
+
+    def expire(self) -> None:
+        """Write tombstones for the ids that nobody has used for a long time."""
+        latest_ms = self._host.now_ms() - self._config["transactional.id.expiration.ms"]
+        for number, owned in tuple(self._owned.items()):
+            log = owned.hosted.log
+            if log is None:
+                continue
+            expired: list[str] = []
+            size = 0
+            for transactional_id, metadata in tuple(owned.transactions.items()):
+                if (
+                    metadata.pending_state is not None
+                    or metadata.state not in EXPIRABLE_STATES
+                    or metadata.updated_ms > latest_ms
+                ):
+                    continue
+                size += len(transactional_id.encode()) + _RECORD_OVERHEAD
+                if expired and size > log.settings.max_message_bytes:
+                    self._bury(number, owned, expired)
+                    expired, size = [], 0
+                metadata.prepare_dead()
+                expired.append(transactional_id)
+            if expired:
+                self._bury(number, owned, expired)
+
+    def _bury(self, number: int, owned: _OwnedPartition, expired: list[str]) -> None:
+        epoch = owned.coordinator_epoch
+        epochs = {name: owned.transactions[name].producer_epoch for name in expired}
+
+        def appended(error: ErrorCode) -> None:
+            now_owned = self._owned.get(number)
+            if now_owned is None:
+                return
+            for name, producer_epoch in epochs.items():
+                metadata = now_owned.transactions.get(name)
+                if metadata is None:
+                    continue
+                if (
+                    error is _NONE
+                    and now_owned.coordinator_epoch == epoch
+                    and metadata.pending_state is TransactionState.DEAD
+                    and metadata.producer_epoch == producer_epoch
+                ):
+                    del now_owned.transactions[name]
+                else:
+                    metadata.pending_state = None
+
+        now_ms = self._host.now_ms()
+        records = [
+            Record(index, now_ms, encode_key(name), None, ()) for index, name in enumerate(epochs)
+        ]
+        self._write(number, build_batch(records), self._config["request.timeout.ms"], appended)
+
+
+def _read(log: Log) -> dict[str, TransactionMetadata]:
+    """The last word on each id; what follows a record that cannot be read is left out."""
+    transactions: dict[str, TransactionMetadata] = {}
+    for batch in log.batches():
+        if batch.is_control:
+            continue
+        try:
+            for record in batch.records():
+                name = None if record.key is None else decode_key(record.key)
+                if name is None:
+                    continue
+                if record.value is None:
+                    transactions.pop(name, None)
+                else:
+                    transactions[name] = decode_value(name, record.value)
+        except (ClientError, MalformedRecords):
+            break
+    return transactions

@@ -1,0 +1,151 @@
+"""A leader asks the coordinator whether a partition belongs to a transaction (KIP-890;
+docs/kafka/transactions.md#verification; Kafka's ``AddPartitionsToTxnManager``).
+
+One request per coordinator is under way; what comes meanwhile goes into the next one, at most one
+entry for each transactional id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ErrorCode
+from ...protocol.host import Host
+from ...protocol.internal_topics import TRANSACTIONS_TOPIC
+from ...protocol.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    TransactionPartitions,
+)
+from ...protocol.values import TopicPartition
+from ...replication.follower.manager import bucket_of, java_string_hash
+from ...replication.partition.metadata_cache import MetadataCache
+
+_NONE = ErrorCode.NONE
+Verified = Callable[[Mapping[TopicPartition, ErrorCode]], object]
+"""Takes the partitions that may not be written, each with its error."""
+
+
+class SendVerification(Protocol):
+    """Carries a request to a coordinator."""
+
+    def __call__(
+        self,
+        broker_id: int,
+        request: AddPartitionsToTxnRequest,
+        answered: Callable[[AddPartitionsToTxnResponse | None], object],
+    ) -> object:
+        """``answered`` is called once; with None when the broker cannot be reached."""
+        ...
+
+
+class _Waiting:
+    """Transactions to be asked for in the next request to one coordinator."""
+
+    __slots__ = ("callbacks", "knows_abortable", "transactions")
+
+    def __init__(self, knows_abortable: bool) -> None:
+        self.knows_abortable = knows_abortable
+        """Of the client that came first: Kafka asks once for all of a request."""
+        self.transactions: dict[str, TransactionPartitions] = {}
+        self.callbacks: dict[str, Verified] = {}
+
+
+class TransactionVerifier:
+    """Asks the coordinators of transactional ids on behalf of the partitions led here."""
+
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        metadata_cache: MetadataCache,
+        send: SendVerification,
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._metadata_cache = metadata_cache
+        self._send = send
+        self._waiting: dict[int, _Waiting] = {}
+        self._in_flight: dict[int, None] = {}
+
+    def verify(
+        self, asked: TransactionPartitions, knows_abortable: bool, verified: Verified
+    ) -> None:
+        """``verified`` is called once, when the coordinator has answered or cannot be asked.
+
+        A client that does not know TRANSACTION_ABORTABLE is told INVALID_TXN_STATE.
+        """
+        coordinator = self._coordinator_of(asked.transactional_id)
+        if coordinator is None:
+            verified(dict.fromkeys(asked.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return
+        waiting = self._waiting.get(coordinator)
+        if waiting is None:
+            waiting = self._waiting[coordinator] = _Waiting(knows_abortable)
+            self._host.call_later_ms(0, lambda: self._send_next(coordinator))
+        before = waiting.transactions.get(asked.transactional_id)
+        if before is not None:
+            if before.producer_epoch > asked.producer_epoch:
+                verified(dict.fromkeys(asked.partitions, ErrorCode.INVALID_PRODUCER_EPOCH))
+                return
+            # The client sends it again, or is a zombie.
+            is_fenced = before.producer_epoch < asked.producer_epoch
+            error = ErrorCode.INVALID_PRODUCER_EPOCH if is_fenced else ErrorCode.NETWORK_EXCEPTION
+            superseded = waiting.callbacks.pop(asked.transactional_id)
+            superseded(dict.fromkeys(before.partitions, error))
+        waiting.transactions[asked.transactional_id] = asked
+        waiting.callbacks[asked.transactional_id] = verified
+
+    def _coordinator_of(self, transactional_id: str) -> int | None:
+        """The broker to ask; None while there is none."""
+        cache = self._metadata_cache
+        known = cache.partition_count(TRANSACTIONS_TOPIC)
+        count = known or self._config["transaction.state.log.num.partitions"]
+        number = bucket_of(java_string_hash(transactional_id), count)
+        state = cache.partition_state(TopicPartition(TRANSACTIONS_TOPIC, number))
+        return state.leader if state is not None and cache.is_alive(state.leader) else None
+
+    def _send_next(self, broker_id: int) -> None:
+        if broker_id in self._in_flight:
+            return
+        waiting = self._waiting.pop(broker_id, None)
+        if waiting is None:
+            return
+        self._in_flight[broker_id] = None
+
+        def answered(response: AddPartitionsToTxnResponse | None) -> None:
+            del self._in_flight[broker_id]
+            self._answered(waiting, response)
+            self._send_next(broker_id)
+
+        request = AddPartitionsToTxnRequest(tuple(waiting.transactions.values()))
+        self._send(broker_id, request, answered)
+
+    def _answered(self, waiting: _Waiting, response: AddPartitionsToTxnResponse | None) -> None:
+        error = ErrorCode.NETWORK_EXCEPTION if response is None else response.error
+        if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            error = ErrorCode.INVALID_TXN_STATE
+        if response is None or error is not _NONE:
+            for transactional_id, verified in waiting.callbacks.items():
+                partitions = waiting.transactions[transactional_id].partitions
+                verified(dict.fromkeys(partitions, error))
+            return
+        for result in response.results:
+            waiting.callbacks[result.transactional_id](_unverified(result, waiting.knows_abortable))
+
+
+def _unverified(
+    result: AddPartitionsToTxnResult, knows_abortable: bool
+) -> dict[TopicPartition, ErrorCode]:
+    errors: dict[TopicPartition, ErrorCode] = {}
+    for partition, error in result.partitions:
+        if error is ErrorCode.PRODUCER_FENCED:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        elif error is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
+            error = ErrorCode.INVALID_TXN_STATE
+        if error is not _NONE:
+            errors[partition] = error
+    return errors

@@ -1,0 +1,195 @@
+"""Transactional batches are verified before they are appended (KIP-890;
+docs/kafka/transactions.md#verification; Kafka's ``ReplicaManager.handleProduceAppend``)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ...protocol.data import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+    RequestContext,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.records.batch import TRANSACTIONAL_BIT, Readable
+from ...protocol.transactions import TransactionPartitions
+from ...protocol.values import TopicPartition
+from ..log.verification import VerificationGuard
+from ..partition.hosted_partitions import HostedPartitions
+from .produce import Guards, ProduceHandler
+
+FIRST_PRODUCE_WITH_ABORTABLE = 11
+"""Version of Produce whose clients know TRANSACTION_ABORTABLE."""
+_NONE = ErrorCode.NONE
+_RETRIED_AS = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Answered as NOT_ENOUGH_REPLICAS, which old clients retry without asking for metadata."""
+_unpack_attributes = struct.Struct(">h").unpack_from
+_unpack_producer = struct.Struct(">qhi").unpack_from
+_ATTRIBUTES_AT = 21
+_PRODUCER_AT = 43
+_HEADER_SIZE = 61
+
+
+class Verify(Protocol):
+    """Asks the coordinator of a transactional id."""
+
+    def __call__(
+        self,
+        asked: TransactionPartitions,
+        knows_abortable: bool,
+        verified: Callable[[Mapping[TopicPartition, ErrorCode]], object],
+    ) -> object:
+        """``verified`` is called once, with the partitions that may not be written."""
+        ...
+
+
+def transactional_producer(records: Readable | None) -> tuple[int, int, int] | None:
+    """Producer id, epoch and first sequence of a transactional batch; None for any other."""
+    if records is None or len(records) < _HEADER_SIZE or records[16] != 2:
+        return None
+    (attributes,) = _unpack_attributes(records, _ATTRIBUTES_AT)
+    if not attributes & TRANSACTIONAL_BIT:
+        return None
+    producer: tuple[int, int, int] = _unpack_producer(records, _PRODUCER_AT)
+    return producer if producer[0] >= 0 else None
+
+
+class VerifiedProduce:
+    """Has the coordinator asked for each partition where a transaction is to begin."""
+
+    __slots__ = ("_hosted", "_now_ms", "_produce", "verify")
+
+    def __init__(
+        self, hosted: HostedPartitions, produce: ProduceHandler, now_ms: Callable[[], int]
+    ) -> None:
+        self._hosted = hosted
+        self._produce = produce
+        self._now_ms = now_ms
+        self.verify: Verify | None = None
+        """Nothing is verified while there is nobody to ask."""
+
+    def append(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        respond: Callable[[ProduceResponse], object],
+    ) -> None:
+        """Append a client's batches, those of transactions once they are verified."""
+        transactional_id = request.transactional_id
+        verify = self.verify
+        if transactional_id is None or verify is None:
+            self._produce.append_records(request, context, respond)
+            return
+        found = list(self._transactional(request.partitions, context))
+        producers = {producer[:2] for _, producer in found}
+        if len(producers) > 1:
+            error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            respond(self._failed(request.partitions, error))
+            return
+        errors: dict[TopicPartition, ErrorCode] = {}
+        guards: dict[TopicPartition, VerificationGuard] = {}
+        for name, producer in found:
+            guard = self.start(name, producer, errors)
+            if guard is not None:
+                guards[name] = guard
+        if not guards:
+            self._append(request, context, respond, errors, guards)
+            return
+        ((producer_id, epoch),) = producers
+
+        def verified(unverified: Mapping[TopicPartition, ErrorCode]) -> None:
+            self._append(request, context, respond, {**errors, **unverified}, guards)
+
+        verify(
+            TransactionPartitions(transactional_id, producer_id, epoch, tuple(guards), True),
+            context.api_version < 0 or context.api_version >= FIRST_PRODUCE_WITH_ABORTABLE,
+            verified,
+        )
+
+    def start(
+        self,
+        name: TopicPartition,
+        producer: tuple[int, int, int],
+        errors: dict[TopicPartition, ErrorCode],
+    ) -> VerificationGuard | None:
+        """The guard of a transaction that is to begin in a partition led here.
+
+        None if it has begun, or if the partition is not led here: ``errors`` says so.
+        """
+        partition = self._hosted.partition(name)
+        if partition is None:
+            errors[name] = self._hosted.lookup_error(name)
+            return None
+        if not partition.is_leader or partition.log is None:
+            errors[name] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return None
+        producer_id, epoch, sequence = producer
+        state = partition.log.producer_state()
+        return state.start_verification(producer_id, sequence, epoch, self._now_ms())
+
+    def _transactional(
+        self, partitions: Sequence[ProducePartition], context: RequestContext
+    ) -> Iterator[tuple[TopicPartition, tuple[int, int, int]]]:
+        """The transactional batches of those that are not refused anyway."""
+        for entry in partitions:
+            producer = transactional_producer(entry.records)
+            if producer is not None:
+                name = entry.topic_partition
+                if self._produce.refusal(name, entry.records, context) is _NONE:
+                    yield name, producer
+
+    def _append(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        respond: Callable[[ProduceResponse], object],
+        errors: Mapping[TopicPartition, ErrorCode],
+        guards: Guards,
+    ) -> None:
+        """Append what was verified; what was not is answered with its error."""
+        if not errors:
+            self._produce.append_records(request, context, respond, guards=guards)
+            return
+        entries = tuple(p for p in request.partitions if p.topic_partition not in errors)
+        failed = {name: self._unverified(name, error) for name, error in errors.items()}
+
+        def appended(response: ProduceResponse) -> None:
+            by_name = {**failed, **{p.topic_partition: p for p in response.partitions}}
+            answers = tuple(by_name[entry.topic_partition] for entry in request.partitions)
+            respond(replace(response, partitions=answers))
+
+        if entries:
+            rest = replace(request, partitions=entries)
+            self._produce.append_records(rest, context, appended, guards=guards)
+        else:
+            appended(ProduceResponse(()))
+
+    def _unverified(self, name: TopicPartition, error: ErrorCode) -> ProducePartitionResponse:
+        message = None
+        if error in _RETRIED_AS:
+            message = (
+                "Unable to verify the partition has been added to the transaction. "
+                f"Underlying error: {error.name}"
+            )
+            error = ErrorCode.NOT_ENOUGH_REPLICAS
+        elif error is ErrorCode.INVALID_TXN_STATE:
+            message = "Partition was not added to the transaction"
+        return replace(self._produce.failed_produce(name, error), error_message=message)
+
+    def _failed(self, partitions: Sequence[ProducePartition], error: ErrorCode) -> ProduceResponse:
+        return ProduceResponse(
+            tuple(self._produce.failed_produce(p.topic_partition, error) for p in partitions)
+        )
