@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from ... import __version__
 from ...protocol.errors import FakeKafkaError, KafkaError
-from ..actions import ACTIONS
+from ..scenarios.actions import ACTIONS
 from .fields import KINDS, checked_body, whole_number
 
 if TYPE_CHECKING:
@@ -81,20 +81,15 @@ def _records(cluster: Cluster, arguments: dict[str, Any]) -> list[dict[str, Any]
 
 
 def _create_topic(cluster: Cluster, arguments: dict[str, Any]) -> None:
-    assignment = arguments.get("assignment")
-    cluster.create_topic(
-        arguments["name"],
-        arguments.get("partitions", 1),
-        arguments.get("replication_factor"),
-        arguments.get("config"),
-        None if assignment is None else {int(p): list(r) for p, r in assignment.items()},
-    )
+    assignment = arguments.pop("assignment", None)
+    if assignment is not None:
+        arguments["assignment"] = {int(p): list(r) for p, r in assignment.items()}
+    ACTIONS["create_topic"].perform(cluster, {"topic": arguments.pop("name"), **arguments})
 
 
 def _reassign(cluster: Cluster, arguments: dict[str, Any]) -> None:
-    cluster.reassign_partitions(
-        {(entry[0], entry[1]): entry[2] for entry in arguments["reassignments"]}
-    )
+    replicas = {(topic, number): target for topic, number, target in arguments["reassignments"]}
+    ACTIONS["reassign"].perform(cluster, {"replicas": replicas})
 
 
 def _controller(cluster: Cluster, _arguments: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "POST",
         "/topics",
-        "create a topic",
+        ACTIONS["create_topic"].summary,
         _create_topic,
         (
             ("name", "string", True),
@@ -124,21 +119,19 @@ OPERATIONS: tuple[Operation, ...] = (
             ("assignment", "assignment", False),
         ),
     ),
-    Operation(
-        "DELETE", "/topics/{topic}", "delete a topic", lambda c, a: c.delete_topic(a["topic"])
-    ),
+    Operation("DELETE", "/topics/{topic}", ACTIONS["delete_topic"].summary, _act("delete_topic")),
     Operation(
         "POST",
         "/topics/{topic}/partitions",
-        "grow a topic",
-        lambda c, a: c.create_partitions(a["topic"], a["count"]),
+        ACTIONS["create_partitions"].summary,
+        _act("create_partitions"),
         (("count", "integer", True),),
     ),
     Operation(
         "POST",
         "/topics/{topic}/config",
-        "set configurations of a topic",
-        lambda c, a: c.alter_config(a["topic"], a["config"]),
+        ACTIONS["alter_config"].summary,
+        _act("alter_config"),
         (("config", "config", True),),
     ),
     Operation("GET", "/topics/{topic}/{partition}", "a partition's snapshot", _view),

@@ -16,10 +16,10 @@ from typing import Any
 from ...actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ...protocol.errors import FakeKafkaError, UsageError
 from ...tracing.header import build_header
-from ..actions import ACTIONS
 from ..checks import fully_replicated
 from ..running import WaitTimeout
 from ..simulation import Simulation
+from .actions import ACTIONS
 from .file import parse_scenario
 from .spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
 from .story.play import StoryRun

@@ -142,7 +142,7 @@ class WorkloadSpec:
 class FaultSpec:
     """Something done to the cluster at a time, or as soon as a condition holds.
 
-    ``action`` is one of ``testing.actions.ACTIONS``; ``arguments`` are its own keys. With
+    ``action`` is one of ``scenarios.actions.ACTIONS``; ``arguments`` are its own keys. With
     ``when``, ``at_ms`` is the time from which the condition is watched; it acts ``after_ms``
     later. ``times`` > 1 repeats it every ``every_ms``.
     """

@@ -42,7 +42,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("api_names", "running"),
         ("handles",),
         ("*",),
-        ("scenarios", "questions", "control_api"),
+        ("scenarios",),
+        ("questions", "control_api"),
     ),
 }
 """Folder to its rooms, from the ground up. A room imports itself and what stands in groups before

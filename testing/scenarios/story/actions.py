@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ....protocol.config import validate_topic_config
 from ....protocol.errors import UsageError
 from ....protocol.names import ADMIN
-from ...actions import ACTIONS
 from ...api_names import message_type
+from ..actions import ACTIONS, read_topic_config
 from ..pieces import check_machine
 from ..spec import ActionSpec, ClusterSpec, StateExpect
-from ..table import Table, flatten
+from ..table import Table
 from .logs import value_range
 
 if TYPE_CHECKING:
@@ -152,16 +151,9 @@ def _elect(table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str
 
 
 def _config(table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    config = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in flatten(table.table("config").rest()).items()
-    }
+    config = read_topic_config(table)
     if not config:
         raise table.error("config", "is missing; write {min.insync.replicas = 2}")
-    try:
-        validate_topic_config(config)
-    except ValueError as error:
-        raise table.error("config", str(error)) from None
     return {"config": config}
 
 
@@ -223,19 +215,18 @@ def _elect_story_leader(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
 
 
 def _alter_config(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
-    run.simulation.alter_config(run.story.topic, arguments["config"])
+    ACTIONS["alter_config"].perform(run.simulation, {"topic": run.story.topic, **arguments})
 
+
+_ON_BROKERS = (
+    "kill", "power_off", "shutdown", "start", "pause", "resume", "expire_session",
+)  # fmt: skip
+"""What a step does to a broker as a scenario does."""
 
 STEP_ACTIONS: dict[str, tuple[Read, Act]] = {
     "produce": (_produce, _of_clients("produce")),
     "run": (_run, lambda run, arguments: run.advance(**arguments)),
-    "kill": (_any_broker, _shared("kill")),
-    "power_off": (_any_broker, _shared("power_off")),
-    "shutdown": (_any_broker, _shared("shutdown")),
-    "start": (_any_broker, _shared("start")),
-    "pause": (_any_broker, _shared("pause")),
-    "resume": (_any_broker, _shared("resume")),
-    "expire_session": (_any_broker, _shared("expire_session")),
+    **{name: (_any_broker, _shared(name)) for name in _ON_BROKERS},
     "flush": (_broker, lambda run, arguments: run.flush(arguments["broker"])),
     "hold": (_messages, _of_gate("hold")),
     "release": (_messages, _of_gate("release")),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakekafka.testing.actions import ACTIONS
+from fakekafka.testing.scenarios.actions import ACTIONS
 from fakekafka.testing.scenarios.conditions import BrokerReference, Condition
 from fakekafka.testing.scenarios.file import (
     expand_matrix,

@@ -6,8 +6,8 @@ import re
 from dataclasses import fields
 
 import pytest
-from fakekafka.testing.actions import ACTIONS
 from fakekafka.testing.scenarios import spec
+from fakekafka.testing.scenarios.actions import ACTIONS
 from fakekafka.testing.scenarios.conditions import NAMES, QUESTIONS
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun

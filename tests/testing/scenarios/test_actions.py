@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
-from fakekafka.testing.actions import ACTIONS
 from fakekafka.testing.control_api.operations import OPERATIONS
+from fakekafka.testing.scenarios.actions import ACTIONS
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
 from fakekafka.testing.scenarios.story.actions import STEP_ACTIONS
 from fakekafka.testing.scenarios.table import ScenarioError, toml_text
+from fakekafka.tests.support.paths import ROOT
 
 HEAD = """
 [cluster]
@@ -56,16 +58,52 @@ def test_the_nearest_action_is_named() -> None:
 def test_actions_that_languages_share_have_one_summary() -> None:
     """The document of the control API takes its words from the table."""
     summaries = {operation.summary for operation in OPERATIONS}
-    shared = {"kill", "restart", "heal", "inject", "partition", "elect_leaders", "expire_session"}
+    shared = {
+        "kill", "restart", "heal", "inject", "partition", "elect_leaders", "expire_session",
+        "create_topic", "delete_topic", "create_partitions", "alter_config",
+    }  # fmt: skip
     assert {ACTIONS[name].summary for name in shared} <= summaries
+
+
+def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
+    """It appends records, starts a reassignment written its own way, and empties the cluster."""
+    known = {action.summary for action in ACTIONS.values()}
+    posts = {o.path for o in OPERATIONS if o.method != "GET" and o.summary not in known}
+    assert posts == {
+        "/topics/{topic}/{partition}/records", "/reassign_partitions", "/network/latency", "/reset",
+    }  # fmt: skip
+
+
+def rows(page: str, heading: str) -> dict[str, str]:
+    """Name to row of the table of actions in a document."""
+    lines = (ROOT / "docs" / page).read_text("utf-8").partition(heading)[2].splitlines()
+    found = {}
+    for line in itertools.takewhile(lambda text: text.startswith("|"), lines[2:]):
+        for name in re.findall(r"`(\w+)`", line.split("|")[1]):
+            assert name not in found, f"{page} has {name} twice"
+            found[name] = line
+    return found
+
+
+def test_the_reference_has_the_whole_table_with_every_key() -> None:
+    """No action is missing, none is invented, and each row has the keys of the example."""
+    told = rows("reference/scenarios.md", "| `action` | its keys |")
+    assert set(told) == set(ACTIONS)
+    keys = {(name, key) for name, action in ACTIONS.items() for key in action.example}
+    assert [(name, key) for name, key in sorted(keys) if f"`{key}`" not in told[name]] == []
+
+
+def test_the_guide_has_every_action_of_a_step() -> None:
+    """Those of stories stand in the guide of simulations."""
+    assert set(rows("guides/simulation.md", "| action | its keys |")) == set(STEP_ACTIONS)
 
 
 def test_a_story_shares_what_it_calls_by_the_same_name() -> None:
     """A step's own actions are those that are about clients, messages, time or its partition."""
     own = set(STEP_ACTIONS) - set(ACTIONS)
     assert own == {
-        "alter_config", "ask_epoch", "ask_leader", "create_topic", "cut", "elect", "flush", "hold",
-        "lose", "produce", "read", "release", "run",
+        "ask_epoch", "ask_leader", "cut", "elect", "flush", "hold", "lose", "produce", "read",
+        "release", "run",
     }  # fmt: skip
 
 
