@@ -28,12 +28,7 @@ from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
 from ..partition.replica import Replica
 from .delayed_fetch import DelayedFetch
-from .fetch_responses import (
-    empty_response,
-    with_diverging_epoch,
-    with_no_aborted_transactions,
-    with_preferred_replica,
-)
+from .fetch_responses import empty_response
 from .replica_selector import preferred_replica, replica_selector
 from .sessions import CachedPartition, FollowerFetch
 
@@ -157,14 +152,14 @@ class PartitionReader:
             )
             if preferred >= 0:
                 _leave_unread(operation, topic_partition)
-                response = empty_response(topic_partition, log)
-                return with_preferred_replica(response, preferred), 0
+                response = empty_response(topic_partition, log, preferred_read_replica=preferred)
+                return response, 0
         if spec.last_fetched_epoch >= 0:
             diverging = _check_divergence(log, fetch_offset, spec.last_fetched_epoch)
             if isinstance(diverging, ErrorCode):
                 return FetchPartitionResponse(topic_partition, diverging), 0
             if diverging is not None:
-                return with_diverging_epoch(empty_response(topic_partition, log), diverging), 0
+                return empty_response(topic_partition, log, diverging_epoch=diverging), 0
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
         return self._read_log(operation, spec, log, bytes_max, is_first)
@@ -184,10 +179,7 @@ class PartitionReader:
         last_stable_offset = log.last_stable_offset
         read_committed = request.replica_id < 0 and request.isolation_level == READ_COMMITTED
         if fetch_offset >= bound:
-            response = empty_response(spec.topic_partition, log)
-            if read_committed:
-                response = with_no_aborted_transactions(response)
-            return response, 0
+            return empty_response(spec.topic_partition, log, () if read_committed else None), 0
         # Fetch v0 to v2 return no batch beyond the limits: the first is cut as well.
         has_hard_limits = 0 <= operation.api_version <= 2
         limit = max(0, min(spec.max_bytes, bytes_max))
