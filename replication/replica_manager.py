@@ -10,11 +10,9 @@ sends. Answers go through the ``respond`` of each request; periodic work is sche
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from ..protocol.config import BrokerConfig, TopicConfig
+from ..protocol.config import BrokerConfig
 from ..protocol.host import Host
-from ..protocol.versions import Behaviour
 from .follower.manager import FetcherManager
 from .leader.delayed_requests import DelayedRequests
 from .leader.fetch import FetchHandler
@@ -26,15 +24,10 @@ from .leader.session_cache import FetchSessionCache
 from .leader.sessions import FetchCounts
 from .leader.verified_produce import VerifiedProduce
 from .partition.hosted_partitions import HostedPartitions
-from .partition.isr_proposals import IsrUpdater
-from .partition.metadata_cache import MetadataCache
 from .partition.partition import Partition
 from .role_changes import RoleChanges
 from .storage_failures import StorageFailures
 from .upkeep import Upkeep
-
-if TYPE_CHECKING:
-    from .disk.disk import Disk
 
 
 class ReplicaManager:
@@ -72,39 +65,25 @@ class ReplicaManager:
 
     def __init__(
         self,
+        hosted: HostedPartitions,
         *,
-        broker_id: int,
         host: Host,
         config: BrokerConfig,
-        behaviour: Behaviour,
-        disk: Disk,
-        metadata_cache: MetadataCache,
-        isr_updater: IsrUpdater,
         fetcher_manager: FetcherManager,
-        topic_config: Callable[[str], TopicConfig],
         broker_epoch: Callable[[], int],
     ) -> None:
-        self.broker_id = broker_id
-        self.metadata_cache = metadata_cache
-        self.isr_updater = isr_updater
+        self.hosted = hosted
+        self.broker_id = hosted.broker_id
+        self.metadata_cache = hosted.metadata_cache
+        self.isr_updater = hosted.context.isr_updater
         self.fetcher_manager = fetcher_manager
-        self.hosted = hosted = HostedPartitions(
-            broker_id=broker_id,
-            host=host,
-            config=config,
-            behaviour=behaviour,
-            disk=disk,
-            metadata_cache=metadata_cache,
-            isr_updater=isr_updater,
-            topic_config=topic_config,
-        )
         self._by_name = hosted.by_name
         self.delayed = delayed = DelayedRequests(hosted, host, config)
         self.failures = failures = StorageFailures(hosted, delayed, fetcher_manager)
         on_failure = failures.on_storage_failure
+        sessions_exist = hosted.behaviour.fetch_sessions
         sessions = FetchSessionCache(
-            config["max.incremental.fetch.session.cache.slots"] if behaviour.fetch_sessions else 0,
-            host.rng,
+            config["max.incremental.fetch.session.cache.slots"] if sessions_exist else 0, host.rng
         )
         reader = PartitionReader(hosted, config, on_failure)
         self.followers = followers = FollowerFetchHandler(reader, delayed, FetchCounts(), host)

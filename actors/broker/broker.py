@@ -21,6 +21,7 @@ from ...protocol.names import broker_name, fetcher_name
 from ...protocol.values import BrokerInfo, EndPoint, TopicPartition
 from ...replication.follower.fetcher import ReplicaFetcher
 from ...replication.follower.manager import FetcherManager
+from ...replication.partition.hosted_partitions import HostedPartitions
 from ...replication.partition.isr_proposals import IsrUpdater
 from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.partition.partition import Partition
@@ -118,7 +119,7 @@ class Broker(Node):
             start_fetcher=self._start_fetcher,
             stop_fetcher=self._stop_fetcher,
         )
-        self.replica_manager = ReplicaManager(
+        hosted = HostedPartitions(
             broker_id=self.broker_id,
             host=self,
             config=self.config,
@@ -126,8 +127,13 @@ class Broker(Node):
             disk=spec.disk,
             metadata_cache=self.metadata_cache,
             isr_updater=self._isr_updater(),
-            fetcher_manager=self.fetcher_manager,
             topic_config=self.dynamic_config.topic_config,
+        )
+        self.replica_manager = ReplicaManager(
+            hosted,
+            host=self,
+            config=self.config,
+            fetcher_manager=self.fetcher_manager,
             broker_epoch=lambda: self.controller.broker_epoch,
         )
         self.offsets = OffsetManager(self, self.config, self.replica_manager)

@@ -10,6 +10,7 @@ from fakekafka.replication.disk.memory import MemoryDisk
 from fakekafka.replication.follower.fetcher import ReplicaFetcher
 from fakekafka.replication.follower.manager import FetcherManager
 from fakekafka.replication.log.log import Log
+from fakekafka.replication.partition.hosted_partitions import HostedPartitions
 from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
 from fakekafka.replication.partition.metadata_cache import MetadataCache
 from fakekafka.replication.partition.partition import Partition
@@ -58,7 +59,7 @@ class Node:
             self.isr_updater = ZooKeeperIsrManager(
                 self.host, self._write_isr, cluster.published.append
             )
-        self.manager = ReplicaManager(
+        hosted = HostedPartitions(
             broker_id=self.broker_id,
             host=self.host,
             config=cluster.config,
@@ -66,8 +67,13 @@ class Node:
             disk=self.disk,
             metadata_cache=self.metadata_cache,
             isr_updater=self.isr_updater,
-            fetcher_manager=self.fetcher_manager,
             topic_config=cluster.topic_config,
+        )
+        self.manager = ReplicaManager(
+            hosted,
+            host=self.host,
+            config=cluster.config,
+            fetcher_manager=self.fetcher_manager,
             broker_epoch=lambda: self.epoch,
         )
         self.manager.failures.on_halt = self._on_halt
