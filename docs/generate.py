@@ -4,7 +4,8 @@ The ```console blocks of the pages written by hand are renewed too, see docs/con
 
 python docs/generate.py            write docs/reference (versions, configuration, state-machines,
                                    coverage), the pictures and output of docs/stories,
-                                   the picture of the rooms, and DESCRIPTION.md
+                                   the pictures of the rooms and of the state machines, and
+                                   DESCRIPTION.md
 python docs/generate.py --check    change nothing; exit 1 and name the pages that are stale
 """
 
@@ -17,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fakekafka.docs import console_blocks, draw_rooms, draw_stories
+from fakekafka.docs import console_blocks, draw_rooms, draw_states, draw_stories
 from fakekafka.docs.citations import collect, coverage_page
 from fakekafka.docs.description import description
 
@@ -135,7 +136,7 @@ def _test_defaults_section() -> list[str]:
 
 
 def state_machines_page() -> str:
-    """Diagram and table of the controller's two state machines."""
+    """Picture and table of the controller's two state machines."""
     lines = [
         SOURCE_NOTE.format(source="statemachines/machines/transitions.py"),
         "# State machines of the controller\n",
@@ -153,7 +154,8 @@ def state_machines_page() -> str:
             continue
         lines += [
             f"## {title}\n",
-            f"```mermaid\n{transitions.mermaid_diagram(predecessors).rstrip()}\n```\n",
+            f"![The legal changes of a {title.lower()}'s state, as in the table below]"
+            f"(../img/{title.lower()}-states.svg)\n",
             transitions.markdown_table(predecessors),
         ]
         if note:
@@ -179,6 +181,7 @@ def pages() -> tuple[dict[str, str], list[str]]:
         f"{PAGES}/configuration.md": configuration_page(),
         f"{PAGES}/state-machines.md": state_machines_page(),
         f"{PAGES}/coverage.md": coverage_page(citations, behaviours),
+        **{f"docs/img/{name}": text for name, text in draw_states.pictures().items()},
         "DESCRIPTION.md": description((ROOT / "README.md").read_text(encoding="utf-8")),
     }, problems
 

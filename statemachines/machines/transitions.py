@@ -2,8 +2,8 @@
 docs/kafka/replica-states.md).
 
 A transition is legal if the current state is among the predecessors of the target state. Both
-machines check this table before anything changes; the documentation's diagrams and tables are
-generated from it (``mermaid_diagram``, ``markdown_table``).
+machines check this table before anything changes; the documentation's pictures and tables are
+generated from it.
 """
 
 from __future__ import annotations
@@ -144,14 +144,6 @@ def replica_predecessors(
 
 
 State = TypeVar("State", PartitionState, ReplicaState)
-
-
-def mermaid_diagram(predecessors: Mapping[State, tuple[State, ...]]) -> str:
-    """A Mermaid ``stateDiagram-v2`` of a table, one arrow per legal pair."""
-    lines = ["stateDiagram-v2"]
-    for target, previous_states in predecessors.items():
-        lines += [f"    {previous} --> {target}" for previous in previous_states]
-    return "\n".join(lines) + "\n"
 
 
 def markdown_table(predecessors: Mapping[State, tuple[State, ...]]) -> str:

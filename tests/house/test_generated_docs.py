@@ -6,9 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
-from fakekafka.docs import citations, draw_rooms
+from fakekafka.docs import citations, draw_rooms, draw_states
+from fakekafka.statemachines.machines.transitions import (
+    PARTITION_PREDECESSORS,
+    REPLICA_PREDECESSORS,
+)
 from fakekafka.tests.support.paths import ROOT
 
 
@@ -19,6 +24,18 @@ def test_the_generated_pages_are_current() -> None:
         [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, f"\n{done.stderr}\nTo renew the pages: make docs"
+
+
+def test_the_pictures_of_the_state_machines_show_their_tables() -> None:
+    """A box per state with its name, and an arrow head per legal change."""
+    tables = zip(
+        draw_states.pictures().values(), (PARTITION_PREDECESSORS, REPLICA_PREDECESSORS), strict=True
+    )
+    for picture, predecessors in tables:
+        ElementTree.fromstring(picture)
+        assert picture.count("<polygon") == sum(map(len, predecessors.values()))
+        for state in predecessors:
+            assert picture.count(f">{state}</text>") == 1
 
 
 def test_wrong_usage_of_the_generator_is_refused() -> None:

@@ -56,6 +56,50 @@ RUNS_OFF_THE_PAGE = """() => {
     return found.map(text => text.slice(0, 120));
 }"""
 
+HARD_TO_READ = """palette => {
+    document.body.dataset.mdColorScheme = palette;
+    const channels = text => {
+        const found = text.match(/[\\d.]+/g).map(Number);
+        return found.length < 4 ? [...found, 1] : found;
+    };
+    const over = (front, back) =>
+        front.slice(0, 3).map((value, i) => value * front[3] + back[i] * (1 - front[3]));
+    const luminance = colour => {
+        const [red, green, blue] = colour.map(value => {
+            value /= 255;
+            return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const background = element => {
+        const layers = [];
+        for (; element; element = element.parentElement)
+            layers.unshift(channels(getComputedStyle(element).backgroundColor));
+        return layers.reduce((below, layer) => over(layer, below), [255, 255, 255]);
+    };
+    const found = new Set();
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const element = texts.currentNode.parentElement;
+        const style = getComputedStyle(element);
+        if (!texts.currentNode.data.trim()) continue;
+        if (!element.closest('.md-content')) continue;
+        if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
+        if (style.fontSize === '0px') continue;
+        const behind = background(element);
+        const lights = [luminance(over(channels(style.color), behind)), luminance(behind)];
+        const contrast = (Math.max(...lights) + 0.05) / (Math.min(...lights) + 0.05);
+        if (contrast < 4.5)
+            found.add(element.tagName + '.' + element.className + ' ' + contrast.toFixed(2));
+    }
+    for (const picture of document.querySelectorAll('.md-content img[src$=".svg"]'))
+        if (channels(getComputedStyle(picture).backgroundColor).join() !== '255,255,255,1'
+            && palette === 'slate')
+            found.add(picture.src + ' has no white ground');
+    return [...found];
+}"""
+"""Texts of less contrast than 4.5 to 1, and pictures drawn on white that stand on black."""
+
 
 def build(source: Path, target: Path) -> None:
     """Build the site of a tree; a warning is a failure."""
@@ -163,7 +207,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
 
 
 def walk(browser: Any, address: str, site: Path, names: list[str]) -> list[str]:
-    """Open every page at both widths; what the console says, what fails, what runs off the page."""
+    """Open every page in both palettes and at both widths.
+
+    Gives what the console says, what fails, what is hard to read and what runs off the page.
+    """
     found: list[str] = []
     name = ""
     empty_index = json.loads((site / "search" / "search_index.json").read_text()) | {"docs": []}
@@ -188,6 +235,10 @@ def walk(browser: Any, address: str, site: Path, names: list[str]) -> list[str]:
     )
     for name in names:
         page.goto(address + name, wait_until="load")
+        page.add_style_tag(content="* { transition: none !important; }")
+        for palette in ("default", "slate"):
+            texts = page.evaluate(HARD_TO_READ, palette)
+            found += [f"{name} in {palette}: {text}" for text in texts]
         for width_px in (LAPTOP_PX, PHONE_PX):
             page.set_viewport_size({"width": width_px, "height": 900})
             texts = page.evaluate(RUNS_OFF_THE_PAGE)
@@ -198,11 +249,28 @@ def walk(browser: Any, address: str, site: Path, names: list[str]) -> list[str]:
 
 @pytest.mark.timeout(300)
 def test_every_page_is_sound_in_a_browser(site: Path, browser: Any, address: str) -> None:
-    """No error in the console, nothing loaded from elsewhere, nothing wider than the screen."""
+    """No error in the console, nothing loaded from elsewhere, nothing wider than the screen, no
+    text without contrast on light or on dark."""
     names = [path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html"))]
     assert len(names) > 50
     found = walk(browser, address, site, [name for name in names if name != "404.html"])
     assert found == [], "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(("scheme", "palette"), [("dark", "slate"), ("light", "default")])
+def test_who_prefers_dark_gets_dark(
+    browser: Any, address: str, scheme: str, palette: str, tmp_path: Path
+) -> None:
+    """Without a click; the screenshot is for people to look at."""
+    page = browser.new_page()
+    page.set_viewport_size({"width": LAPTOP_PX, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.add_init_script("localStorage.clear()")  # the theme remembers the palette of a visit
+    page.goto(address + "reference/state-machines.html", wait_until="load")
+    shown = page.evaluate("document.body.dataset.mdColorScheme")
+    page.screenshot(path=tmp_path / f"{scheme}.png")
+    page.close()
+    assert shown == palette
 
 
 def test_the_search_finds_a_page(browser: Any, address: str) -> None:
@@ -219,6 +287,7 @@ def test_the_search_finds_a_page(browser: Any, address: str) -> None:
 
 
 BAD_PAGE = """<!doctype html><title>Bad</title><body><div class="md-content">
+<p style="color: #999; background: #aaa">pale</p><p>plain</p><img src="a.svg">
 <div style="width: 2000px">wide</div>
 <div style="overflow-x: auto; width: 300px"><div style="width: 3000px">framed</div></div>
 </div><script>console.error("a complaint"); nowhere();</script>
@@ -230,6 +299,7 @@ def test_a_bad_page_is_found(browser: Any, address: str, site: Path, tmp_path: P
     (tmp_path / "bad.html").write_text(BAD_PAGE)
     assert dead_links(tmp_path) == [
         "bad.html: #gone: no such anchor",
+        "bad.html: a.svg leads nowhere",
         "bad.html: gone.html leads nowhere",
     ]
     (site / "bad.html").write_text(BAD_PAGE)
@@ -237,6 +307,11 @@ def test_a_bad_page_is_found(browser: Any, address: str, site: Path, tmp_path: P
         found = "\n".join(walk(browser, address, site, ["bad.html"]))
     finally:
         (site / "bad.html").unlink()
+    assert "in default: P. 1.23" in found
+    assert "in slate: P. 1.23" in found
+    assert found.count("P. ") == 2
+    assert "in slate: http" in found
+    assert "in default: http" not in found
     assert "a complaint" in found
     assert "nowhere is not defined" in found
     assert "at 390 px: DIV to 2" in found

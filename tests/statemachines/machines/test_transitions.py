@@ -10,7 +10,6 @@ from fakekafka.statemachines.machines.transitions import (
     PartitionState,
     ReplicaState,
     markdown_table,
-    mermaid_diagram,
     replica_predecessors,
 )
 
@@ -31,14 +30,6 @@ def test_before_2_3_one_pair_less() -> None:
     assert sum(map(len, old.values())) == 13
     assert old[ReplicaState.DELETION_INELIGIBLE] == (ReplicaState.DELETION_STARTED,)
     assert replica_predecessors(behaviour("2.8")) is REPLICA_PREDECESSORS
-
-
-def test_the_diagram_has_one_arrow_per_legal_pair() -> None:
-    """In Mermaid's notation."""
-    lines = mermaid_diagram(PARTITION_PREDECESSORS).splitlines()
-    assert lines[0] == "stateDiagram-v2"
-    assert lines[1] == "    NonExistentPartition --> NewPartition"
-    assert len(lines) == 1 + 8
 
 
 def test_the_table_has_one_row_per_state() -> None:
