@@ -28,14 +28,14 @@ def test_the_generated_pages_are_current() -> None:
 
 def test_the_pictures_of_the_state_machines_show_their_tables() -> None:
     """A box per state with its name, and an arrow head per legal change."""
-    tables = zip(
-        draw_states.pictures().values(), (PARTITION_PREDECESSORS, REPLICA_PREDECESSORS), strict=True
-    )
-    for picture, predecessors in tables:
+    partition, replica = draw_states.pictures().values()
+    for picture, states, changes in (
+        (partition, list(map(str, PARTITION_PREDECESSORS)), PARTITION_PREDECESSORS.values()),
+        (replica, list(map(str, REPLICA_PREDECESSORS)), REPLICA_PREDECESSORS.values()),
+    ):
         ElementTree.fromstring(picture)
-        assert picture.count("<polygon") == sum(map(len, predecessors.values()))
-        for state in predecessors:
-            assert picture.count(f">{state}</text>") == 1
+        assert picture.count("<polygon") == sum(len(sources) for sources in changes)
+        assert [picture.count(f">{state}</text>") for state in states] == [1] * len(states)
 
 
 def test_wrong_usage_of_the_generator_is_refused() -> None:
