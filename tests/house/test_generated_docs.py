@@ -18,6 +18,7 @@ from fakekafka.tests.support.paths import ROOT
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # it runs every example of the pages: minutes on a busy machine
 def test_the_generated_pages_are_current() -> None:
     """Code, tests and pages change together: `make docs` renews the pages."""
     done = subprocess.run(
