@@ -42,7 +42,7 @@ def _parse(settings: list[str]) -> dict[str, Any]:
 
 @app.command("list")
 def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-readable")) -> None:
-    """The suites there are."""
+    """List the suites."""
     from ..spark_bench.suites.catalogue import SUITES
 
     if as_json:
@@ -55,14 +55,14 @@ def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-read
 @app.command("run")
 def run(
     suite: str,
-    runs: int = typer.Option(100, help="how many simulated clusters"),
+    runs: int = typer.Option(100, help="number of simulated clusters"),
     engine: str = typer.Option(
         "auto", help="spark, process or serial; auto: spark where it can run, else process"
     ),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="directory for the tables, as Parquet"
     ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="of tables that --out has already"),
+    overwrite: bool = typer.Option(False, "--overwrite", help="replace the tables in --out"),
     seed: int = typer.Option(0, help="seed of the first run; they count up"),
     workers: int | None = typer.Option(None, help="worker processes (default: all cores)"),
     settings: list[str] = typer.Option([], "--set", help="parameter=value, repeatable"),
@@ -108,7 +108,7 @@ def run(
 
 
 def _print_batch(batch: BatchResult, out: Path | None) -> None:
-    """A line on the whole, and the runs that broke a promise."""
+    """Print a line about the batch, and the runs that broke a promise."""
     console.print(
         f"{batch.ok} of {batch.runs} runs kept every promise; {batch.wall_s:.1f} s on "
         f"{batch.engine}, {batch.setup_s:.1f} s to start it"
@@ -121,7 +121,7 @@ def _print_batch(batch: BatchResult, out: Path | None) -> None:
 
 
 class _Progress:
-    """A bar on a terminal, a line every tenth elsewhere."""
+    """Show a bar on a terminal; elsewhere print a line after every tenth of the runs."""
 
     def __init__(self, title: str, *, quiet: bool) -> None:
         self._title = title

@@ -21,9 +21,9 @@ COMMANDS: dict[str, str] = {
     "demo": "A minute's tour: a client, a killed leader, nothing lost, a batch of simulations.",
     "serve": "Run a cluster for clients in any language.",
     "run": "Run a scenario in virtual time and record it.",
-    "trace": "Look into a recorded run: show, grep, at, why, watch, diff, verify, story.",
-    "bench": "Batches of simulated clusters: list them, run them.",
-    "questions": "The nine questions on leader election, each answered by running it.",
+    "trace": "Ask questions about a recorded run: show, grep, at, why, watch, diff, verify, story.",
+    "bench": "Run batches of simulated clusters.",
+    "questions": "Nine questions about leader election, each answered and shown in runs.",
 }
 """Name to the line that ``fakekafka --help`` shows, in the order shown."""
 

@@ -66,7 +66,7 @@ def build_root(help_text: str) -> Any:
             "-V",
             callback=_show_version,
             is_eager=True,
-            help="Show the version and leave.",
+            help="Show the version and exit.",
         ),
     ) -> None:
         """Options of the root; the work is done by the commands."""

@@ -23,9 +23,9 @@ def command(
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
-    """Answer the nine questions on leader election by running them.
+    """Answer nine questions about leader election, and show each answer in runs.
 
-    Exit status 1 when a run does not show what the answer claims.
+    The exit status is 1 if a run does not show what the answer claims.
     """
     from ..protocol.errors import UsageError
     from ..protocol.versions import KAFKA_VERSIONS

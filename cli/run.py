@@ -45,11 +45,11 @@ def command(
     kafka_version: str | None = typer.Option(
         None, help="emulated version; a story is run for all of its versions by default"
     ),
-    output: Path | None = typer.Option(None, "--out", "-o", help="record to this .fktrace"),
+    output: Path | None = typer.Option(None, "--out", "-o", help="file to record to, .fktrace"),
     settings: list[str] = typer.Option([], "--set", help="key=value over the file, repeatable"),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
-    """Run a scenario; exit status 1 when an expectation or a promise is broken."""
+    """Run a scenario. The exit status is 1 if an expectation or a promise is broken."""
     # What controllers log belongs to the scenario: it is in the trace, not on the terminal.
     logging.getLogger("fakekafka").addHandler(logging.NullHandler())
     from ..protocol.errors import UsageError
@@ -74,7 +74,7 @@ def command(
 
 
 def _check_output(output: Path, scenario: Path) -> None:
-    """``UsageError`` for a recording that could not be written, before anything is run."""
+    """Raise ``UsageError`` before the run if its recording could not be written."""
     from ..protocol.errors import UsageError
 
     if output.is_dir():
@@ -85,7 +85,7 @@ def _check_output(output: Path, scenario: Path) -> None:
 
 
 def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> list[ScenarioSpec]:
-    """The scenario; a story once per version it is told for, unless one version is named."""
+    """The scenario; a story once for each of its versions, unless a version is given."""
     from ..testing.scenarios.file import load_scenario, with_parameters
 
     parameters = _parameters(settings)
@@ -158,7 +158,7 @@ def _print(result: ScenarioResult, output: Path | None, reproduce: str) -> None:
 
 
 def _print_summary(results: list[ScenarioResult]) -> None:
-    """What each version of a story led to."""
+    """Print the outcome of a story in each version."""
     from .story_table import outcome_text
 
     _say("")

@@ -69,7 +69,7 @@ def _ids(first: int, brokers: int) -> int | list[int]:
 
 
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:
-    """Whole or not at all: a reader that sees the file may trust it."""
+    """Write the file in one step: whoever sees the file can read all of it."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         temporary.write_text(json.dumps(facts) + "\n")
@@ -87,7 +87,9 @@ def command(
     config: list[str] = typer.Option([], help="name=value, Kafka's names, repeatable"),
     kafka_version: str = typer.Option("3.9", help="0.10, 1.1, 2.8 or 3.9"),
     zookeepers: int = typer.Option(1, help="number of ZooKeeper servers"),
-    data_dir: Path | None = typer.Option(None, help="keep everything there"),
+    data_dir: Path | None = typer.Option(
+        None, help="directory that keeps logs and ZooKeeper's state"
+    ),
     ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
 ) -> None:

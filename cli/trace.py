@@ -28,7 +28,7 @@ __all__ = ["app", "trace_comparison", "trace_files"]
 
 @app.command()
 def info(file: File, as_json: Json = False) -> None:
-    """Header, counts, duration, faults, fingerprint, and how to run it again."""
+    """Show header, counts, duration, faults, fingerprint, and the command that repeats the run."""
     with opened(file) as trace:
         kinds, types = trace.counts()
         interesting = [trace.event(seq) for seq in trace.interesting()]
@@ -92,7 +92,7 @@ def show(
     verbose: Verbose = 0,
     as_json: Json = False,
 ) -> None:
-    """One line per event, in fixed columns."""
+    """Print one line per event, in fixed columns."""
     with opened(file) as trace:
         start, stop = queries.parse_range(range_, trace)
         print_events(trace.events(start, stop), verbose, as_json)
@@ -102,19 +102,23 @@ def show(
 def grep(
     file: File,
     expression: Annotated[
-        str, typer.Argument(help="such as: type==LeaderAndIsrRequest and actor=='broker-3'")
+        str, typer.Argument(help="for example: type==LeaderAndIsrRequest and actor=='broker-3'")
     ],
-    then: Annotated[str | None, typer.Option(help="an event that must follow")] = None,
-    within: Annotated[str | None, typer.Option(help="how soon: 5s, 200ms")] = None,
-    range_: Annotated[str | None, typer.Option("--range", help="only events there")] = None,
-    count: Annotated[bool, typer.Option("--count", help="only how many")] = False,
+    then: Annotated[
+        str | None, typer.Option(help="expression for an event that must follow")
+    ] = None,
+    within: Annotated[str | None, typer.Option(help="how soon it must follow: 5s, 200ms")] = None,
+    range_: Annotated[
+        str | None, typer.Option("--range", help="only these events: 100:200, 1.5s:2s")
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="print only the number of events")] = False,
     verbose: Verbose = 0,
     as_json: Json = False,
 ) -> None:
-    """Events for which an expression holds; exit status 1 when there is none.
+    """Print the events that match an expression. The exit status is 1 if there are none.
 
-    Columns: seq, t (seconds), kind, actor, peer, type, msg, cause, op, epochs.controller,
-    epochs.leader, epochs.zk_version, why, payload.FIELD (or just FIELD).
+    Columns: seq, t (seconds), kind, actor, peer, type, msg, cause, epochs.controller,
+    epochs.leader, epochs.zk_version, why, delta, payload.FIELD (or just FIELD).
     """
     with opened(file) as trace:
         if within is not None and then is None:
@@ -213,7 +217,7 @@ def watch(
 
 @app.command()
 def why(file: File, seq: Seq, verbose: Verbose = 0, as_json: Json = False) -> None:
-    """The chain of causes that led to an event, the event first."""
+    """Show the chain of causes that led to an event, the event first."""
     with opened(file) as trace:
         chain = queries.why(trace, seq_of(seq))
         if as_json:
@@ -227,11 +231,11 @@ def why(file: File, seq: Seq, verbose: Verbose = 0, as_json: Json = False) -> No
 def effects(
     file: File,
     seq: Seq,
-    limit: Annotated[int, typer.Option(help="at most so many events")] = 200,
-    depth: Annotated[int | None, typer.Option(help="at most so many steps")] = None,
+    limit: Annotated[int, typer.Option(help="maximum number of events")] = 200,
+    depth: Annotated[int | None, typer.Option(help="maximum number of steps")] = None,
     as_json: Json = False,
 ) -> None:
-    """What an event led to, as a tree."""
+    """Show what an event led to, as a tree."""
     with opened(file) as trace:
         root, cut = queries.effects(trace, seq_of(seq), limit, depth)
         if as_json:
@@ -259,7 +263,7 @@ def _tree(root: queries.Effect) -> dict[str, Any]:
 
 @app.command()
 def story(file: File, as_json: Json = False) -> None:
-    """Who died, who noticed, who was elected, how long partitions were unavailable."""
+    """Tell who died, who noticed, who was elected, and how long partitions were unavailable."""
     from ..tracing.timeline import timeline
 
     with opened(file) as trace:

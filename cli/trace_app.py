@@ -20,7 +20,7 @@ from .exits import end_with_error
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Look into a recorded run. Events are addressed by seq (#1234), times are virtual.",
+    help="Ask questions about a recorded run. Events have numbers (#1234); times are virtual.",
 )
 
 File = Annotated[Path, typer.Argument(help="a .fktrace file")]
@@ -33,7 +33,7 @@ Verbose = Annotated[
 
 @contextmanager
 def opened(file: Path) -> Iterator[TraceReader]:
-    """The trace in a file; what is wrong with it or with the question ends with status 2.
+    """Open the trace in a file. A mistake in the file or in the question ends with status 2.
 
     The cyclic collector is off meanwhile: a command ends soon, and what it reads has no cycles.
     """

@@ -21,7 +21,7 @@ def diff(
     lines: Annotated[int, typer.Option(help="events of each run to align")] = 30,
     as_json: Json = False,
 ) -> None:
-    """Where two runs part: the first differing event, then both aligned; status 1 if different."""
+    """Show the first event that differs, then both runs side by side; status 1 if they differ."""
     from ..tracing.diff import aligned, first_difference
 
     with opened(left) as a, opened(right) as b:

@@ -19,7 +19,10 @@ from .trace_app import File, app, opened, print_events
 def slice_(
     file: File,
     out: Annotated[Path, typer.Option("-o", "--out", help="the smaller trace")],
-    actor: Annotated[list[str] | None, typer.Option(help="events at or with it")] = None,
+    actor: Annotated[
+        list[str] | None,
+        typer.Option(help="only events that this actor handles, sends or gets; repeatable"),
+    ] = None,
     time: Annotated[str | None, typer.Option(help="a span such as 1.5s:2s")] = None,
 ) -> None:
     """Write some events to a smaller trace. Events keep their numbers."""
@@ -65,12 +68,12 @@ def _span(text: str | None) -> tuple[int | None, int | None]:
 @app.command()
 def export(
     file: File,
-    to: Annotated[str, typer.Option("--to", help="text")] = "text",
+    to: Annotated[str, typer.Option("--to", help="the form: text")] = "text",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="default: standard output")
     ] = None,
 ) -> None:
-    """The trace in another form: ``text`` is what golden files hold."""
+    """Write the trace in another form. ``text`` has one line for each event."""
     with opened(file) as trace:
         if to != "text":
             raise UsageError(f"cannot export to {to!r}; there is: text")
