@@ -6,6 +6,7 @@ from ...actors.clients.producer import SimulatedProducer
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ..simulation import Simulation
+from .closed_loop import ClosedLoop
 from .open_loop import OpenLoop
 from .spec import WorkloadSpec
 
@@ -22,10 +23,6 @@ class Workload:
         self.acknowledged: list[bytes] = []
         self.failed = 0
         self.sent = 0
-        self.running = False
-        self._open_loop = OpenLoop(
-            self._runtime, int(1_000_000 / spec.rate_per_s), self._send_next_in_turn
-        )
         self.prefix = f"{spec.name}:".encode()
         """Of every value it sends."""
         self.producers = [
@@ -37,27 +34,27 @@ class Workload:
             )
             for name in spec.producer_names
         ]
+        self._loop = self._make_loop()
         for name in spec.consumer_names:
             simulation.consumer(
                 [(spec.topic, target.partition) for target in self._targets], name=name
             )
 
+    def _make_loop(self) -> OpenLoop | ClosedLoop:
+        spec = self.spec
+        if spec.model == "open":
+            interval_us = int(1_000_000 / spec.rate_per_s)
+            return OpenLoop(self._runtime, interval_us, self._send_next_in_turn)
+        return ClosedLoop(self._runtime, self.producers, spec.in_flight, self._send)
+
     def start(self) -> None:
         """Begin: arrivals on a clock (open), or a window of unanswered records (closed)."""
-        self.running = True
-        if not self.producers:
-            return
-        if self.spec.model == "open":
-            self._open_loop.start()
-        else:
-            for producer in self.producers:
-                for _ in range(self.spec.in_flight):
-                    self._send(producer)
+        if self.producers:
+            self._loop.start()
 
     def stop(self) -> None:
         """Send nothing more; what was sent is still answered."""
-        self.running = False
-        self._open_loop.stop()
+        self._loop.stop()
 
     @property
     def unfinished(self) -> int:
@@ -84,8 +81,7 @@ class Workload:
                 self.acknowledged.append(value)
             else:
                 self.failed += 1
-            if self.running and self.spec.model == "closed":
-                # Not from inside the answer: an unreachable cluster would recurse.
-                self._runtime.call_later(producer, 0, lambda: self._send(producer))
+            if isinstance(self._loop, ClosedLoop):
+                self._loop.answered(producer)
 
         producer.produce(where, value, callback=answered)
