@@ -16,12 +16,14 @@ REQUESTS: dict[str, type] = {
 }
 """Kafka's requests by name."""
 
+_EVENTS: dict[str, type] = {event.__name__: event for event in controller_events()}
+
 _MESSAGES: dict[str, type] = {
     name: value
     for module in (control, data, admin, zookeeper)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__
-} | {event.__name__: event for event in controller_events()}
+} | _EVENTS
 
 
 def message_type(name: str) -> type:
@@ -42,6 +44,20 @@ def request_type(api: str) -> type:
     except KeyError:
         hint = arguments.did_you_mean(api, REQUESTS)
         raise UsageError(f"there is no API {api!r}{hint}") from None
+
+
+def injection_target(api: str, *, answers: bool) -> type:
+    """The message an injection is about: a request, or an event of the controller.
+
+    An event, such as ``BrokerChange``, can only be delayed: ``answers`` says whether the injection
+    answers or breaks off.
+    """
+    arguments.text("api", api)
+    if api in REQUESTS or api not in _EVENTS:
+        return request_type(api)
+    if answers:
+        raise UsageError(f"API {api} is an event of the controller; it can only be delayed")
+    return _EVENTS[api]
 
 
 def error_code(error: str | int | ErrorCode) -> ErrorCode:

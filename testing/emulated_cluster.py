@@ -10,7 +10,7 @@ from ..protocol.data import ACKS_ALL
 from ..protocol.errors import ErrorCode, UsageError
 from ..protocol.values import TopicPartition
 from . import arguments
-from .api_names import error_code, request_type
+from .api_names import error_code, injection_target
 from .handles.admin import AdminClient
 from .handles.broker import BrokerHandle
 from .handles.controller import ControllerHandle
@@ -274,7 +274,8 @@ class EmulatedCluster(abc.ABC):
         """Answer, delay or disconnect the next ``times`` requests of an API.
 
         ``error`` is the name or number of one of Kafka's errors. Without it the request is only
-        delayed, or ``disconnect`` closes its connection.
+        delayed, or ``disconnect`` closes its connection. An event of the controller, such as
+        ``BrokerChange``, can be delayed too.
         """
         running = self.running
         running.require_going()
@@ -282,7 +283,7 @@ class EmulatedCluster(abc.ABC):
         if error is None and not delay_ms and not disconnect:
             raise UsageError("inject needs an error, a delay_ms or disconnect=True")
         arguments.integer("times", times, 1)
-        wanted = request_type(api)
+        wanted = injection_target(api, answers=error is not None or disconnect)
         code = None if error is None else error_code(error)
         machine = None if broker is None else running.broker_process(broker).name
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.config import validate_topic_config
 from ...protocol.errors import UsageError
-from ..api_names import error_code, request_type
+from ..api_names import error_code, injection_target
 from ..defaults import log_dirs
 from .pieces import PARTITION_NAME, check_machine, check_partition, read_latency, read_machine
 from .spec import ClusterSpec
@@ -132,7 +132,8 @@ def _read_inject(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
         "disconnect": table.flag("disconnect", False),
     }
     try:
-        request_type(arguments["api"])
+        answers = table.has("error") or arguments["disconnect"]
+        injection_target(arguments["api"], answers=answers)
         if table.has("error"):
             arguments["error"] = error_code(table.raw("error")).name
     except UsageError as error:
