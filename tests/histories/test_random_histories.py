@@ -111,6 +111,22 @@ def test_what_0_10_cuts_at_its_high_watermark_is_excused() -> None:
     assert record_problems(world)[0].startswith("1 acknowledged records are lost")
 
 
+@pytest.mark.slow
+def test_what_1_1_does_not_cut_after_two_quick_elections_is_excused() -> None:
+    """Broker 3 wrote two records in epoch 4, of which its leader never heard, and keeps them
+    (KIP-279, docs/stories/kip-279-fast-failover.md)."""
+    world = build(60250, "1.1")
+    steps = (
+        "restart:16305137:4000,elect:8553684:200,create:13088299:8000,restart:6611449:4000,"
+        "pause:5018831:1000,shutdown:8980676:1000,reassign:5585371:8000,power_off:12198652:1000,"
+        "reassign:7699873:8000"
+    )
+    assert play(world, tuple(map(parse_step, steps.split(","))), []) == []
+    assert world.cut_from == {TopicPartition("main-1", 1): 0}
+    world.cut_from.clear()
+    assert [p.partition(" (")[0] for p in verdict(world)] == ["main-1-1: replicas differ"]
+
+
 def test_a_cluster_that_is_not_whole_is_told() -> None:
     """A dead broker, and then one that has not caught up yet, keep a cluster from being whole."""
     world = build(1, "3.9")

@@ -264,7 +264,7 @@ def verdict(world: World) -> list[str]:
 
 
 def _replica_problems(world: World) -> list[str]:
-    """Replicas that differ, but for those that 0.10 may leave so (KIP-101)."""
+    """Replicas that differ, but for those that old releases leave so (KIP-101, KIP-279)."""
     problems = []
     for topic in topics(world):
         for problem in replicas_identical(world.simulation, [topic]).problems:

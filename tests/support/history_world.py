@@ -12,6 +12,7 @@ from unittest import mock
 
 from fakekafka import FakeKafkaError, Simulation
 from fakekafka.protocol.awaiting import Task
+from fakekafka.protocol.data import EpochEndOffset
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.replication.log.log import Log
@@ -90,7 +91,8 @@ class World:
     renumbered: set[tuple[TopicPartition, bytes | None]] = field(default_factory=set)
     """What a producer sent under one number and then gave one of a new epoch."""
     cut_from: dict[TopicPartition, int] = field(default_factory=dict)
-    """The lowest offset that a follower cut because it was above its high watermark."""
+    """The lowest offset that a follower cut because it was above its high watermark, or where a
+    follower differs from its leader because it was not told to cut."""
     dropped: dict[TopicPartition, set[int]] = field(default_factory=dict)
     """Replicas that were being added and that a later request dropped, in sync or not."""
     lost_from: dict[TopicPartition, int] = field(default_factory=dict)
@@ -197,24 +199,56 @@ class World:
         """Whether Kafka itself may lose or change what is at an offset.
 
         In 0.10 a follower that has it, but not yet the high watermark that covers it, cuts it, and
-        may lead next (KIP-101). And where the whole ISR was dropped by a reassignment, only a
-        leader from outside helps.
+        may lead next (KIP-101). In 1.1 a follower does not cut what it has of an epoch that its
+        leader never heard of (KIP-279). And where the whole ISR was dropped by a reassignment,
+        only a leader from outside helps.
         """
         return offset >= min(self.cut_from.get(where, maxsize), self.lost_from.get(where, maxsize))
 
     def note_cuts(self) -> contextlib.AbstractContextManager[Any]:
-        """Note what followers cut at their high watermarks, as long as this is entered."""
+        """Note where releases before the KIPs cut wrongly, as long as this is entered."""
+        flags = self.simulation.behaviour
+        if flags.truncation == "high_watermark":
+            return self._note_cuts_at_high_watermark()
+        if not flags.epoch_truncation_rounds:
+            return self._note_epochs_unheard_of()
+        return contextlib.nullcontext()
+
+    def _note_cuts_at_high_watermark(self) -> contextlib.AbstractContextManager[Any]:
         truncate_to = Log.truncate_to
 
         def noting(log: Log, offset: int) -> bool:
             if offset == log.high_watermark and offset < log.log_end_offset:
-                where = log.topic_partition
-                self.cut_from[where] = min(offset, self.cut_from.get(where, offset))
+                self._differs_from(log.topic_partition, offset)
             return truncate_to(log, offset)
 
-        if self.simulation.behaviour.truncation != "high_watermark":
-            return contextlib.nullcontext()
         return mock.patch.object(Log, "truncate_to", noting)
+
+    def _note_epochs_unheard_of(self) -> contextlib.AbstractContextManager[Any]:
+        """``LeaderEpochFileCache.endOffsetFor`` up to 1.1 tells where the next epoch begins that
+        the leader knows, though the follower has the one it asks for from an earlier offset on."""
+        end_offset_for_epoch = Log.end_offset_for_epoch
+
+        def noting(log: Log, epoch: int) -> EpochEndOffset:
+            end = end_offset_for_epoch(log, epoch)
+            if all(known != epoch for known, _ in log.epochs):
+                for start in self._starts(log.topic_partition, epoch):
+                    if start < end.end_offset:
+                        self._differs_from(log.topic_partition, start)
+            return end
+
+        return mock.patch.object(Log, "end_offset_for_epoch", noting)
+
+    def _starts(self, where: TopicPartition, epoch: int) -> Iterator[int]:
+        """Where an epoch begins in each log that has it."""
+        for process in self.simulation.processes.values():
+            broker = process.broker
+            partition = None if broker is None else broker.replica_manager.partition(where)
+            if partition is not None and partition.log is not None:
+                yield from (start for known, start in partition.log.epochs if known == epoch)
+
+    def _differs_from(self, where: TopicPartition, offset: int) -> None:
+        self.cut_from[where] = min(offset, self.cut_from.get(where, offset))
 
     def note_drops(self) -> contextlib.AbstractContextManager[Any]:
         """Note which replicas ``KafkaController.updateCurrentReassignment`` drops again."""
