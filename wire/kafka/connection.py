@@ -216,7 +216,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._waiting or self._frame is not None or self._held:
             self._note_memory()
-        self.update_reading()
+        if self._reading_paused or self._waiting or self._held:
+            self.update_reading()
 
     def _note_memory(self) -> None:
         held = self._waiting_bytes + _WAITING_FRAME_BYTES * len(self._waiting)

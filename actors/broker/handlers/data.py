@@ -86,10 +86,11 @@ class DataHandlers:
 
     def _lacks_transactional_id(self, request: ProduceRequest) -> bool:
         """Whether a client sends batches of a transaction and does not say of which."""
-        return self._behaviour.transactional_batches_need_id and any(
-            entry.records is not None and transactional_producer(entry.records) is not None
-            for entry in request.partitions
-        )
+        if self._behaviour.transactional_batches_need_id:
+            for entry in request.partitions:
+                if transactional_producer(entry.records) is not None:
+                    return True
+        return False
 
     def fetch(self, request: FetchRequest, delivery: Delivery) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
