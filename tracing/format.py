@@ -15,10 +15,10 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import cramjam
 import msgpack
 
 from ..protocol.errors import UsageError
+from ..protocol.records import compression as codecs
 from .events import TraceError
 from .packing import unpack
 
@@ -31,6 +31,8 @@ FRAME_HEAD = struct.Struct("<BBII")
 TRAILER = struct.Struct(f"<Q32s{len(MAGIC)}s")
 CHUNK_EVENTS = 1000
 CHUNK_BYTES = 256 * 1024
+FRAME_BYTES_MAX = 256 * 1024 * 1024
+"""What the body of a frame may take when it is decompressed; those written are far smaller."""
 
 
 def encode_frame(kind: int, body: bytes, codec: int) -> bytes:
@@ -38,7 +40,7 @@ def encode_frame(kind: int, body: bytes, codec: int) -> bytes:
     if codec == ZLIB:
         body = zlib.compress(body, 1)
     elif codec == ZSTD:
-        body = bytes(cramjam.zstd.compress(body, 3))
+        body = codecs.compress(codecs.ZSTD, body)
     return FRAME_HEAD.pack(kind, codec, len(body), zlib.crc32(body)) + body
 
 
@@ -64,16 +66,28 @@ def decode_frame(data: Any, offset: int, place: str) -> Frame:
         raise TraceError(f"{place}: wrong checksum of the frame at byte {offset}")
     try:
         if codec == ZLIB:
-            body = zlib.decompress(stored)
+            body = _inflate(stored)
         elif codec == ZSTD:
-            body = bytes(cramjam.zstd.decompress(stored))
+            body = codecs.decompress(codecs.ZSTD, stored, limit=FRAME_BYTES_MAX)
         elif codec == RAW:
             body = bytes(stored)
         else:
             raise TraceError(f"{place}: unknown codec {codec} of the frame at byte {offset}")
-    except (zlib.error, cramjam.DecompressionError) as error:  # the checksum leaves the head out
+    except (zlib.error, codecs.CorruptPayload) as error:  # the checksum leaves the head out
         raise TraceError(f"{place}: damaged frame at byte {offset}: {error}") from None
     return Frame(kind, offset, FRAME_HEAD.size + length, body)
+
+
+def _inflate(stored: Any) -> bytes:
+    """Decompress; raises ``zlib.error`` for what is damaged or too large."""
+    stream = zlib.decompressobj()
+    body = stream.decompress(stored, FRAME_BYTES_MAX)
+    if not stream.eof:
+        is_too_large = len(body) == FRAME_BYTES_MAX
+        raise zlib.error(
+            f"it has more than {FRAME_BYTES_MAX} bytes" if is_too_large else "it is cut off"
+        )
+    return body
 
 
 def pack_header(header: Mapping[str, Any]) -> bytes:

@@ -41,6 +41,7 @@ DECOMPRESSED_BYTES_MAX = 100 * 1024 * 1024
 """What no batch may exceed: uncompressed it would not fit into a request either."""
 _GZIP_RATIO_MAX = 1032
 """Deflate says at most 258 bytes in two bits."""
+_GZIP_INPUT_BYTES = 16384
 _STREAM_CHUNK_BYTES = 1 << 20
 _GZIP_WINDOW_BITS = 31
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -59,10 +60,10 @@ class CorruptPayload(ValueError):
 
 
 class PayloadTooLarge(CorruptPayload):
-    """Compressed data that stands for more bytes than allowed."""
+    """Compressed data that stands for more bytes, or for more messages, than allowed."""
 
-    def __init__(self, codec: int, limit: int) -> None:
-        super().__init__(f"{CODEC_NAMES[codec]} data of more than {limit} bytes when decompressed")
+    def __init__(self, codec: int, limit: int, unit: str = "bytes") -> None:
+        super().__init__(f"{CODEC_NAMES[codec]} data of more than {limit} {unit} when decompressed")
 
 
 def compress(codec: int, data: Readable) -> bytes:
@@ -122,18 +123,21 @@ def _decompress_gzip(data: Readable, limit: int) -> bytes:
     if len(data) * _GZIP_RATIO_MAX <= limit:
         return bytes(cramjam.gzip.decompress(data))
     out = bytearray()
-    rest: Readable = data
-    while rest:  # one member after the other
+    view = memoryview(data)
+    position = 0
+    while position < len(view):  # one member after the other
         member = zlib.decompressobj(_GZIP_WINDOW_BITS)
         while not member.eof:
-            chunk = member.decompress(rest, _STREAM_CHUNK_BYTES)
-            rest = member.unconsumed_tail
+            # What is left of its input is copied each time: it must be little.
+            given = view[position : position + _GZIP_INPUT_BYTES]
+            chunk = member.decompress(given, _STREAM_CHUNK_BYTES)
+            taken = len(given) - len(member.unconsumed_tail) - len(member.unused_data)
+            position += taken
             out += chunk
             if len(out) > limit:
                 raise PayloadTooLarge(GZIP, limit)
-            if not chunk and not rest and not member.eof:
+            if not chunk and not taken and not member.eof:
                 raise CorruptPayload("cannot decompress gzip data: it is cut off")
-        rest = member.unused_data
     return bytes(out)
 
 
@@ -255,6 +259,7 @@ def _decompress_lz4_unchecked(data: bytes, limit: int) -> bytes:
     position = 7 + (8 if flags & 0x08 else 0)
     parts: list[bytes] = []
     left = limit
+    room = bytearray(block_max_size)
     while True:
         (size,) = struct.unpack_from("<I", data, position)
         position += 4
@@ -268,7 +273,6 @@ def _decompress_lz4_unchecked(data: bytes, limit: int) -> bytes:
         if stored:
             parts.append(block)
         else:
-            room = bytearray(block_max_size)
             written = cramjam.lz4.decompress_block_into(block, room, output_len=block_max_size)
             parts.append(bytes(room[:written]))
         left -= len(parts[-1])

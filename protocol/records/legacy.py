@@ -88,12 +88,15 @@ def _read_bytes(records: Readable, position: int, end: int) -> tuple[bytes | Non
 
 
 def unwrap(
-    message: LegacyMessage, decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX
+    message: LegacyMessage,
+    decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
+    messages_max: int | None = None,
 ) -> list[LegacyMessage]:
     """The messages inside a compressed one, with absolute offsets; ``[message]`` if it is none.
 
     Raises ``PayloadTooLarge`` when the payload would have more than ``decompressed_bytes_max``
-    bytes, ``MalformedRecords`` when it cannot be read or wraps wrappers.
+    bytes or ``messages_max`` messages, ``MalformedRecords`` when it cannot be read or wraps
+    wrappers.
     """
     codec = message.compression
     if not codec:
@@ -116,6 +119,8 @@ def unwrap(
         if found is None:
             raise MalformedRecords("a compressed message set is cut off")
         inner.append(found)
+        if messages_max is not None and len(inner) > messages_max:
+            raise codecs.PayloadTooLarge(codec, messages_max, "messages")
         position += found.size
     if message.magic == 0 or not inner:
         return inner

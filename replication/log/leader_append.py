@@ -110,7 +110,7 @@ def _append_plainly(
         or size != len(records)
         or base_offset != 0
         or size > settings.max_message_bytes
-        or count <= 0
+        or not 0 < count <= settings.records_max
         or last_delta != count - 1
         or not 0 <= attributes < _ZSTD
         or size > settings.segment_bytes

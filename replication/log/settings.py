@@ -9,6 +9,9 @@ from ...protocol.versions import Behaviour
 
 _INDEX_ENTRY_SIZE = 8
 _DECOMPRESSED_BYTES_TAKEN = 32 * 1024 * 1024
+_MESSAGE_BYTES_USUAL = 1048588
+"""Kafka's default of ``max.message.bytes``."""
+_RECORD_BYTES_LEAST = 7
 
 
 class LogSettings:
@@ -35,6 +38,7 @@ class LogSettings:
         "min_cleanable_dirty_ratio",
         "min_compaction_lag_ms",
         "record_version",
+        "records_max",
         "retention_bytes",
         "retention_ms",
         "segment_bytes",
@@ -52,6 +56,9 @@ class LogSettings:
         self.decompressed_bytes_max = max(_DECOMPRESSED_BYTES_TAKEN, self.max_message_bytes)
         """What a compressed batch of a client may stand for. Kafka has no limit: it reads such a
         batch as a stream, and here it is in memory as a whole."""
+        self.records_max = max(_MESSAGE_BYTES_USUAL, self.max_message_bytes) // _RECORD_BYTES_LEAST
+        """Records that a batch of a client may hold: as many as fit into one that is not
+        compressed. Else a megabyte would stand for millions, each of which takes a microsecond."""
         self.segment_bytes: int = config["segment.bytes"]
         self.segment_ms: int = config["segment.ms"]
         self.segment_jitter_ms: int = config["segment.jitter.ms"]

@@ -183,6 +183,7 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
         )
     attributes = batch.attributes
     if context.origin == ORIGIN_CLIENT:
+        _check_count(count, context.settings)
         if attributes & CONTROL_BIT:
             raise KafkaError(ErrorCode.INVALID_RECORD, "clients may not write control records")
         if batch.producer_id >= 0 and batch.base_sequence < 0:
@@ -210,6 +211,15 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs a newer version")
     if batch.compression > codecs.ZSTD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"unknown codec {batch.compression}")
+
+
+def _check_count(count: int, settings: LogSettings) -> None:
+    if count > settings.records_max:
+        raise KafkaError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"{count} records in a batch, at most {settings.records_max}; "
+            "a larger max.message.bytes allows for more",
+        )
 
 
 def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]:
@@ -324,7 +334,9 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
         raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
     try:
         allowed = settings.decompressed_bytes_max
-        inner = [one for message in messages for one in unwrap(message, allowed)]
+        inner = []
+        for message in messages:
+            inner += unwrap(message, allowed, settings.records_max)
     except codecs.PayloadTooLarge as error:
         raise _too_large(error) from None
     except MalformedRecords as error:

@@ -179,8 +179,7 @@ class TopicAdmin:
             topics = await zk.topics.get_all_topics_in_cluster()
             if name in topics:  # created since the check: a topic does not collide with itself
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-            if topics != self._listed:  # looked at once for all topics of a request
-                self._listed, self._taken = topics, TakenNames(topics)
+            self._note_listed(topics)
             other = self._taken.colliding(name)
             if other is not None:
                 raise KafkaError(
@@ -196,6 +195,18 @@ class TopicAdmin:
             if behaviour.bad_topic_configs_unexpected and not isinstance(error, UnknownConfig):
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
             raise KafkaError(code, str(error)) from None
+
+    def _note_listed(self, topics: list[str]) -> None:
+        """Know who has which name; usually those of before and a few more."""
+        if topics == self._listed:
+            return
+        known, listed = set(self._listed), set(topics)
+        if known <= listed:
+            for name in sorted(listed - known):
+                self._taken.add(name)
+        else:
+            self._taken = TakenNames(topics)
+        self._listed = topics
 
     async def _write(
         self, name: str, assignment: Assignment, config: Mapping[str, str], topic_id: str

@@ -16,8 +16,10 @@ from .operations import dispatch, methods_at
 if TYPE_CHECKING:
     from ..cluster import Cluster
 
-BODY_BYTES_MAX = 100_000_000
-BODIES_BYTES_MAX = 200_000_000
+BODY_BYTES_MAX = 8_000_000
+"""A body of empty lists takes some twenty times its size when it is read, and no other thread
+runs meanwhile."""
+BODIES_BYTES_MAX = 80_000_000
 """Of all requests together."""
 CONNECTIONS_MAX = 100
 """Each takes a thread."""
@@ -87,7 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
                     break
                 self.server.hold(len(part))
                 raw += part
-            return read_object(bytes(raw))
+            with self.server.reading:
+                return read_object(bytes(raw))
         finally:
             self.server.hold(-len(raw))
 
@@ -135,6 +138,8 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], handler: type[_Handler]) -> None:
         self._lock = threading.Lock()
+        self.reading = threading.Lock()
+        """Held while a body is read: one at a time, as each may take much memory."""
         self._held_bytes = 0
         self._connections = 0
         super().__init__(address, handler)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import struct
 import tracemalloc
 import zlib
+from typing import Any
+from unittest import mock
 
 import cramjam
 import pytest
@@ -318,6 +321,30 @@ def test_a_payload_beyond_the_limit_is_refused_before_it_takes_memory(
     assert isinstance(caught.value, compression.PayloadTooLarge)
     assert "of more than 1000000 bytes when decompressed" in str(caught.value)
     assert largest < 4 * LIMIT
+
+
+def test_many_members_are_read_without_copying_the_rest_for_each() -> None:
+    """Each member of a gzip payload costs the same, however many follow."""
+    member = gzip.compress(b"", mtime=0)
+    payload = member * 4000 + gzip.compress(b"end", mtime=0)
+    given = []
+    original = zlib.decompressobj
+
+    class Counting:
+        def __init__(self, bits: int) -> None:
+            self.stream: Any = original(bits)
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            given.append(len(data))
+            return bytes(self.stream.decompress(data, most))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.stream, name)
+
+    with mock.patch.object(zlib, "decompressobj", Counting):
+        assert compression.decompress(1, payload, limit=LIMIT) == b"end"
+    assert len(given) > 4000
+    assert max(given) < 20_000 < len(payload)
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])

@@ -3,8 +3,9 @@
     python -m fakekafka.tests.support.hostile_input [COUNT] [--seed SEED] [--idle IDLE]
 
 Random bytes, requests that are changed, cut off or of mad lengths, counts, keys and versions, to
-the listeners of brokers and of ZooKeeper. Told at the end: how long the good client waited at most,
-how the memory grew, and what the logs say that they should not.
+the listeners of brokers, of ZooKeeper and of the control API; records that are broken, or stand for
+far more than they are. Told at the end: how long the good client waited at most, what kept the loop
+busy longest, how the memory grew, and what the logs say that they should not.
 """
 
 from __future__ import annotations
@@ -17,17 +18,39 @@ import random
 import resource
 import socket
 import struct
-import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 from fakekafka import Cluster
+from fakekafka.actors.runtime.live import LiveRuntime
+from fakekafka.testing.control_api.server import ControlServer
+from fakekafka.tests.support.good_client import GoodClient, StallWatch
+from fakekafka.tests.support.hostile_payloads import Payloads
 from fakekafka.tests.support.request_shapes import shapes
 
 _OPEN_MAX = 20
 _INTERESTING = (-1, 0, 1, 127, 255, 32767, 65536, 2**31 - 1, -(2**31), 104857600, 2**24)
+_METHODS = ("GET", "GET", "POST", "DELETE", "PUT", "OPTIONS", "X" * 300)
+_CONTROL_PATHS = (
+    "/", "/openapi.json", "/brokers", "/topics", "/topics/x/0", "/topics/x/0/records", "/brokers/9",
+    "/brokers/x", "/zookeeper/tree", "/%00", "/" + "a/" * 500, "/topics/" + "%41" * 2000,
+)  # fmt: skip
+_CONTROL_BODIES = (
+    b"", b"{}", b"[]", b"{", b"null", b'{"name": 5}', b"[" * 50_000, b'{"a":' * 5_000,
+    b'{"name": "' + b"x" * 100_000 + b'"}', b'{"a": [' + b"[]," * 200_000 + b"[]]}",
+    b'{"a": ' + b"9" * 100_000 + b"}", bytes(range(256)) * 20,
+)  # fmt: skip
 _OPERATIONS = (1, 2, 3, 4, 5, 6, 8, 9, 11, 12, 13, 14, 100, 101, 999, -11)
+
+
+_TOPICS: dict[str, dict[str, str]] = {
+    "x": {},
+    "compacted": {"cleanup.policy": "compact"},
+    "packed": {"compression.type": "gzip"},
+    "timed": {"message.timestamp.type": "LogAppendTime"},
+}
+"""Topics that records are sent to, each with another way of looking at them."""
 
 
 class Outcome(NamedTuple):
@@ -36,20 +59,28 @@ class Outcome(NamedTuple):
     seed: int
     inputs: int
     seconds: float
-    longest_wait_s: float
+    waits_s: dict[str, float]
+    """The good client's longest, by what it asked for."""
     requests: int
     """Of the good client."""
+    stalls: tuple[tuple[float, str], ...]
+    """The longest, with what the loop did."""
     memory_before: int
     memory_most: int
     complaints: tuple[str, ...]
     """Log records that tell of a failure of ours."""
 
+    @property
+    def longest_wait_s(self) -> float:
+        return max(self.waits_s.values())
+
     def __str__(self) -> str:
         grown = (self.memory_most - self.memory_before) / 1e6
+        waits = ", ".join(f"{kind} {waited:.2f} s" for kind, waited in self.waits_s.items())
         return (
             f"seed {self.seed}: {self.inputs} inputs in {self.seconds:.0f} s; the good client "
-            f"waited at most {self.longest_wait_s:.2f} s in {self.requests} requests; memory grew "
-            f"by {grown:.0f} MB; {len(self.complaints)} complaints in the logs"
+            f"waited at most {waits} in {self.requests} requests; memory grew by {grown:.0f} MB; "
+            f"{len(self.complaints)} complaints in the logs"
         )
 
 
@@ -88,6 +119,19 @@ class Inputs:
         if kind == 1:
             return self._mutated(data)
         return data[: draw.randrange(1, len(data) + 1)] if kind == 2 else data
+
+    def for_control(self) -> bytes:
+        """A request to the control API: mostly one that asks for nothing reasonable."""
+        draw = self._random
+        kind = draw.randrange(6)
+        if kind == 0:
+            return self._bytes()
+        path = draw.choice(_CONTROL_PATHS)
+        body = draw.choice(_CONTROL_BODIES)
+        size = draw.choice((len(body), len(body), len(body) + 5, -1, 10**9, 0))
+        head = f"{draw.choice(_METHODS)} {path} HTTP/1.0\r\nContent-Length: {size}\r\n\r\n"
+        data = head.encode() + body
+        return self._mutated(data) if kind == 1 else data
 
     def _bytes(self) -> bytes:
         return self._random.randbytes(self._random.randrange(1, 500))
@@ -133,44 +177,6 @@ class Inputs:
 
     def _several(self) -> bytes:
         return b"".join(self._valid() for _ in range(self._random.randrange(2, 6)))
-
-
-class GoodClient(threading.Thread):
-    """Asks for metadata over and over, and remembers its longest wait."""
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        super().__init__(daemon=True)
-        self._address = address
-        self._ends = threading.Event()
-        self.longest_wait_s = 0.0
-        self.requests = 0
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        body = struct.pack(">hhihih", 3, 1, 1, -1, 1, 4) + b"good"
-        request = struct.pack(">i", len(body)) + body
-        try:
-            with socket.create_connection(self._address, 60) as client:
-                while not self._ends.wait(0.005):
-                    began_s = time.monotonic()
-                    client.sendall(request)
-                    self._read(client)
-                    self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began_s)
-                    self.requests += 1
-        except BaseException as error:
-            self.error = error
-
-    def _read(self, client: socket.socket) -> None:
-        data = b""
-        while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
-            part = client.recv(65536)
-            if not part:
-                raise ConnectionError("the good client was disconnected")
-            data += part
-
-    def end(self) -> None:
-        self._ends.set()
-        self.join(60)
 
 
 class Complaints(logging.Handler):
@@ -231,35 +237,51 @@ def run(count: int, seed: int, idle: int) -> Outcome:
 
 def _run(count: int, seed: int, idle: int, complaints: Complaints) -> Outcome:
     inputs, draw = Inputs(seed), random.Random(seed + 1)
+    payloads = Payloads(random.Random(seed + 2), tuple(_TOPICS))
     with Cluster(3, zookeeper_ports=[0]) as cluster, contextlib.ExitStack() as stack:
-        cluster.create_topic("x", partitions=4)
-        cluster.create_topic("good", partitions=4)
+        for name, config in _TOPICS.items():
+            cluster.create_topic(name, partitions=4, config=config)
+        cluster.create_topic("good", assignment={0: [1, 2, 3]})
         brokers = _addresses(cluster.bootstrap_servers)
         (zookeeper,) = _addresses(cluster.zookeeper_connect)
+        control = ControlServer(cluster)
+        stack.callback(control.close)
+        host, port = control.url.removeprefix("http://").rsplit(":", 1)
         memory_before = memory_most = resident_bytes()
         for index in range(idle):
             stack.enter_context(socket.create_connection(brokers[index % len(brokers)], 30))
-        good = GoodClient(brokers[0])
+        good = GoodClient(brokers[0], "good")
         good.start()
+        assert isinstance(cluster.runtime, LiveRuntime)
+        watch = StallWatch(cluster.runtime.loop)
+        watch.start()
         attack = Attack(draw)
         began_s = time.monotonic()
         for index in range(count):
-            if draw.random() < 0.15:
+            kind = draw.random()
+            if kind < 0.15:
                 attack.send(zookeeper, inputs.for_zookeeper())
+            elif kind < 0.17:
+                attack.send((host, int(port)), inputs.for_control())
+            elif kind < 0.171:
+                attack.send(draw.choice(brokers), payloads.heavy())
+            elif kind < 0.22:
+                attack.send(draw.choice(brokers), payloads.broken())
             else:
                 attack.send(draw.choice(brokers), inputs.for_broker())
             if index % 500 == 0:
                 memory_most = max(memory_most, resident_bytes())
         seconds = time.monotonic() - began_s
         good.end()
+        watch.end()
         attack.end()
         if good.error is not None:
             complaints.found.append(f"the good client failed: {good.error!r}")
         complaints.found += [f"{name}: {error!r}" for name, error in cluster.runtime.failures]
         memory_most = max(memory_most, resident_bytes())
         return Outcome(
-            seed, count, seconds, good.longest_wait_s, good.requests, memory_before, memory_most,
-            tuple(complaints.found),
+            seed, count, seconds, good.longest_waits_s, good.requests, tuple(watch.longest()),
+            memory_before, memory_most, tuple(complaints.found),
         )  # fmt: skip
 
 
@@ -277,6 +299,8 @@ def main() -> int:
     print(f"seed {options.seed}", flush=True)
     outcome = run(options.count, options.seed, options.idle)
     print(outcome)
+    for stalled_s, doing in outcome.stalls:
+        print(f"the loop stood for {stalled_s:.2f} s in {doing}")
     for complaint in outcome.complaints[:20]:
         print(complaint)
     grown = outcome.memory_most - outcome.memory_before

@@ -40,7 +40,7 @@ def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
     try:
         for _ in range(3):
             clients.append(socket.create_connection(("127.0.0.1", urlsplit(server.url).port)))
-            clients[-1].sendall(b"POST /topics HTTP/1.0\r\nContent-Length: 90000000\r\n\r\n{")
+            clients[-1].sendall(b"POST /topics HTTP/1.0\r\nContent-Length: 7900000\r\n\r\n{")
         with mock.patch("fakekafka.testing.control_api.server.BODIES_BYTES_MAX", 100_000):
             body = b'{"name": "' + b"x" * 200_000 + b'"}'
             status, value = http("POST", server.url + "/topics", body)
@@ -49,6 +49,13 @@ def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
     finally:
         for client in clients:
             client.close()
+
+
+def test_a_body_beyond_the_limit_is_refused(server: ControlServer) -> None:
+    """By what it says of its length, before any of it is read."""
+    with mock.patch("fakekafka.testing.control_api.server.BODY_BYTES_MAX", 1000):
+        status, value = http("POST", server.url + "/topics", b" " * 1001)
+    assert (status, value["error"]) == (400, "Content-Length must be at most 1000 bytes")
 
 
 def test_connections_beyond_the_number_of_threads_are_told_so(server: ControlServer) -> None:

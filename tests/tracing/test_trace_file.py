@@ -12,7 +12,14 @@ from fakekafka.protocol.errors import UsageError
 from fakekafka.tests.support.traces import header, record_fetches, write_failover
 from fakekafka.tracing.chunks import bitmap, in_bitmap
 from fakekafka.tracing.events import TraceError
-from fakekafka.tracing.format import MAGIC, TRAILER
+from fakekafka.tracing.format import (
+    CHUNK_FRAME,
+    CODECS,
+    MAGIC,
+    TRAILER,
+    decode_frame,
+    encode_frame,
+)
 from fakekafka.tracing.queries import selected
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.slices import write_slice
@@ -91,6 +98,20 @@ def test_every_cut_of_a_file_is_survived(tmp_path: Path) -> None:
     assert refused > 1
     assert lengths <= {0, 1000, 2000, 2100}
     assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("codec", ["zlib", "zstd"])
+def test_a_frame_that_stands_for_too_much_is_refused(
+    codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few bytes of a file take no more memory than a frame may."""
+    monkeypatch.setattr("fakekafka.tracing.format.FRAME_BYTES_MAX", 1_000_000)
+    fits, more = (
+        encode_frame(CHUNK_FRAME, bytes(size), CODECS[codec]) for size in (1_000_000, 1_000_001)
+    )
+    assert decode_frame(fits, 0, "a").body == bytes(1_000_000)
+    with pytest.raises(TraceError, match=r"damaged frame at byte 0: .*more than 1000000 bytes"):
+        decode_frame(more, 0, "a")
 
 
 def test_damaged_chunk_ends_the_readable_part(tmp_path: Path) -> None:

@@ -41,6 +41,10 @@ class SplitRequest:
     """
 
     requests: tuple[Any, ...]
+    whole: Any = None
+    """What they are parts of, if it has a message of its own: the parts are handed out one by one,
+    so that others are served in between, and ``encode`` is called with what ``join`` gives."""
+    join: Callable[[tuple[Any, ...]], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

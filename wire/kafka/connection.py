@@ -15,6 +15,7 @@ import asyncio
 import logging
 import socket
 from collections import deque
+from collections.abc import Callable
 from struct import Struct
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from ...protocol.errors import ClientError, ErrorCode, KafkaError
 from ..accepting import AcceptingListener, cut
 from .api import CodecAnswer, SplitRequest
 from .codec import RequestHeader
-from .exchange import Exchange, SplitExchange
+from .exchange import Exchange, submit_parts
 from .service import BrokerService
 
 logger = logging.getLogger("fakekafka.wire")
@@ -261,7 +262,7 @@ class Connection(asyncio.BufferedProtocol):
         context = self._context(header)
         try:
             if isinstance(request, SplitRequest):
-                self._submit_all(request, context, exchange)
+                self._submit_parts(request, context, exchange)
             else:
                 service.backend.submit(
                     service.broker_id, self.name, request, context, exchange.respond
@@ -269,16 +270,15 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:
             exchange.respond(error)
 
-    def _submit_all(self, split: SplitRequest, context: RequestContext, exchange: Exchange) -> None:
-        service = self._service
-        if not split.requests:
-            exchange.respond(())
-            return
-        gathered = SplitExchange(exchange, len(split.requests))
-        for index, request in enumerate(split.requests):
-            service.backend.submit(
-                service.broker_id, self.name, request, context, gathered.respond_to(index)
-            )
+    def _submit_parts(
+        self, split: SplitRequest, context: RequestContext, exchange: Exchange
+    ) -> None:
+        service, name = self._service, self.name
+
+        def submit(request: Any, respond: Callable[[Any], None]) -> None:
+            service.backend.submit(service.broker_id, name, request, context, respond)
+
+        submit_parts(split, exchange, submit, self._listener.loop)
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Send the answer to the request in processing; any other one comes too late."""

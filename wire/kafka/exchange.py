@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .api import SplitRequest
 from .codec import RequestHeader
+
+Submit = Callable[[Any, Callable[[Any], None]], None]
+"""Takes a request for the backend and what its response is given to."""
 
 
 class Responder(Protocol):
@@ -32,10 +37,13 @@ class Exchange:
 class SplitExchange:
     """Gathers the responses of the requests that one client request stands for."""
 
-    __slots__ = ("_exchange", "_missing", "_responses")
+    __slots__ = ("_exchange", "_join", "_missing", "_responses")
 
-    def __init__(self, exchange: Exchange, count: int) -> None:
+    def __init__(
+        self, exchange: Exchange, count: int, join: Callable[[tuple[Any, ...]], Any] = tuple
+    ) -> None:
         self._exchange = exchange
+        self._join = join
         self._responses: list[Any] = [None] * count
         self._missing = count
 
@@ -54,6 +62,34 @@ class SplitExchange:
             self._responses[index] = response
             self._missing -= 1
             if not self._missing:
-                self._exchange.respond(tuple(self._responses))
+                self._exchange.respond(self._join(tuple(self._responses)))
 
         return respond
+
+
+def submit_parts(
+    split: SplitRequest, exchange: Exchange, submit: Submit, loop: asyncio.AbstractEventLoop
+) -> None:
+    """Hand out the requests that one stands for, all at once or each when others had their turn."""
+    if not split.requests:
+        exchange.respond(())
+    elif split.join is None:
+        gathered = SplitExchange(exchange, len(split.requests))
+        for index, request in enumerate(split.requests):
+            submit(request, gathered.respond_to(index))
+    else:
+        exchange.request = split.whole
+        gathered = SplitExchange(exchange, len(split.requests), split.join)
+        _submit_from(0, split, gathered, submit, loop)
+
+
+def _submit_from(
+    index: int,
+    split: SplitRequest,
+    gathered: SplitExchange,
+    submit: Submit,
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    submit(split.requests[index], gathered.respond_to(index))
+    if index + 1 < len(split.requests):
+        loop.call_soon(_submit_from, index + 1, split, gathered, submit, loop)

@@ -168,6 +168,42 @@ def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
         assert refused(log, wrapper, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_a_batch_holds_no_more_records_than_one_that_is_not_compressed(
+    tools: type[Tools], policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of equal records take a few bytes, and a microsecond each to look at."""
+    monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
+    fits, more = (
+        build_batch([Record(at, tools.now_ms, b"k", b"") for at in range(count)], compression=1)
+        for count in (100, 101)
+    )
+    log = tools.log(max_message_bytes=700, cleanup_policy=policy)
+    append_as_leader(log, fits, 0, tools.now_ms)
+    error = refused(log, more, tools.now_ms)
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert "101 records in a batch, at most 100" in str(error)
+    assert log.log_end_offset == 100
+    append_as_leader(tools.log(max_message_bytes=707), more, 0, tools.now_ms)
+
+
+def test_a_message_of_old_wraps_no_more_than_that(
+    tools: type[Tools], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wrappers of formats v0 and v1 come by the same number."""
+    monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
+    one = build_message(0, 1, b"k", b"", tools.now_ms)
+    log = tools.log(max_message_bytes=700)
+    wrapped = [
+        build_message(0, 1, None, compression.compress(1, one * count), tools.now_ms, 1)
+        for count in (100, 101)
+    ]
+    append_as_leader(log, wrapped[0], 0, tools.now_ms)
+    error = refused(log, wrapped[1], tools.now_ms)
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert "gzip data of more than 100 messages" in str(error)
+
+
 def test_one_batch_per_request(tools: type[Tools], log: Any) -> None:
     """More than one batch of format v2, or none at all, is INVALID_RECORD for new clients."""
     two = tools.data(b"a") + tools.data(b"b")

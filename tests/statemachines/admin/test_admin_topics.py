@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from fakekafka.protocol.admin import (
 )
 from fakekafka.protocol.awaiting import Task, run_now
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.topic_names import TakenNames
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 
@@ -143,6 +145,34 @@ def test_existing_and_colliding_names_are_refused(cluster: ControllerCluster) ->
     (result,) = create(cluster, NewTopic("test_topic", 1, 1))
     assert result.error is ErrorCode.INVALID_TOPIC_EXCEPTION
     assert result.error_message == "Topic 'test_topic' collides with existing topics: test.topic"
+
+
+def test_names_are_compared_with_those_that_came_since(
+    cluster: ControllerCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with all there are, for each topic of a request; those that went are forgotten."""
+    made = []
+
+    class Noted(TakenNames):
+        def __init__(self, topics: Iterable[str]) -> None:
+            made.append(topics)
+            super().__init__(topics)
+
+    monkeypatch.setattr("fakekafka.statemachines.admin.topics.TakenNames", Noted)
+    admin = cluster.admin()
+
+    def created(*names: str) -> list[ErrorCode]:
+        topics = tuple(NewTopic(name, 1, 1) for name in names)
+        response = cluster.ask(admin.create_topics(CreateTopicsRequest(topics)))
+        return [result.error for result in response.topics]
+
+    assert created(*(f"many.{at}" for at in range(20))) == [ErrorCode.NONE] * 20
+    assert created("many_7") == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert len(made) == 1
+    cluster.ask(admin.delete_topics(DeleteTopicsRequest(("many.7",))))
+    cluster.settle()
+    assert created("many_7", "many.7") == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert len(made) == 2
 
 
 def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(

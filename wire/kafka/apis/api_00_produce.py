@@ -19,7 +19,7 @@ from ....protocol.data import (
 )
 from ....protocol.errors import ErrorCode
 from ....protocol.values import TopicPartition
-from ..api import Api
+from ..api import Api, SplitRequest
 from ..endpoints import current_leader, node_endpoints
 from ..primitives import Reader, Writer, by_topic
 
@@ -33,7 +33,14 @@ _NONE = ErrorCode.NONE
 _CURRENT_LEADER_TAG = 0
 
 
-def decode(reader: Reader, version: int) -> ProduceRequest:
+_COUNT = Struct(">i")
+_COUNT_AT, _ATTRIBUTES_AT, _MAGIC_AT = 57, 22, 16
+_HEADER_SIZE = 61
+_COMPRESSED_BYTES_AT_ONCE = 128 * 1024
+_RECORDS_AT_ONCE = 100_000
+
+
+def decode(reader: Reader, version: int) -> ProduceRequest | SplitRequest:
     transactional_id = reader.nullable_string() if version >= 3 else None
     acks, timeout_ms = reader.unpack(_ACKS_AND_TIMEOUT)
     partitions: list[ProducePartition] = []
@@ -47,7 +54,36 @@ def decode(reader: Reader, version: int) -> ProduceRequest:
                 reader.tags()
         reader.tags()
     reader.tags()
-    return ProduceRequest(acks, timeout_ms, tuple(partitions), transactional_id)
+    request = ProduceRequest(acks, timeout_ms, tuple(partitions), transactional_id)
+    if len(partitions) > 1 and _takes_long(partitions):
+        parts = (ProduceRequest(acks, timeout_ms, (p,), transactional_id) for p in partitions)
+        return SplitRequest(tuple(parts), request, _join)
+    return request
+
+
+def _takes_long(partitions: list[ProducePartition]) -> bool:
+    """Whether these are so many records, or may be when they are decompressed, that others would
+    notice it if they were looked through in one go."""
+    compressed_bytes = record_count = 0
+    for entry in partitions:
+        records = entry.records
+        if records is None or len(records) < _HEADER_SIZE:
+            continue
+        magic = records[_MAGIC_AT]
+        if magic < 2 or (magic == 2 and records[_ATTRIBUTES_AT] & 7):
+            compressed_bytes += len(records)
+        if magic == 2:
+            record_count += max(0, _COUNT.unpack_from(records, _COUNT_AT)[0])
+    return compressed_bytes > _COMPRESSED_BYTES_AT_ONCE or record_count > _RECORDS_AT_ONCE
+
+
+def _join(responses: tuple[ProduceResponse, ...]) -> ProduceResponse:
+    endpoints = dict.fromkeys(end for one in responses for end in one.node_endpoints)
+    return ProduceResponse(
+        tuple(result for one in responses for result in one.partitions),
+        max(one.throttle_time_ms for one in responses),
+        tuple(endpoints),
+    )
 
 
 def encode(

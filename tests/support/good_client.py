@@ -1,0 +1,120 @@
+"""A client at work, and a look at what keeps the loop of a cluster busy meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+
+from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.tests.support.request_shapes import array, int8, int16, int32, int64, string
+
+_NAME = string("good")
+
+
+def _framed(key: int, version: int, body: bytes) -> bytes:
+    request = int16(key) + int16(version) + int32(1) + _NAME + body
+    return int32(len(request)) + request
+
+
+class GoodClient(threading.Thread):
+    """Metadata, produce and fetch over and over; remembers its longest waits."""
+
+    def __init__(self, address: tuple[str, int], topic: str) -> None:
+        """The broker at the address has to lead partition 0 of the topic."""
+        super().__init__(daemon=True)
+        self._address = address
+        self._ends = threading.Event()
+        self.longest_waits_s = {"metadata": 0.0, "produce": 0.0, "fetch": 0.0}
+        self.requests = 0
+        self.error: BaseException | None = None
+        batch = build_batch([Record(0, 1, b"k", b"v" * 100)])
+        partition = array([int32(0) + int32(len(batch)) + batch])
+        produced = int16(-1) + int16(-1) + int32(60_000) + array([string(topic) + partition])
+        self._produce = _framed(0, 3, produced)
+        self._metadata = _framed(3, 1, array([string(topic)]))
+        self._topic = topic
+        self._topic_at = 8 + 4 + 2 + len(topic.encode()) + 4 + 4
+        """Where the error code of the only partition is in a response to a produce request."""
+
+    @property
+    def longest_wait_s(self) -> float:
+        return max(self.longest_waits_s.values())
+
+    def run(self) -> None:
+        try:
+            with socket.create_connection(self._address, 60) as client:
+                while not self._ends.wait(0.005):
+                    self._ask(client, "metadata", self._metadata)
+                    answer = self._ask(client, "produce", self._produce)
+                    code, offset = struct.unpack_from(">hq", answer, self._topic_at)
+                    if code:
+                        raise AssertionError(f"produce failed with error {code}")
+                    self._ask(client, "fetch", self._fetch(offset))
+        except BaseException as error:
+            self.error = error
+
+    def _fetch(self, offset: int) -> bytes:
+        partition = array([int32(0) + int64(offset) + int32(10_000)])
+        limits = int32(-1) + int32(0) + int32(0) + int32(10_000) + int8(0)
+        return _framed(1, 4, limits + array([string(self._topic) + partition]))
+
+    def _ask(self, client: socket.socket, kind: str, request: bytes) -> bytes:
+        began_s = time.monotonic()
+        client.sendall(request)
+        answer = b""
+        while len(answer) < 4 or len(answer) < 4 + int.from_bytes(answer[:4], "big"):
+            part = client.recv(65536)
+            if not part:
+                raise ConnectionError("the good client was disconnected")
+            answer += part
+        waited_s = time.monotonic() - began_s
+        self.longest_waits_s[kind] = max(self.longest_waits_s[kind], waited_s)
+        self.requests += 1
+        return answer
+
+    def end(self) -> None:
+        self._ends.set()
+        self.join(60)
+
+
+class StallWatch(threading.Thread):
+    """Asks the loop for a sign of life all the time; what it does instead is noted."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, least_s: float = 0.25) -> None:
+        super().__init__(daemon=True)
+        self._loop = loop
+        self._least_s = least_s
+        self._ends = threading.Event()
+        self.stalls: list[tuple[float, str]] = []
+        """How long, and what the loop's thread did in the middle of it."""
+
+    def run(self) -> None:
+        thread_ids: list[int] = []
+        while not self._ends.wait(0.01):
+            alive = threading.Event()
+
+            def show(alive: threading.Event = alive) -> None:
+                thread_ids[:] = [threading.get_ident()]
+                alive.set()
+
+            began_s = time.monotonic()
+            self._loop.call_soon_threadsafe(show)
+            if alive.wait(self._least_s):
+                continue
+            frame = sys._current_frames().get(thread_ids[0]) if thread_ids else None
+            stack = traceback.extract_stack(frame) if frame is not None else []
+            alive.wait(120)
+            places = [f"{entry.name} ({entry.filename[-40:]}:{entry.lineno})" for entry in stack]
+            self.stalls.append((time.monotonic() - began_s, " < ".join(reversed(places[-7:]))))
+
+    def longest(self, count: int = 10) -> list[tuple[float, str]]:
+        return sorted(self.stalls, reverse=True)[:count]
+
+    def end(self) -> None:
+        self._ends.set()
+        self.join(150)

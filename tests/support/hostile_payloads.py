@@ -1,0 +1,96 @@
+"""Record payloads that are not what they seem: bombs, millions of tiny records, broken batches."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import struct
+from collections.abc import Callable, Iterator
+
+from crc32c import crc32c
+from fakekafka.protocol.records import compression as codecs
+from fakekafka.protocol.records.batch import CRC_START, HEADER, HEADER_SIZE, Record, build_batch
+from fakekafka.protocol.records.legacy import build_message
+from fakekafka.tests.support.request_shapes import array, int16, int32, string
+
+MIB = 1024 * 1024
+_TINY = b"\x0c\0\0\0\1\1\0"
+"""A record without key and value."""
+_OTHER = b"\x0e\0\2\0\1\2x\0"
+
+
+def batch(body: bytes, count: int, codec: int = codecs.NONE) -> bytes:
+    """A batch whose checksum is right, whatever its body is."""
+    data = bytearray(
+        HEADER.pack(
+            0, HEADER_SIZE - 12 + len(body), 0, 2, 0, codec, count - 1, 0, 0, -1, -1, -1, count
+        )
+    )
+    data += body
+    struct.pack_into(">I", data, 17, crc32c(bytes(data[CRC_START:])))
+    return bytes(data)
+
+
+def produce(topic: str, records: list[bytes], version: int = 3) -> bytes:
+    """A request with one of these for each partition from 0 on."""
+    partitions = array(int32(number) + int32(len(one)) + one for number, one in enumerate(records))
+    transactional_id = int16(-1) if version >= 3 else b""
+    body = transactional_id + int16(1) + int32(1000) + array([string(topic) + partitions])
+    request = struct.pack(">hhih", 0, version, 1, -1) + body
+    return int32(len(request)) + request
+
+
+class Payloads:
+    """Heavy ones are made once; the same seed gives the same."""
+
+    def __init__(self, draw: random.Random, topics: tuple[str, ...]) -> None:
+        self._draw = draw
+        self._topics = topics
+        self._heavy = tuple(dict(_heavy()).values())
+        record = Record(0, 1, b"k", b"value" * 20, (("h", b"v"),))
+        self._plain = [
+            build_batch([record._replace(offset=at) for at in range(5)], compression=codec)
+            for codec in range(5)
+        ]
+
+    def heavy(self) -> bytes:
+        """What takes far more memory or time than its size."""
+        draw = self._draw
+        version, records = draw.choice(self._heavy)
+        count = draw.choice((1, 1, 4))
+        return produce(draw.choice(self._topics), [records] * count, version)
+
+    def broken(self) -> bytes:
+        """A batch with bytes changed, under a right checksum or a wrong one."""
+        draw = self._draw
+        data = bytearray(draw.choice(self._plain))
+        for _ in range(draw.randrange(1, 4)):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        if draw.random() < 0.3:
+            del data[draw.randrange(1, len(data)) :]
+        if draw.random() < 0.7 and len(data) > CRC_START:
+            struct.pack_into(">I", data, 17, crc32c(bytes(data[CRC_START:])))
+        return produce(draw.choice(self._topics), [bytes(data)], draw.choice((2, 3, 7)))
+
+
+def _heavy() -> Iterator[tuple[str, tuple[int, bytes]]]:
+    zeros = bytes(50 * MIB)
+    member = gzip.compress(zeros, 9, mtime=0)
+    yield "900 MB in gzip", (3, batch(member * 18, 1, codecs.GZIP))
+    yield "empty members", (3, batch(gzip.compress(b"", mtime=0) * 50_000, 1, codecs.GZIP))
+    pack: Callable[[int, bytes], bytes] = codecs.compress
+    for codec in (codecs.SNAPPY, codecs.LZ4, codecs.ZSTD):
+        yield f"zeros in codec {codec}", (7, batch(pack(codec, zeros[: 20 * MIB]), 1, codec))
+    many = 32 * MIB // len(_TINY)
+    yield "32 MiB of equal records", (3, batch(pack(codecs.GZIP, _TINY * many), many, codecs.GZIP))
+    both = 32 * MIB // len(_TINY + _OTHER)
+    body = (_TINY + _OTHER) * both
+    yield "32 MiB of records", (3, batch(pack(codecs.GZIP, body), 2 * both, codecs.GZIP))
+    body = (_TINY + _OTHER) * 70_000
+    yield "140,000 records", (3, batch(pack(codecs.GZIP, body), 140_000, codecs.GZIP))
+    yield "1 MB of records", (3, batch((_TINY + _OTHER) * 69_000, 138_000))
+    headers = b"\2" + b"\0\0" * 63
+    yield "many headers", (3, batch(pack(codecs.GZIP, headers * 100_000), 100_000, codecs.GZIP))
+    inner = b"".join(build_message(at, 1, None, b"", 1, 0) for at in range(100)) * 9000
+    wrapped = build_message(0, 1, None, pack(codecs.GZIP, inner), 1, codecs.GZIP)
+    yield "old messages", (2, wrapped)
