@@ -31,7 +31,7 @@ from .producer_state import BatchMetadata
 from .record_walk import look_through
 from .results import NOTHING_APPENDED, AppendInfo
 from .settings import LogSettings
-from .validator import ORIGIN_CLIENT, ValidationContext, validate
+from .validator import ORIGIN_CLIENT, ValidationContext, too_large, validate
 from .verification import UNGUARDED, Unguarded, VerificationGuard
 
 _ZSTD = codecs.ZSTD
@@ -282,6 +282,8 @@ def _can_stay(
     """Whether a batch holds the records its header tells of, so that it can stay as it is."""
     try:
         found = look_through(data, count, codec, base_timestamp, settings.decompressed_bytes_max)
+    except codecs.PayloadTooLarge as error:
+        raise too_large(error) from None  # the validator would decompress as much again
     except (codecs.CorruptPayload, MalformedRecords):
         return False
     return found == (max_timestamp, True)

@@ -233,14 +233,15 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]
             settings.decompressed_bytes_max,
         )
     except codecs.PayloadTooLarge as error:
-        raise _too_large(error) from None
+        raise too_large(error) from None
     except codecs.CorruptPayload as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
 
 
-def _too_large(error: codecs.PayloadTooLarge) -> KafkaError:
+def too_large(error: codecs.PayloadTooLarge) -> KafkaError:
+    """What is said of records that stand for more than allowed."""
     return KafkaError(
         ErrorCode.MESSAGE_TOO_LARGE, f"{error}; a larger max.message.bytes allows for more"
     )
@@ -338,7 +339,7 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
         for message in messages:
             inner += unwrap(message, allowed, settings.records_max)
     except codecs.PayloadTooLarge as error:
-        raise _too_large(error) from None
+        raise too_large(error) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     errors = _RecordErrors()

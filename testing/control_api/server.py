@@ -109,9 +109,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _drain(self) -> None:
         """Read what is left: closing before would reset the connection, answer and all."""
-        self.connection.shutdown(socket.SHUT_WR)
-        self.connection.settimeout(_DRAIN_S)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the client may be gone already
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(_DRAIN_S)
             while self.connection.recv(65536):
                 pass
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import logging
 import os
 import random
@@ -228,8 +229,12 @@ def run(count: int, seed: int, idle: int) -> Outcome:
     complaints = Complaints()
     logger.addHandler(complaints)
     propagated, logger.propagate = logger.propagate, False
+    printed = io.StringIO()
     try:
-        return _run(count, seed, idle, complaints)
+        with contextlib.redirect_stderr(printed):  # where the control API's server reports
+            outcome = _run(count, seed, idle, complaints)
+        told = ("standard error: " + printed.getvalue()[:2000],) if printed.getvalue() else ()
+        return outcome._replace(complaints=outcome.complaints + told)
     finally:
         logger.removeHandler(complaints)
         logger.propagate = propagated

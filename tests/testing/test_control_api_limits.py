@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -49,6 +50,19 @@ def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
     finally:
         for client in clients:
             client.close()
+
+
+def test_a_client_that_is_gone_when_it_is_refused_is_no_error(
+    server: ControlServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is left to read of what it sent, and nothing is printed."""
+    address = ("127.0.0.1", urlsplit(server.url).port)
+    for _ in range(20):
+        with socket.create_connection(address) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(b"POST /topics HTTP/1.0\r\nContent-Length: 1\r\n\r\n[")
+    assert http("GET", server.url + "/brokers")[0] == 200
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_body_beyond_the_limit_is_refused(server: ControlServer) -> None:

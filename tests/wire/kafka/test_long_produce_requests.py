@@ -49,11 +49,11 @@ def test_partitions_are_handed_out_one_by_one_and_answered_together(
 
         wire.backend.answer = answer
         busy.send(produce("t", [records] * 3, 7))
-        answer = await busy.response(0, 7)
+        response = (await busy.response(0, 7))[1]
         assert [type(one) for one in wire.backend.requests] == [ProduceRequest] * 3
         numbers = [one.partitions[0].topic_partition.partition for one in wire.backend.requests]
         assert numbers == [0, 1, 2]
-        (topic,) = answer[1].responses
+        (topic,) = response.responses
         assert [p.base_offset for p in topic.partition_responses] == [10, 11, 12]
         busy.send(produce("t", [records] * 40, 7))
         await wire.until(lambda: len(wire.backend.requests) == 44)
