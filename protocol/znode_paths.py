@@ -108,7 +108,3 @@ def isr_change_path(sequence: int) -> str:
 
 def log_dir_event_path(sequence: int) -> str:
     return f"{LOG_DIR_EVENT_NOTIFICATION}/{LOG_DIR_EVENT_PREFIX}{sequence:010d}"
-
-
-def config_change_path(sequence: int) -> str:
-    return f"{CONFIG_CHANGES}/{CONFIG_CHANGE_PREFIX}{sequence:010d}"

@@ -347,11 +347,6 @@ class Network:
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut
 
-    def mend(self, source: str, target: str) -> None:
-        self._cut.pop((source, target), None)
-        self._send_again()
-        self._update_plain()
-
     def heal(self) -> None:
         """Remove every cut and every loss."""
         self._cut.clear()

@@ -184,21 +184,13 @@ class MetadataCache:
         """Answer a Metadata request from the cache alone (docs/kafka/administration.md#metadata).
 
         Topics it does not know get UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION; creating
-        them is the caller's business (``unknown_topics``).
+        them is the caller's business.
         """
         return MetadataResponse(
             self.alive_brokers(),
             self.cluster_id,
             -1 if self.controller_id is None else self.controller_id,
             tuple(self._metadata_topics(request, listener)),
-        )
-
-    def unknown_topics(self, request: MetadataRequest) -> tuple[str, ...]:
-        """Well-formed names asked for that are not in the cache, in request order."""
-        return tuple(
-            name
-            for name in dict.fromkeys(request.topics or ())
-            if name not in self._topics and is_valid_topic_name(name)
         )
 
     def _metadata_topics(self, request: MetadataRequest, listener: str) -> Iterator[MetadataTopic]:

@@ -36,7 +36,6 @@ MOVING = {1: ReplicaAssignment((2,)), 0: ReplicaAssignment((1, 2)).reassign_to((
         (znode_paths.config_entity_path("brokers", "<default>"), "/config/brokers/<default>"),
         (znode_paths.isr_change_path(12), "/isr_change_notification/isr_change_0000000012"),
         (znode_paths.log_dir_event_path(0), "/log_dir_event_notification/log_dir_event_0000000000"),
-        (znode_paths.config_change_path(5), "/config/changes/config_change_0000000005"),
     ],
 )
 def test_paths(path: str, expected: str) -> None:

@@ -86,7 +86,7 @@ def test_a_rule_about_one_link_leaves_the_others_as_they_are() -> None:
         a.put(destination, 1)
     runtime.run(10_000)
     assert (len(b.seen), len(c.seen)) == (1, 2)
-    runtime.network.mend("a", "b")
+    runtime.network.heal()
     runtime.run(20_000)
     assert [number for _, _, number in b.seen] == [0, 1]
 
