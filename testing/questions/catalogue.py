@@ -74,7 +74,7 @@ class Answer:
 
     @property
     def conclusions(self) -> list[tuple[tuple[str, ...], str]]:
-        """(versions, sentence): clauses that all versions share stand in one sentence first."""
+        """(versions, text): what all versions share stands first."""
         return self._sentences({v: found.clauses for v, found in self.findings.items()})
 
     @property

@@ -176,14 +176,14 @@ def _client_claims(finding: Finding) -> None:
             and "Disconnected" in lost[f"errors_{client}"]
             for client in ("producer", "consumer")
         ),
-        "while there is no leader both go on trying the dead one in vain and ask the other "
+        "while there is no leader, both keep trying the dead one in vain and ask the other "
         "brokers for metadata every retry.backoff.ms",
     )
     stale = [name for name in moved["errors_producer"] if name.startswith("NOT_LEADER")]
     finding.claim(
         bool(stale),
         "when the old leader lives it answers "
-        f"{stale[0] if stale else 'NOT_LEADER'}, upon which they refresh their metadata and "
+        f"{stale[0] if stale else 'NOT_LEADER'}, so they refresh their metadata and "
         "retry at the new one",
     )
     finding.claim(
@@ -233,7 +233,7 @@ def unavailability(kafka_version: str) -> Finding:
     )
     finding.claim(
         down["followed_ms"] > session_ms / 2,
-        "with acks=all partitions that the dead broker only follows wait as well, until it is out "
+        "with acks=all, partitions that the dead broker only follows wait too, until it is out "
         "of their ISR",
     )
     finding.claim(

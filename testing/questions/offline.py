@@ -115,23 +115,23 @@ def start_one_by_one(kafka_version: str) -> Finding:
     in_turn, at_once = leaders["4, then 3, then 2", "off"], leaders["all at once", "off"]
     finding.claim(
         in_turn["leaders"] == [None, None, 2] and in_turn["isr"] == [2],
-        "not the first to start: with unclean election off the only one left in the ISR leads, "
-        "here the last to die (2) although it starts last",
+        "not the first to start: with unclean election off, the only replica left in the ISR "
+        "leads, here the last to die (2), although it starts last",
     )
     finding.claim(
         len(at_once["isr"]) == 1
         and [x for x in at_once["leaders"] if x is not None][:1] == at_once["isr"],
-        "if all die at once the controller takes them out of the ISR one after the other and "
-        f"the last one, {at_once['isr']}, is the one to wait for",
+        "if all die at once, the controller takes them out of the ISR one after the other, and "
+        f"the partition waits for the last one, {at_once['isr']}",
     )
     on = [leaders[died, "on"] for died in ("4, then 3, then 2", "all at once")]
     finding.claim(
         all(one["leaders"][0] == one["order"][0] for one in on),
-        "with unclean election on the first to start leads",
+        "with unclean election on, the first to start leads",
     )
     finding.claim(
         all(one["leaders"][-1] == one["leaders"][0] for one in on),
-        "those that start later follow it",
+        "the replicas that start later follow it",
     )
     return finding
 

@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def conclusion(self) -> str:
-        """One sentence of the clauses that hold."""
+        """The clauses that hold, a sentence each."""
         return sentence(self.clauses)
 
 
@@ -171,11 +171,10 @@ def elect_preferred(simulation: Simulation, topic: str = "orders") -> None:
 
 
 def sentence(clauses: Sequence[str]) -> str:
-    """The clauses as one sentence."""
+    """The clauses as a text, a sentence each."""
     if not clauses:
         return "Nothing that was expected could be seen."
-    text = "; ".join(clauses)
-    return text[0].upper() + text[1:] + "."
+    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
 
 
 def short_state(state: PartitionState) -> str:

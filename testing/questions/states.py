@@ -85,7 +85,7 @@ def partition_state_machine(kafka_version: str) -> Finding:
     pairs = len(PartitionState) ** 2
     finding.claim(
         seen <= legal,
-        f"it is a table of {len(PartitionState)} states in the controller's memory of which "
+        f"it is a table of {len(PartitionState)} states in the controller's memory; "
         f"{len(legal)} of {pairs} changes are legal, and the run made no other",
     )
     finding.claim(seen == legal, f"each of the {len(legal)} was seen")
