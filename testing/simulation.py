@@ -12,6 +12,11 @@ from typing import Any, TypeVar
 from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
 from ..actors.clients.producer import ProducerSettings, SimulatedProducer
+from ..actors.clients.transactional_producer import (
+    SimulatedTransactionalProducer,
+    TransactionalProducerSettings,
+)
+from ..actors.clients.transformer import SimulatedTransformer, TransformerSettings
 from ..actors.network.costs import ControlPlaneCosts, CostedNetwork
 from ..actors.network.latency import Constant
 from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
@@ -218,6 +223,43 @@ class Simulation(EmulatedCluster):
         consumer: SimulatedConsumer = self._client(SimulatedConsumer, name, "consumer", chosen)
         consumer.assign(TopicPartition(topic, partition) for topic, partition in keys)
         return consumer
+
+    def transactional_producer(
+        self, transactional_id: str, name: str | None = None, **settings: Any
+    ) -> SimulatedTransactionalProducer:
+        """A modelled transactional producer; its methods are coroutines for ``start_task``.
+
+        Settings are those of ``TransactionalProducerSettings``.
+        """
+        settings.setdefault("raises_epoch", self.behaviour.ending_needs_equal_epoch)
+        chosen = _settings(
+            TransactionalProducerSettings, {"transactional_id": transactional_id, **settings}
+        )
+        producer: SimulatedTransactionalProducer = self._client(
+            SimulatedTransactionalProducer, name, "transactional-producer", chosen
+        )
+        return producer
+
+    def transformer(
+        self,
+        transactional_id: str,
+        inputs: Sequence[tuple[str, int]],
+        outputs: Sequence[tuple[str, int]],
+        name: str | None = None,
+        **settings: Any,
+    ) -> SimulatedTransformer:
+        """A modelled application that copies each record of its inputs to its outputs exactly once.
+
+        Settings are those of ``TransformerSettings``.
+        """
+        settings.setdefault("raises_epoch", self.behaviour.ending_needs_equal_epoch)
+        for which, keys in (("inputs", inputs), ("outputs", outputs)):
+            settings[which] = tuple(TopicPartition(*key) for key in arguments.partition_keys(keys))
+        chosen = _settings(TransformerSettings, {"transactional_id": transactional_id, **settings})
+        transformer: SimulatedTransformer = self._client(
+            SimulatedTransformer, name, "transformer", chosen
+        )
+        return transformer
 
     # -- the recording -------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from ...protocol.data import (
     CONSUMER_REPLICA_ID,
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
+    READ_COMMITTED,
     READ_UNCOMMITTED,
     FetchPartition,
     FetchPartitionResponse,
@@ -26,6 +27,7 @@ from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
+from .committed_reading import handed_out
 
 _LEAST = {
     "fetch_max_wait_ms": 0,
@@ -173,10 +175,18 @@ class SimulatedConsumer(SimulatedClient):
             self._plan = None
             return False
         position = self.positions.get(topic_partition, -1)
+        shown: set[int] | None = None
         for batch in partition.records:
             next_offset = batch.last_offset + 1
             if next_offset <= position or not next_offset:
                 continue  # read before, or cut off at the end of the answer
+            if batch.summary is None:  # perhaps a marker, or part of a transaction
+                if shown is None:
+                    is_committed_only = self.settings.isolation_level == READ_COMMITTED
+                    shown = {id(found) for found in handed_out(partition, is_committed_only)}
+                if id(batch) not in shown:
+                    position = next_offset
+                    continue
             if self.on_batch is not None:
                 self.on_batch(topic_partition, batch, position)
             self.records_read += min(batch.record_count, next_offset - position)

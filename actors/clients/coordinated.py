@@ -1,0 +1,65 @@
+"""A modelled client that talks to coordinators: it finds them, and asks until it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol.awaiting import Disconnected, RequestTimeout
+from ...protocol.data import FindCoordinatorRequest
+from ...protocol.errors import ErrorCode
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
+from .client import RETRY_BACKOFF_MS, SimulatedClient
+
+GROUP = 0
+TRANSACTION = 1
+_LOST = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+_BUSY = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
+)
+
+
+class CoordinatedClient(SimulatedClient):
+    """Keeps the coordinators of its ids."""
+
+    _coordinators: dict[tuple[int, str], int] | None = None
+
+    async def ask_coordinator(
+        self, key_type: int, key: str, request: Any, error_of: Callable[[Any], ErrorCode]
+    ) -> Any:
+        """Ask until there is an answer that another attempt would not change."""
+        if self._coordinators is None:
+            self._coordinators = {}
+        while True:
+            broker_id = self._coordinators.get((key_type, key))
+            if broker_id is None:
+                broker_id = await self._find_coordinator(key_type, key)
+                self._coordinators[key_type, key] = broker_id
+            try:
+                answer = await self.ask(broker_name(broker_id), request, self.request_timeout_ms)
+            except (Disconnected, RequestTimeout):
+                error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            else:
+                error = error_of(answer)
+                if error not in _LOST and error not in _BUSY:
+                    return answer
+            if error in _LOST:
+                self._coordinators.pop((key_type, key), None)
+            await sleep(self, RETRY_BACKOFF_MS)
+
+    async def _find_coordinator(self, key_type: int, key: str) -> int:
+        request = FindCoordinatorRequest((key,), key_type)
+        while True:
+            broker_id = self._known[self._next_broker % len(self._known)]
+            try:
+                answer = await self.ask(broker_name(broker_id), request, self.request_timeout_ms)
+            except (Disconnected, RequestTimeout):
+                self._next_broker += 1
+            else:
+                found = answer.coordinators[0]
+                if found.error is ErrorCode.NONE:
+                    return int(found.node_id)
+            await sleep(self, RETRY_BACKOFF_MS)

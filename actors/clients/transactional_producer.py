@@ -1,0 +1,274 @@
+"""A modelled transactional producer: one transaction after the other, one batch at a time.
+
+Its methods are coroutines, to be awaited by a task of its node. It finds its coordinator, asks
+again what may be asked again, and says what an application has to know: whether to abort, or that
+somebody else has its transactional id. After a batch whose fate is unknown it goes on in the next
+epoch (KIP-360), as Kafka's client does since 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...protocol.awaiting import Disconnected, RequestTimeout
+from ...protocol.data import (
+    ACKS_ALL,
+    InitProducerIdRequest,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+)
+from ...protocol.errors import ErrorCode, FakeKafkaError, UsageError
+from ...protocol.groups import OffsetCommitPartition
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
+from ...protocol.records.batch import Record, build_batch
+from ...protocol.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    TransactionPartitions,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from ...protocol.values import TopicPartition
+from ..surroundings import Process, Surroundings
+from .client import RETRY_BACKOFF_MS, check_numbers, refuse_setting
+from .coordinated import GROUP, TRANSACTION, CoordinatedClient
+
+_NONE = ErrorCode.NONE
+_NOBODY = (-1, -1)
+_FENCED = frozenset(
+    {
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.INVALID_TXN_STATE,
+    }
+)
+
+
+class TransactionAbortable(FakeKafkaError):
+    """The transaction cannot be committed; abort it and begin another."""
+
+
+class ProducerFenced(FakeKafkaError):
+    """Somebody else has the transactional id, or the coordinator ended the transaction."""
+
+
+@dataclass(frozen=True)
+class TransactionalProducerSettings:
+    """Kafka's settings of a transactional producer, with the defaults of the 3.x clients."""
+
+    transactional_id: str = ""
+    transaction_timeout_ms: int = 60000
+    request_timeout_ms: int = 30000
+    delivery_timeout_ms: int = 120000
+    raises_epoch: bool = True
+    """Goes on in the next epoch after a batch that was given up (KIP-360); False before 2.5."""
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for values no producer can work with."""
+        if not isinstance(self.transactional_id, str) or not self.transactional_id:
+            refuse_setting(self, "transactional_id", "a text that is not empty")
+        least = {"transaction_timeout_ms": 1, "request_timeout_ms": 0, "delivery_timeout_ms": 0}
+        check_numbers(self, least)
+
+
+class SimulatedTransactionalProducer(CoordinatedClient):
+    """Produces in transactions."""
+
+    def __init__(
+        self,
+        runtime: Surroundings,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        settings: TransactionalProducerSettings,
+    ) -> None:
+        super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
+        self.settings = settings
+        self.transactional_id = settings.transactional_id
+        self.committed = 0
+        """Transactions that were committed."""
+        self.aborted = 0
+        self._identity = _NOBODY
+        self._sequences: dict[TopicPartition, int] = {}
+        self._added: set[TopicPartition] = set()
+        self._is_open = False
+        self._fate_is_unknown = False
+
+    # -- what applications do ------------------------------------------------------------------
+
+    async def init_transactions(self) -> None:
+        """Shut out whoever had the transactional id, and wait until its transaction is aborted."""
+        await self._init(_NOBODY)
+
+    def begin(self) -> None:
+        """Begin a transaction; nothing is sent."""
+        if self._identity == _NOBODY or self._is_open:
+            raise UsageError(f"{self.name}: init_transactions first, and one transaction at a time")
+        self._is_open = True
+        self._added.clear()
+
+    async def write(self, topic_partition: tuple[str, int], values: Sequence[bytes | None]) -> int:
+        """Write one batch in the transaction; its first offset.
+
+        Raises ``TransactionAbortable`` or ``ProducerFenced``.
+        """
+        self._require_open()
+        where = TopicPartition(*topic_partition)
+        self.use_topic(where.topic)
+        if where not in self._added:
+            await self._add_partition(where)
+        return await self._produce(where, values)
+
+    async def send_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        generation: int = -1,
+        member_id: str = "",
+    ) -> None:
+        """Commit offsets of a group together with the transaction; raises as ``write``."""
+        self._require_open()
+        producer_id, epoch = self._identity
+        answer = await self.ask_coordinator(
+            TRANSACTION,
+            self.transactional_id,
+            AddOffsetsToTxnRequest(self.transactional_id, producer_id, epoch, group_id),
+            lambda response: response.error,
+        )
+        self._check(answer.error)
+        request = TxnOffsetCommitRequest(
+            self.transactional_id,
+            group_id,
+            producer_id,
+            epoch,
+            tuple(OffsetCommitPartition(where, offset) for where, offset in offsets.items()),
+            generation,
+            member_id,
+        )
+        answer = await self.ask_coordinator(GROUP, group_id, request, _first_error)
+        error = _first_error(answer)
+        if error is not _NONE:
+            raise TransactionAbortable(f"{self.name}: offsets were answered with {error.name}")
+
+    async def commit(self) -> None:
+        """Commit the transaction; raises ``ProducerFenced``."""
+        await self._end(True)
+        self.committed += 1
+
+    async def abort(self) -> None:
+        """Abort the transaction; raises ``ProducerFenced``."""
+        await self._end(False)
+        self.aborted += 1
+        if self._fate_is_unknown:
+            await self._init(self._identity if self.settings.raises_epoch else _NOBODY)
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise UsageError(f"{self.name} has no transaction open: begin one")
+
+    def _check(self, error: ErrorCode) -> None:
+        """Raise for what a coordinator answered for good."""
+        if error is _NONE:
+            return
+        if error in _FENCED:
+            self._is_open = False
+            raise ProducerFenced(f"{self.name} was answered with {error.name}")
+        raise TransactionAbortable(f"{self.name} was answered with {error.name}")
+
+    async def _init(self, present: tuple[int, int]) -> None:
+        request = InitProducerIdRequest(
+            self.transactional_id, self.settings.transaction_timeout_ms, *present
+        )
+        answer = await self.ask_coordinator(
+            TRANSACTION, self.transactional_id, request, lambda response: response.error
+        )
+        self._check(answer.error)
+        self._identity = (answer.producer_id, answer.producer_epoch)
+        self._sequences.clear()
+        self._is_open = self._fate_is_unknown = False
+
+    async def _add_partition(self, where: TopicPartition) -> None:
+        request = AddPartitionsToTxnRequest(
+            (TransactionPartitions(self.transactional_id, *self._identity, (where,)),)
+        )
+        while True:
+            answer: AddPartitionsToTxnResponse = await self.ask_coordinator(
+                TRANSACTION, self.transactional_id, request, _added_error
+            )
+            error = _added_error(answer)
+            if error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                break
+            await sleep(self, RETRY_BACKOFF_MS)  # the coordinator has not heard of it yet
+        self._check(error)
+        self._added.add(where)
+
+    async def _produce(self, where: TopicPartition, values: Sequence[bytes | None]) -> int:
+        now_ms = self.now_ms()
+        deadline_ms = now_ms + self.settings.delivery_timeout_ms
+        sequence = self._sequences.get(where, 0)
+        data = build_batch(
+            [Record(index, now_ms, None, value, ()) for index, value in enumerate(values)],
+            producer_id=self._identity[0],
+            producer_epoch=self._identity[1],
+            base_sequence=sequence,
+            is_transactional=True,
+        )
+        request = ProduceRequest(
+            ACKS_ALL,
+            self.request_timeout_ms,
+            (ProducePartition(where, data),),
+            self.transactional_id,
+        )
+        while True:
+            error, offset = await self._produce_once(where, request)
+            if error is _NONE:
+                self._sequences[where] = sequence + len(values)
+                return offset
+            if not error.is_retriable or self.now_ms() >= deadline_ms:
+                self._fate_is_unknown = True
+                raise TransactionAbortable(f"{self.name}: {where} was answered with {error.name}")
+            self.refresh_metadata()
+            await sleep(self, RETRY_BACKOFF_MS)
+
+    async def _produce_once(
+        self, where: TopicPartition, request: ProduceRequest
+    ) -> tuple[ErrorCode, int]:
+        leader = self.leaders.get(where)
+        if leader is None:
+            return ErrorCode.LEADER_NOT_AVAILABLE, -1
+        try:
+            answer: ProduceResponse = await self.ask(
+                broker_name(leader[0]), request, self.request_timeout_ms
+            )
+        except (Disconnected, RequestTimeout):
+            return ErrorCode.NETWORK_EXCEPTION, -1
+        return answer.partitions[0].error, answer.partitions[0].base_offset
+
+    async def _end(self, is_commit: bool) -> None:
+        self._require_open()
+        answer = await self.ask_coordinator(
+            TRANSACTION,
+            self.transactional_id,
+            EndTxnRequest(self.transactional_id, *self._identity, is_commit),
+            lambda response: response.error,
+        )
+        # Nothing was added, so the coordinator knows of no transaction.
+        if answer.error is not ErrorCode.INVALID_TXN_STATE or self._added:
+            self._check(answer.error)
+        self._is_open = False
+
+
+def _added_error(response: AddPartitionsToTxnResponse) -> ErrorCode:
+    return response.results[0].partitions[0][1]
+
+
+def _first_error(response: TxnOffsetCommitResponse) -> ErrorCode:
+    return next((error for _, error in response.partitions if error is not _NONE), _NONE)

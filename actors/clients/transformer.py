@@ -1,0 +1,178 @@
+"""A modelled application that consumes, transforms and produces exactly once.
+
+It reads its input from where its group has committed, writes each record to the output, and commits
+the new offsets in the same transaction. It keeps nothing else: whatever happens, it begins again
+from the committed offsets, under a new epoch if somebody shut it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...protocol.awaiting import Disconnected, RequestTimeout
+from ...protocol.data import (
+    CONSUMER_REPLICA_ID,
+    READ_COMMITTED,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
+from ...protocol.errors import ErrorCode
+from ...protocol.groups import OffsetFetchRequest, OffsetFetchResponse
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
+from ...protocol.values import TopicPartition
+from ..surroundings import Process, Surroundings
+from .client import RETRY_BACKOFF_MS, refuse_setting
+from .committed_reading import handed_out
+from .coordinated import GROUP
+from .transactional_producer import (
+    ProducerFenced,
+    SimulatedTransactionalProducer,
+    TransactionAbortable,
+    TransactionalProducerSettings,
+)
+
+_NONE = ErrorCode.NONE
+
+
+@dataclass(frozen=True)
+class TransformerSettings(TransactionalProducerSettings):
+    """A transactional producer's settings, and where to read and to write."""
+
+    group_id: str = "transformers"
+    inputs: tuple[TopicPartition, ...] = ()
+    outputs: tuple[TopicPartition, ...] = ()
+    """The record at offset n of an input goes to output n modulo their number."""
+    fetch_max_wait_ms: int = 500
+    returns_when_fenced: bool = True
+    """A fenced one initializes its transactional id again; with False it stops."""
+
+    def __post_init__(self) -> None:
+        TransactionalProducerSettings.__post_init__(self)
+        if not self.inputs or not self.outputs:
+            refuse_setting(
+                self, "inputs" if self.outputs else "outputs", "partitions, at least one"
+            )
+
+
+class SimulatedTransformer(SimulatedTransactionalProducer):
+    """Copies records from its inputs to its outputs, each exactly once."""
+
+    settings: TransformerSettings
+
+    def __init__(
+        self,
+        runtime: Surroundings,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        settings: TransformerSettings,
+    ) -> None:
+        super().__init__(runtime, name, process, bootstrap, settings)
+        self.fenced = 0
+        """How often somebody had shut it out."""
+        self.has_ended = False
+        self.transform: Callable[[bytes | None], bytes | None] = lambda value: value
+
+    def on_start(self) -> None:
+        for where in (*self.settings.inputs, *self.settings.outputs):
+            self.use_topic(where.topic)
+        self.start_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.init_transactions()
+                await self._copy()
+            except ProducerFenced:
+                self.fenced += 1
+                if not self.settings.returns_when_fenced:
+                    self.has_ended = True
+                    return
+
+    async def _copy(self) -> None:
+        """Copy until fenced."""
+        positions = await self._committed()
+        while True:
+            for where in self.settings.inputs:
+                records, position = await self._fetch(where, positions[where])
+                if position == positions[where]:
+                    continue
+                try:
+                    await self._copy_once(where, records, position)
+                except TransactionAbortable:
+                    await self.abort()
+                    positions = await self._committed()
+                else:
+                    positions[where] = position
+
+    async def _copy_once(
+        self, where: TopicPartition, records: list[tuple[int, bytes | None]], position: int
+    ) -> None:
+        self.begin()
+        outputs = self.settings.outputs
+        by_output: dict[TopicPartition, list[bytes | None]] = {}
+        for offset, value in records:
+            output = outputs[offset % len(outputs)]
+            by_output.setdefault(output, []).append(self.transform(value))
+        for output, values in by_output.items():
+            await self.write(output, values)
+        await self.send_offsets(self.settings.group_id, {where: position})
+        await self.commit()
+
+    async def _committed(self) -> dict[TopicPartition, int]:
+        """Where to go on; waits for a transaction that is being ended (KIP-447)."""
+        inputs = self.settings.inputs
+        answer: OffsetFetchResponse = await self.ask_coordinator(
+            GROUP,
+            self.settings.group_id,
+            OffsetFetchRequest(self.settings.group_id, inputs, require_stable=True),
+            _offsets_error,
+        )
+        return {found.topic_partition: max(found.offset, 0) for found in answer.partitions}
+
+    async def _fetch(
+        self, where: TopicPartition, position: int
+    ) -> tuple[list[tuple[int, bytes | None]], int]:
+        """(offset, value) of the next records, and the position after them."""
+        leader = self.leaders.get(where)
+        if leader is None:
+            self.refresh_metadata()
+            await sleep(self, RETRY_BACKOFF_MS)
+            return [], position
+        request = FetchRequest(
+            CONSUMER_REPLICA_ID,
+            self.settings.fetch_max_wait_ms,
+            1,
+            1048576,
+            (FetchPartition(where, position),),
+            READ_COMMITTED,
+        )
+        try:
+            answer: FetchResponse = await self.ask(
+                broker_name(leader[0]), request, self.request_timeout_ms
+            )
+        except (Disconnected, RequestTimeout):
+            answer = FetchResponse(ErrorCode.NETWORK_EXCEPTION, 0, ())
+        if answer.error is not _NONE or answer.partitions[0].error is not _NONE:
+            self.refresh_metadata()
+            await sleep(self, RETRY_BACKOFF_MS)
+            return [], position
+        found = answer.partitions[0]
+        records = [
+            (record.offset, record.value)
+            for batch in handed_out(found, is_committed_only=True)
+            for record in batch.records()
+            if record.offset >= position
+        ]
+        for batch in found.records:
+            position = max(position, batch.last_offset + 1)
+        return records, position
+
+
+def _offsets_error(response: OffsetFetchResponse) -> ErrorCode:
+    if response.error is not _NONE:
+        return response.error
+    return next((p.error for p in response.partitions if p.error is not _NONE), _NONE)
