@@ -12,6 +12,8 @@ import pytest
 from fakekafka import Cluster, Simulation
 from fakekafka.actors.clients.consumer import SimulatedConsumer
 from fakekafka.actors.clients.producer import ProducerSettings, SimulatedProducer
+from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
+from fakekafka.actors.clients.transformer import SimulatedTransformer
 from fakekafka.protocol.records.batch import Record
 from fakekafka.testing import checks
 from fakekafka.testing.handles.broker import BrokerHandle
@@ -39,6 +41,8 @@ CLASSES: dict[str, type] = {
         Injection,
         SimulatedProducer,
         SimulatedConsumer,
+        SimulatedTransactionalProducer,
+        SimulatedTransformer,
     )
 }
 INTERNAL = {
@@ -53,7 +57,12 @@ INTERNAL = {
     "zookeepers",
 }
 """Public to the package's own modules only."""
-PARTLY = {"SimulatedProducer", "SimulatedConsumer"}
+PARTLY = {
+    "SimulatedProducer",
+    "SimulatedConsumer",
+    "SimulatedTransactionalProducer",
+    "SimulatedTransformer",
+}
 """Actors: most of their methods are for the runtime, the page has the rest."""
 
 
