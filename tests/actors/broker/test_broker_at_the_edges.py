@@ -120,7 +120,7 @@ def test_what_zookeeper_refuses_of_a_creation(
     async def refuses(*_arguments: Any, **_options: Any) -> None:
         raise ZooKeeperError(ZkCode.NOAUTH, "/config/topics/c")
 
-    monkeypatch.setattr(controller.zk.admin, "set_or_create_entity_configs", refuses)
+    monkeypatch.setattr(type(controller.zk.admin), "set_or_create_entity_configs", refuses)
     request = CreateTopicsRequest((NewTopic("c", 1, 1), NewTopic("a", 1, 1)), 1000)
     results = [(r.name, r.error) for r in ask(simulation, request).topics]
     assert results == [
