@@ -20,6 +20,8 @@ from fakekafka.protocol.awaiting import Task, run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.topic_names import TakenNames
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
+from fakekafka.statemachines.zookeeper.admin import ZkAdmin
+from fakekafka.statemachines.zookeeper.topics import ZkTopics
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 TP = TopicPartition("t", 0)
@@ -71,15 +73,15 @@ def test_a_topic_is_not_created_while_its_deletion_is_marked(
     """Since 3.1 the last steps of a deletion keep the name (KAFKA-13175)."""
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
     answers: list[TopicResult] = []
-    original = cluster.active.zk.admin.delete_topic_deletions
+    original = ZkAdmin.delete_topic_deletions
 
-    async def create_in_between(*arguments: Any) -> Any:
+    async def create_in_between(zk: ZkAdmin, *arguments: Any) -> Any:
         request = CreateTopicsRequest((NewTopic("t", 1, 1),), 0, True)
         answers.extend((await cluster.admin().create_topics(request)).topics)
-        return await original(*arguments)
+        return await original(zk, *arguments)
 
     cluster.create_topic("t", (1, 2))
-    monkeypatch.setattr(cluster.active.zk.admin, "delete_topic_deletions", create_in_between)
+    monkeypatch.setattr(ZkAdmin, "delete_topic_deletions", create_in_between)
     cluster.delete_topic("t")
     assert "t" not in cluster.topics()
     assert [(answer.error, answer.error_message) for answer in answers] == [(error, text)]
@@ -176,19 +178,18 @@ def test_names_are_compared_with_those_that_came_since(
 
 
 def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(
-    cluster: ControllerCluster,
+    cluster: ControllerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CP-88, CP-89: one of two concurrent creations wins, the other hears that it exists."""
     admin = cluster.admin()
-    zk = cluster.processes[1].zk
-    original = zk.topics.topic_exists
+    original = ZkTopics.topic_exists
 
-    async def appears(topic: str) -> bool:
-        existed = await original(topic)
-        await zk.topics.create_topic_assignment(topic, {0: ReplicaAssignment((1,))})
+    async def appears(zk: ZkTopics, topic: str) -> bool:
+        existed = await original(zk, topic)
+        await zk.create_topic_assignment(topic, {0: ReplicaAssignment((1,))})
         return existed
 
-    zk.topics.topic_exists = appears  # type: ignore[method-assign]
+    monkeypatch.setattr(ZkTopics, "topic_exists", appears)
     request = CreateTopicsRequest((NewTopic("a.b", 1, 1),))
     (result,) = cluster.ask(admin.create_topics(request)).topics
     assert result.error is ErrorCode.TOPIC_ALREADY_EXISTS
