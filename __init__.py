@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .protocol.errors import FakeKafkaError, KafkaError, UsageError
+    from .protocol.security.configuration import ListenerSpec, SecurityConfig
     from .testing.cluster import Cluster
     from .testing.defaults import kafka_defaults
     from .testing.running import WaitTimeout
@@ -17,6 +18,8 @@ _PUBLIC = {
     "Cluster": "testing.cluster",
     "FakeKafkaError": "protocol.errors",
     "KafkaError": "protocol.errors",
+    "ListenerSpec": "protocol.security.configuration",
+    "SecurityConfig": "protocol.security.configuration",
     "Simulation": "testing.simulation",
     "UsageError": "protocol.errors",
     "WaitTimeout": "testing.running",
@@ -27,6 +30,8 @@ __all__ = [
     "Cluster",
     "FakeKafkaError",
     "KafkaError",
+    "ListenerSpec",
+    "SecurityConfig",
     "Simulation",
     "UsageError",
     "WaitTimeout",

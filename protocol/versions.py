@@ -136,6 +136,15 @@ class Behaviour:
     message_format_config: bool  # < 3.0: message.format.version is heeded, KIP-724
     down_conversion_is_lazy: bool  # >= 2.0, KIP-283: as many bytes as were read; before, all of it
 
+    # security
+    sasl_scram: bool  # >= 0.10.2, KIP-84
+    sasl_oauthbearer: bool  # >= 2.0, KIP-255
+    sasl_reauthentication: bool  # >= 2.2, KIP-368: sessions expire, clients authenticate again
+    failed_authentication_delayed: bool  # >= 2.1, KIP-306: the answer to a refused client waits
+    malformed_plain_tokens_told: bool  # >= 2.3, PR 6249: what is wrong with a PLAIN token
+    delegation_tokens: bool  # >= 1.1, KIP-48
+    acl_authorizer: bool  # >= 2.4, KIP-504: AclAuthorizer; before, SimpleAclAuthorizer
+
 
 _V28 = Behaviour(
     kafka_version="2.8",
@@ -250,6 +259,13 @@ _V28 = Behaviour(
     zstd_compression=True,
     message_format_config=True,
     down_conversion_is_lazy=True,
+    sasl_scram=True,
+    sasl_oauthbearer=True,
+    sasl_reauthentication=True,
+    failed_authentication_delayed=True,
+    malformed_plain_tokens_told=True,
+    delegation_tokens=True,
+    acl_authorizer=True,
 )
 
 
@@ -293,6 +309,11 @@ _V39 = _derive(
 )
 _V11 = _derive(
     _V28,
+    sasl_oauthbearer=False,
+    sasl_reauthentication=False,
+    failed_authentication_delayed=False,
+    malformed_plain_tokens_told=False,
+    acl_authorizer=False,
     down_conversion_is_lazy=False,
     kafka_version="1.1",
     epoch_created_in_one_transaction=False,
@@ -352,6 +373,8 @@ _V11 = _derive(
 )
 _V010 = _derive(
     _V11,
+    sasl_scram=False,
+    delegation_tokens=False,
     kafka_version="0.10",
     pipelined_zookeeper=False,
     legacy_selectors=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,9 +13,11 @@ from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.names import broker_name
-from ..protocol.versions import DEFAULT_KAFKA_VERSION
+from ..protocol.security.configuration import SecurityConfig
+from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..replication.disk.disk import Disk
 from ..wire.kafka.gateway import TcpGateway, TcpListener
+from ..wire.kafka.security.certificates import require_cryptography
 from ..wire.zookeeper.gateway import ZooKeeperTcp
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
@@ -22,6 +25,7 @@ from .assembly import ClusterPlan, Equipment, assemble
 from .emulated_cluster import EmulatedCluster
 from .real_time import RealTimeCluster
 from .reset import reset
+from .security import ClusterSecurity
 
 if TYPE_CHECKING:
     from ..actors.runtime.runtime import Runtime
@@ -43,7 +47,9 @@ class Cluster(EmulatedCluster):
     ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers;
     ``data_dir`` keeps logs and ZooKeeper's state on the real disk: a cluster started there again
     has its topics; ``topics`` that are there already stay as they are;
-    ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to.
+    ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to;
+    ``security`` is a ``SecurityConfig``, its fields, or listeners such as
+    ``"PLAINTEXT;CLIENTS:SASL_SSL"``.
 
     Raises ``UsageError`` for arguments that make no sense. For a port in use ``start`` raises one
     that is an ``OSError`` too, with its ``errno``.
@@ -65,13 +71,14 @@ class Cluster(EmulatedCluster):
         runtime: str = "live",
         trace: str | Path | None = None,
         data_dir: str | Path | None = None,
-        security: Any = None,
+        security: SecurityConfig | Mapping[str, Any] | str | None = None,
     ) -> None:
+        self._security_config = SecurityConfig.of({} if security is None else security)
         super().__init__(
             ClusterPlan.check(
                 brokers,
                 kafka_version=kafka_version,
-                config=config,
+                config=self._with_security(config, kafka_version),
                 topics=topics,
                 zookeepers=zookeepers,
                 racks=racks,
@@ -81,13 +88,18 @@ class Cluster(EmulatedCluster):
         )
         if arguments.text("runtime", runtime) not in _RUNTIMES:
             arguments.refuse("runtime", runtime, "'live' or 'threaded'")
-        if security is not None:
-            raise UsageError("security is not supported: every listener is PLAINTEXT")
         self._runtime_name = runtime
         self._host = arguments.text("host", host)
+        self._security = ClusterSecurity(self._security_config, self._host)
+        if self._security_config.uses_tls:
+            require_cryptography()
         if ports is None:
             ports = (0,) * len(self._plan.broker_ids)
         self._ports = arguments.ports("ports", ports, len(self._plan.broker_ids), "brokers")
+        for listener in self._security_config.listeners:
+            if listener.ports:
+                count = len(self._plan.broker_ids)
+                arguments.ports(f"ports of {listener.name}", listener.ports, count, "brokers")
         self._zookeeper_ports = (
             None
             if zookeeper_ports is None
@@ -145,6 +157,7 @@ class Cluster(EmulatedCluster):
     def _start(self, running: RealTimeCluster) -> None:
         runtime = running.runtime
         self._start_recording(runtime)
+        self._security.attach(running)
         starts = runtime.run_in(None, self._start_processes)
         if self._zookeeper_ports is not None:
             self._serve_zookeeper(self._zookeeper_ports)
@@ -153,6 +166,7 @@ class Cluster(EmulatedCluster):
             return self._has_started(starts)
 
         running.wait_until(has_started, _START_TIMEOUT_S)
+        self._security.create_users()
         self._create_initial_topics()
 
     def stop(self) -> None:
@@ -181,6 +195,8 @@ class Cluster(EmulatedCluster):
         for zookeeper in running.zookeepers.values():
             zookeeper.node = None
             zookeeper.storage.close()
+        self._security.attach(None)
+        self._security.close()
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None
@@ -217,8 +233,25 @@ class Cluster(EmulatedCluster):
 
         IPv6 addresses are in brackets.
         """
+        return self.bootstrap_servers_of(self._security_config.listeners[0].name)
+
+    def bootstrap_servers_of(self, listener: str) -> str:
+        """The same for one listener, by its name, or by its protocol if only one speaks that."""
+        specs = self._security_config.listeners
+        found = [s.name for s in specs if listener == s.name]
+        found = found or [s.name for s in specs if listener == s.protocol]
+        if len(found) != 1:
+            known = ", ".join(f"{spec.name} ({spec.protocol})" for spec in specs)
+            raise UsageError(f"there is no one listener {listener!r}; there are {known}")
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return ",".join(f"{host}:{self.broker(broker_id).port}" for broker_id in self.broker_ids)
+        return ",".join(
+            f"{host}:{self.broker(broker_id).ports[found[0]]}" for broker_id in self.broker_ids
+        )
+
+    @property
+    def security(self) -> ClusterSecurity:
+        """Certificates, users and tokens for the clients of a test."""
+        return self._security
 
     @property
     def zookeeper_connect(self) -> str:
@@ -238,15 +271,30 @@ class Cluster(EmulatedCluster):
         )
         self._zookeeper_tcp.start()
 
+    def _with_security(
+        self, config: Mapping[str, Any] | None, kafka_version: str
+    ) -> dict[str, Any]:
+        """The user's configuration over what the security says."""
+        flags = behaviour(arguments.text("kafka_version", kafka_version))
+        values = self._security_config.broker_config(flags.acl_authorizer, flags.delegation_tokens)
+        return {**values, **arguments.broker_config(config)}
+
     # -- on this runtime -----------------------------------------------------------------------
 
     def _make_listener(
         self, gateway: TcpGateway, broker_id: int, config: BrokerConfig
     ) -> TcpListener:
+        at = self._plan.broker_ids.index(broker_id)
+        listeners = [
+            (spec, spec.ports[at] if spec.ports else 0) for spec in self._security_config.listeners
+        ]
+        first, port = listeners[0]
+        listeners[0] = (first, port or self._ports[at])
         return TcpListener(
             gateway,
             self._host,
-            self._ports[self._plan.broker_ids.index(broker_id)],
+            listeners,
+            functools.partial(self._security.listener_security, gateway, config),
             max_request_bytes=config["socket.request.max.bytes"],
             idle_ms=config["connections.max.idle.ms"],
             queued_bytes_max=config["queued.max.request.bytes"],

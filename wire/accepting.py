@@ -13,6 +13,7 @@ import errno
 import logging
 import os
 import socket
+import ssl
 from typing import Generic, Protocol, TypeVar
 
 from ..protocol.errors import AddressUnavailable
@@ -63,21 +64,31 @@ class AcceptingListener(Generic[ConnectionT]):
         "_owner",
         "_socket",
         "_tasks",
+        "_tls",
         "bounded_log",
         "host",
         "loop",
         "port",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, owner: str) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        owner: str,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         """``port`` 0 takes a free one at the first ``bind`` and keeps it from then on.
 
-        ``owner`` is whose listener it is, for errors and log lines.
+        ``owner`` is whose listener it is, for errors and log lines; ``tls`` is what clients shake
+        hands with, None for plain TCP.
         """
         self.loop = loop
         self.host = host
         self.port = port
         self._owner = owner
+        self._tls = tls
         self.bounded_log = BoundedLog(logger, loop, owner)
         self._socket: socket.socket | None = None
         """Listening, or only bound to keep the port, or None."""
@@ -210,7 +221,7 @@ class AcceptingListener(Generic[ConnectionT]):
                 return
             accepted.setblocking(False)
             task: asyncio.Task[object] = self.loop.create_task(
-                self.loop.connect_accepted_socket(self._make_connection, accepted)
+                self.loop.connect_accepted_socket(self._make_connection, accepted, ssl=self._tls)
             )
             self._tasks[task] = accepted
             task.add_done_callback(self._on_connected)
@@ -228,7 +239,14 @@ class AcceptingListener(Generic[ConnectionT]):
 
     def _on_connected(self, task: asyncio.Task[object]) -> None:
         accepted = self._tasks.pop(task, None)
-        if not task.cancelled() and task.exception() is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        if self._tls is None:
             logger.debug("%s: a client left while connecting", self._owner)
-            if accepted is not None:
-                accepted.close()
+        else:
+            self.bounded_log.log(
+                logging.WARNING, "%s: the TLS handshake failed: %s", self._owner, error
+            )
+        if accepted is not None:
+            accepted.close()

@@ -40,6 +40,7 @@ from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
 from .controller_channel import ControllerChannel
 from .handlers.admin import AdminHandlers
+from .handlers.authentication import AuthenticationHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
 from .handlers.groups import GroupHandlers
@@ -55,7 +56,17 @@ from .producer_ids import (
     ProducerIdSource,
 )
 from .replica_fetcher import ReplicaFetcherActor
+from .security import BrokerSecurity
 from .spec import BrokerSpec
+
+_HANDLERS = (
+    DataHandlers,
+    ControlHandlers,
+    GroupHandlers,
+    TransactionHandlers,
+    AdminHandlers,
+    AuthenticationHandlers,
+)
 
 
 class Broker(Node):
@@ -68,7 +79,7 @@ class Broker(Node):
         process: Process,
         spec: BrokerSpec,
         controller_node: ControllerActor,
-        endpoint: EndPoint,
+        endpoints: tuple[EndPoint, ...],
         exited: Callable[[], object],
         halted: Callable[[str], object],
     ) -> None:
@@ -82,7 +93,7 @@ class Broker(Node):
         self.controller_node = controller_node
         self.controller = controller_node.controller
         self.zk = controller_node.zk
-        self.info = BrokerInfo(self.broker_id, (endpoint,), spec.rack)
+        self.info = BrokerInfo(self.broker_id, endpoints, spec.rack)
         controller_node.broker_info = self.info
         self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
         self.waiters = MetadataWaiters(self)
@@ -110,6 +121,7 @@ class Broker(Node):
             controller=self.controller,
             on_topic_config=self._topic_config_changed,
         )
+        self.security = BrokerSecurity(self.dynamic_config)
         self.fetcher_manager = FetcherManager(
             broker_id=self.broker_id,
             host=self,
@@ -214,14 +226,9 @@ class Broker(Node):
             dynamic_config=self.dynamic_config,
             controller=self.controller,
             waiters=self.waiters,
+            zk=self.zk,
         )
-        for handlers in (
-            DataHandlers,
-            ControlHandlers,
-            GroupHandlers,
-            TransactionHandlers,
-            AdminHandlers,
-        ):
+        for handlers in _HANDLERS:
             self.register_handlers(handlers(parts).by_type())
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:

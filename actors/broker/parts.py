@@ -13,6 +13,7 @@ from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.controller.controller import KafkaController
+from ...statemachines.zookeeper.client import KafkaZkClient
 from ..node import Node
 from .metadata_waiters import MetadataWaiters
 
@@ -33,3 +34,4 @@ class BrokerParts:
     dynamic_config: DynamicConfigManager
     controller: KafkaController
     waiters: MetadataWaiters
+    zk: KafkaZkClient

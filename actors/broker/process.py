@@ -74,13 +74,13 @@ class BrokerProcess:
         spec = self.spec
         # A new process: what the old one's peers still send it must not reach the new one.
         self.process = self.runtime.process(self.name)
-        endpoint = spec.listener.bind(spec.broker_id)
+        endpoints = spec.listener.bind(spec.broker_id)
         controller = self.runtime.spawn(
             ControllerActor, controller_name(spec.broker_id), self.process, spec
         )
         self.controller_node = controller
         self.broker = self.runtime.spawn(
-            Broker, self.name, self.process, spec, controller, endpoint, self._exited, self.halt
+            Broker, self.name, self.process, spec, controller, endpoints, self._exited, self.halt
         )
         self.broker.running.add_done_callback(self._started)
 

@@ -16,8 +16,8 @@ from ...replication.disk.disk import Disk
 class BrokerListener(Protocol):
     """The socket side of a broker: TCP on the live runtimes, nothing in a simulation."""
 
-    def bind(self, broker_id: int) -> EndPoint:
-        """Take the port for a broker; connections queue but nothing is read yet."""
+    def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
+        """Take the ports for a broker; connections queue but nothing is read yet."""
         ...
 
     def serve(self) -> None:
@@ -32,8 +32,8 @@ class BrokerListener(Protocol):
 class SimulatedListener:
     """Endpoint of a broker that no socket reaches."""
 
-    def bind(self, broker_id: int) -> EndPoint:
-        return EndPoint(broker_name(broker_id), 9092)
+    def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
+        return (EndPoint(broker_name(broker_id), 9092),)
 
     def serve(self) -> None:
         """No socket, nothing to read."""

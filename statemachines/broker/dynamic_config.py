@@ -58,6 +58,8 @@ class DynamicConfigManager:
         self._on_topic_config = on_topic_config
         self._log = log
         self.on_broker_config: Callable[[], object] | None = None
+        self.on_entity_config: dict[str, Callable[[str, Mapping[str, str]], object]] = {}
+        """By type of entity, such as ``users``: who is told the values of such entities."""
         self._plain = TopicConfig(config)
         """Shared by all topics without overrides; another object once the broker's values change,
         so that nothing derived from the old ones is taken for it."""
@@ -154,6 +156,25 @@ class DynamicConfigManager:
             await self._zk.admin.get_all_entity_configs(znode_paths.BROKERS)
         ).items():
             self._broker_changed(broker, values)
+        for entity_type in self.on_entity_config:
+            await self._load_entities(entity_type)
+
+    async def _load_entities(self, entity_type: str) -> None:
+        """Tell of every entity; users have configurations of their clients below their own."""
+        stored = await self._zk.admin.get_all_entity_configs(entity_type)
+        if entity_type == znode_paths.USERS:
+            for user in list(stored):
+                below = f"{znode_paths.USERS}/{user}/{znode_paths.CLIENTS}"
+                for client, values in (await self._zk.admin.get_all_entity_configs(below)).items():
+                    stored[f"{user}/{znode_paths.CLIENTS}/{client}"] = values
+        for entity, values in stored.items():
+            self._entity_changed(entity_type, entity, values)
+
+    def _entity_changed(self, entity_type: str, entity: str, values: Mapping[str, str]) -> None:
+        try:
+            self.on_entity_config[entity_type](entity, values)
+        except ValueError as error:
+            self._log("error", f"configuration of {entity_type}/{entity} is ignored: {error}")
 
     def shutdown(self) -> None:
         """Stop following."""
@@ -216,6 +237,8 @@ class DynamicConfigManager:
                 self._topic_changed(entity, values)
             elif entity_type == znode_paths.BROKERS:
                 self._broker_changed(entity, values)
+            elif entity_type in self.on_entity_config:
+                self._entity_changed(entity_type, entity, values)
         except Cancelled:
             raise
         except Exception as error:

@@ -56,8 +56,13 @@ class BrokerHandle:
 
     @property
     def port(self) -> int:
-        """TCP port; the same over restarts. 9092 in a simulation."""
+        """TCP port of the first listener; the same over restarts. 9092 in a simulation."""
         return getattr(self._process.spec.listener, "port", 9092)
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """TCP ports by the names of the listeners."""
+        return getattr(self._process.spec.listener, "ports", {"PLAINTEXT": 9092})
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -25,7 +25,12 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("role_changes", "upkeep"),
         ("replica_manager",),
     ),
-    "statemachines": (("zookeeper",), ("machines",), ("controller",), ("broker", "admin")),
+    "statemachines": (
+        ("zookeeper",),
+        ("machines",),
+        ("controller",),
+        ("broker", "admin", "security"),
+    ),
     "actors": (
         ("delivery",),
         ("surroundings",),

@@ -95,6 +95,7 @@ def shapes() -> Iterator[Shape]:
         yield from _of_names(kind, name)
         yield _find_coordinator(kind, name)
     yield from _others()
+    yield from _security()
 
 
 def _of_partitions(kind: str) -> Iterator[Shape]:
@@ -282,4 +283,19 @@ def _others() -> Iterator[Shape]:
                 + string(",".join(map(str, range(min(size, 6000)))))
             ])]
         ) + b"\1",
+    )  # fmt: skip
+
+
+def _security() -> Iterator[Shape]:
+    """Without SASL a listener answers that this is not the time."""
+    yield Shape("SaslHandshake", 17, 1, lambda size: string("x" * min(size, 30_000)))
+    yield Shape("SaslAuthenticate", 36, 0, lambda size: int32(size) + bytes(size))
+    yield Shape(
+        "DescribeUserScramCredentials", 50, 0,
+        lambda size: compact_array(compact(f"u{i}") + b"\0" for i in range(size)) + b"\0", True,
+    )  # fmt: skip
+    yield Shape(
+        "AlterUserScramCredentials of nobody's", 51, 0,
+        lambda size: compact_array(compact(f"u{i}") + b"\3\0" for i in range(size)) + b"\1\0",
+        True,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
-from fakekafka.tests.support import transaction_messages
+from fakekafka.tests.support import security_parity, transaction_messages
 from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import strategies as st
 
@@ -195,6 +195,7 @@ RESPONSES: dict[int, Any] = {
         nullable_texts,
     ),
     60: metadata_responses,
+    **security_parity.RESPONSES,
 }
 RESPONSES[44] = RESPONSES[33]
 RESPONSES.update(transaction_messages.RESPONSES)

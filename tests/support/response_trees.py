@@ -10,7 +10,11 @@ import dataclasses
 from typing import Any
 
 from fakekafka.protocol import admin, data
-from fakekafka.tests.support import response_trees_groups, response_trees_transactions
+from fakekafka.tests.support import (
+    response_trees_groups,
+    response_trees_transactions,
+    security_parity,
+)
 from fakekafka.wire.kafka.topic_names import uuid_bytes
 
 NOT_ASKED = -(2**31)
@@ -371,6 +375,7 @@ def list_reassignments(r: Any, version: int) -> Any:
 TREES: dict[int, Any] = {
     **response_trees_groups.TREES,
     **response_trees_transactions.TREES,
+    **security_parity.TREES,
     0: produce,
     1: fetch,
     2: list_offsets,

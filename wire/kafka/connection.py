@@ -22,10 +22,12 @@ from typing import Any, cast
 from ...protocol.awaiting import Disconnected
 from ...protocol.data import ProduceRequest, RequestContext
 from ...protocol.errors import ClientError, ErrorCode, KafkaError
+from ...protocol.security.configuration import ANONYMOUS
 from ..accepting import AcceptingListener, cut
 from .api import CodecAnswer, SplitRequest
 from .codec import RequestHeader
 from .exchange import Exchange, submit_parts
+from .security.authenticator import AuthenticationStep, Authenticator
 from .service import BrokerService
 
 logger = logging.getLogger("fakekafka.wire")
@@ -43,9 +45,11 @@ class Connection(asyncio.BufferedProtocol):
     """The broker's end of one client connection."""
 
     __slots__ = (
+        "_authenticator",
         "_closed",
         "_contexts",
         "_exchange",
+        "_failure_timer",
         "_frame",
         "_frame_size",
         "_frame_view",
@@ -54,6 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         "_last_active_s",
         "_listener",
         "_peer",
+        "_principal",
         "_processing",
         "_reading_paused",
         "_requests",
@@ -94,6 +99,11 @@ class Connection(asyncio.BufferedProtocol):
         self._contexts: dict[tuple[int, str], RequestContext] = {}
         self._last_active_s = 0.0
         self._idle_timer: asyncio.TimerHandle | None = None
+        sasl = service.security.sasl
+        self._authenticator = None if sasl is None else Authenticator(sasl, service.codec)
+        self._principal = ANONYMOUS
+        self._failure_timer: asyncio.TimerHandle | None = None
+        """Runs while a client that is refused has to wait for the answer."""
 
     # Called by the transport.
 
@@ -110,9 +120,17 @@ class Connection(asyncio.BufferedProtocol):
         if not self._listener.on_connection_made(self):
             self.close()
             return
+        principal = self._service.security.principal(transport)
+        if principal is None:
+            self.refuse("no rule of ssl.principal.mapping.rules applies to its certificate")
+            return
+        self._principal = principal
         self._watch_idleness()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._failure_timer is not None:
+            self._failure_timer.cancel()
+            self._failure_timer = None
         begun = self._frame is not None
         have = len(self._frame) - len(self._frame_view) if self._frame else len(self._rest)
         if not self._closed and (begun or have):
@@ -247,6 +265,8 @@ class Connection(asyncio.BufferedProtocol):
     # Requests and responses.
 
     def _handle(self, frame: memoryview) -> None:
+        if self._authenticator is not None and self._authenticated(self._authenticator, frame):
+            return
         service, codec = self._service, self._service.codec
         try:
             header = codec.parse_header(frame)
@@ -269,6 +289,44 @@ class Connection(asyncio.BufferedProtocol):
                 )
         except Exception as error:
             exchange.respond(error)
+
+    def _authenticated(self, authenticator: Authenticator, frame: memoryview) -> bool:
+        """Whether the frame was part of the client's authentication."""
+        step = authenticator.receive(frame)
+        if step is None:
+            return False
+        transport = self._transport
+        self._requests += 1
+        if transport is None:
+            return True
+        if step.failure is not None:
+            self._fail(transport, step)
+            return True
+        transport.write(b"".join(step.answer))
+        if authenticator.principal is not None:
+            self._principal = authenticator.principal
+            self._contexts.clear()
+        return True
+
+    def _fail(self, transport: asyncio.Transport, step: AuthenticationStep) -> None:
+        """Refuse a client that did not say who it is: it waits, so that it does not try at once."""
+        self._listener.log_refusal(self._peer, f"failed authentication: {step.failure}")
+        self._closed = True
+        self._forget()
+        sasl = self._service.security.sasl
+        delay_ms = sasl.failure_delay_ms if sasl is not None and step.is_delayed else 0
+
+        def end() -> None:
+            self._failure_timer = None
+            if step.answer:
+                transport.write(b"".join(step.answer))
+            transport.close()
+
+        if not delay_ms:
+            end()
+            return
+        transport.pause_reading()
+        self._failure_timer = self._listener.loop.call_later(delay_ms / 1000, end)
 
     def _submit_parts(
         self, split: SplitRequest, context: RequestContext, exchange: Exchange
@@ -331,7 +389,11 @@ class Connection(asyncio.BufferedProtocol):
                 client_id=header.client_id,
                 api_version=header.api_version,
                 listener=self._service.listener_name,
+                principal=self._principal,
                 client_host=self._peer.rpartition(":")[0],
+                is_token_authenticated=(
+                    self._authenticator is not None and self._authenticator.is_token_authenticated
+                ),
             )
         return context
 
@@ -339,7 +401,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """Close at once, without a word; a request in processing stays unanswered."""
-        if self._closed:
+        if self._failure_timer is not None:
+            self._failure_timer.cancel()
+            self._failure_timer = None
+        elif self._closed:
             return
         self._closed = True
         self._forget()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...protocol import admin, control, data, groups, transactions
 from ...protocol.errors import ErrorCode, UsageError
+from . import security_error_responses
 
 _Builder = Callable[[Any, ErrorCode], Any]
 
@@ -86,6 +87,7 @@ _BUILDERS: dict[type, _Builder] = {
     groups.DeleteGroupsRequest: lambda request, error: groups.DeleteGroupsResponse(
         tuple((group_id, error) for group_id in request.group_ids)
     ),
+    **security_error_responses.BUILDERS,
     data.DeleteRecordsRequest: lambda request, error: data.DeleteRecordsResponse(
         tuple((partition, error, -1) for partition, _ in request.offsets)
     ),

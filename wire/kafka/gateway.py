@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.data import RequestContext
 from ...protocol.names import TCP_CLIENTS, broker_name
+from ...protocol.security.configuration import ListenerSpec
+from ...protocol.security.scram import ScramCredential
 from ...protocol.values import EndPoint
 from .listener import KafkaListener
+from .security.listener_security import ListenerSecurity
+from .security.sasl import TokenCredential
 from .service import BrokerService
 from .topic_names import uuid_bytes, uuid_text
 
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
+    from ...actors.broker.security import BrokerSecurity
     from ...actors.delivery import Delivery
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
@@ -75,6 +80,11 @@ class TcpGateway:
         broker = self._broker(broker_id)
         return None if broker is None else broker.metadata_cache.topic_name(uuid_text(topic_id))
 
+    def security(self, broker_id: int) -> BrokerSecurity | None:
+        """What the broker knows of users, None while it is down."""
+        broker = self._broker(broker_id)
+        return None if broker is None else broker.security
+
     def _broker(self, broker_id: int) -> Broker | None:
         """The broker, if its process is alive."""
         name = broker_name(broker_id)
@@ -83,66 +93,110 @@ class TcpGateway:
         return broker  # type: ignore[no-any-return]
 
 
+class BrokerCredentials:
+    """What one broker knows of users: passwords by its settings, the rest by ZooKeeper."""
+
+    __slots__ = ("_broker_id", "_gateway", "_users")
+
+    def __init__(self, users: Mapping[str, str], gateway: TcpGateway, broker_id: int) -> None:
+        self._users = users
+        self._gateway = gateway
+        self._broker_id = broker_id
+
+    def password(self, user: str) -> str | None:
+        return self._users.get(user)
+
+    def scram(self, mechanism: str, user: str) -> ScramCredential | None:
+        security = self._gateway.security(self._broker_id)
+        return None if security is None else security.scram.get(mechanism, user)
+
+    def delegation_token(self, mechanism: str, token_id: str) -> TokenCredential | None:
+        return None
+
+
 class TcpListener:
-    """A broker's listener on 127.0.0.1; keeps its port over restarts of the broker."""
+    """A broker's listeners on one address; they keep their ports over restarts of the broker."""
 
     def __init__(
         self,
         gateway: TcpGateway,
         host: str,
-        port: int,
+        listeners: Sequence[tuple[ListenerSpec, int]],
+        security_of: Callable[[int, ListenerSpec], ListenerSecurity],
         *,
         max_request_bytes: int,
         idle_ms: int,
         queued_bytes_max: int,
     ) -> None:
-        """The limits are those of ``BrokerService``."""
+        """``listeners`` has the port of each, 0 for a free one; ``security_of`` gives what a
+        broker's listener asks of clients; the limits are those of ``BrokerService``.
+        """
         self._gateway = gateway
         self._runtime = gateway.runtime
+        self._specs = tuple(listeners)
+        self._security_of = security_of
         self._max_request_bytes = max_request_bytes
         self._idle_ms = idle_ms
         self._queued_bytes_max = queued_bytes_max
         self.host = host
-        self.port = port
-        self._listener: KafkaListener | None = None
+        self._ports = {spec.name: port for spec, port in self._specs}
+        self._listeners: dict[str, KafkaListener] = {}
         self._broker_id = -1
 
-    def bind(self, broker_id: int) -> EndPoint:
-        def bind() -> int:
-            if self._listener is not None and self._broker_id != broker_id:
-                self._listener.close()  # its service answers for the id that the broker had
-                self._listener = None
-            if self._listener is None:
-                self._broker_id = broker_id
-                loop = self._runtime.loop
-                service = BrokerService(
-                    loop,
-                    broker_id,
-                    self._gateway,
-                    max_request_bytes=self._max_request_bytes,
-                    idle_ms=self._idle_ms,
-                    queued_bytes_max=self._queued_bytes_max,
-                )
-                self._listener = KafkaListener(loop, self.host, self.port, service)
-            self._listener.bind()
-            return self._listener.port
+    @property
+    def port(self) -> int:
+        """The first listener's; 0 before it is bound, if it takes a free one."""
+        return self._ports[self._specs[0][0].name]
 
-        self.port = self._runtime.thread.call(bind)
-        return EndPoint(self.host, self.port)
+    @property
+    def ports(self) -> dict[str, int]:
+        """The ports by the listeners' names."""
+        return dict(self._ports)
+
+    def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
+        def bind() -> None:
+            if self._broker_id != broker_id:
+                for listener in self._listeners.values():
+                    listener.close()  # its service answers for the id that the broker had
+                self._listeners.clear()
+                self._broker_id = broker_id
+            for spec, _ in self._specs:
+                if spec.name not in self._listeners:
+                    self._listeners[spec.name] = self._make(spec, self._ports[spec.name])
+                self._ports[spec.name] = self._listeners[spec.name].bind()
+
+        self._runtime.thread.call(bind)
+        return tuple(
+            EndPoint(self.host, self._ports[spec.name], spec.name, spec.protocol)
+            for spec, _ in self._specs
+        )
+
+    def _make(self, spec: ListenerSpec, port: int) -> KafkaListener:
+        loop = self._runtime.loop
+        service = BrokerService(
+            loop,
+            self._broker_id,
+            self._gateway,
+            listener_name=spec.name,
+            max_request_bytes=self._max_request_bytes,
+            idle_ms=self._idle_ms,
+            queued_bytes_max=self._queued_bytes_max,
+            security=self._security_of(self._broker_id, spec),
+        )
+        return KafkaListener(loop, self.host, port, service)
 
     def serve(self) -> None:
-        listener = self._listener
-        if listener is not None:
-            self._runtime.thread.call(listener.serve)
+        self._with_all(KafkaListener.serve)
 
     def close(self) -> None:
-        """Refuse clients; the port stays ours, so that a restart finds it free."""
-        listener = self._listener
-        if listener is not None:
-            self._runtime.thread.call(lambda: listener.close(keep_port=True))
+        """Refuse clients; the ports stay ours, so that a restart finds them free."""
+        self._with_all(lambda listener: listener.close(keep_port=True))
 
     def release(self) -> None:
-        """Give the port back; for a cluster that stops."""
-        listener = self._listener
-        if listener is not None:
-            self._runtime.thread.call(listener.close)
+        """Give the ports back; for a cluster that stops."""
+        self._with_all(KafkaListener.close)
+
+    def _with_all(self, action: Callable[[KafkaListener], object]) -> None:
+        listeners = tuple(self._listeners.values())
+        if listeners:
+            self._runtime.thread.call(lambda: [action(listener) for listener in listeners])

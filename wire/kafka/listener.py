@@ -17,7 +17,7 @@ class KafkaListener(AcceptingListener[Connection]):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: BrokerService
     ) -> None:
-        super().__init__(loop, host, port, f"broker {service.broker_id}")
+        super().__init__(loop, host, port, f"broker {service.broker_id}", service.security.tls)
         self.service = service
 
     def _make_connection(self) -> Connection:

@@ -7,6 +7,7 @@ import asyncio
 from ..request_memory import RequestMemory
 from .backend import Backend, BrokerTopicNames
 from .codec import Codec
+from .security.listener_security import OPEN, ListenerSecurity
 
 _RECEIVE_BUFFER_BYTES = 65536
 
@@ -24,6 +25,7 @@ class BrokerService:
         "max_request_bytes",
         "memory",
         "receive_buffer",
+        "security",
     )
 
     def __init__(
@@ -36,6 +38,7 @@ class BrokerService:
         max_request_bytes: int = 104857600,
         idle_ms: int = 600000,
         queued_bytes_max: int = -1,
+        security: ListenerSecurity = OPEN,
     ) -> None:
         """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
         ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
@@ -46,6 +49,7 @@ class BrokerService:
         self.listener_name = listener_name
         self.max_request_bytes = max_request_bytes
         self.idle_ms = idle_ms
+        self.security = security
         self.codec = Codec(
             backend.kafka_version, BrokerTopicNames(backend, broker_id), listener_name
         )

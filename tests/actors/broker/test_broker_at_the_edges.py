@@ -27,8 +27,8 @@ class SpyListener:
         self.simulation = simulation
         self.served: list[tuple[list[str], float]] = []
 
-    def bind(self, broker_id: int) -> EndPoint:
-        return EndPoint("h", 9092)
+    def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
+        return (EndPoint("h", 9092),)
 
     def serve(self) -> None:
         assert self.process.broker is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.tests.support import transaction_messages
+from fakekafka.tests.support import security_parity, transaction_messages
 from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
 from fakekafka.wire.kafka.registry import APIS
@@ -299,6 +299,7 @@ def describe_cluster(e: Any) -> Any:
 
 
 EXPECTED = {
+    **security_parity.EXPECTED,
     0: produce,
     1: fetch,
     2: list_offsets,

@@ -1,0 +1,75 @@
+"""Messages with which clients prove who they are, and those about their SCRAM credentials."""
+
+from __future__ import annotations
+
+from ..errors import ErrorCode
+from ..values import message
+
+
+@message
+class SaslHandshakeRequest:
+    mechanism: str
+
+
+@message
+class SaslHandshakeResponse:
+    error: ErrorCode
+    mechanisms: tuple[str, ...] = ()
+    """Those that are enabled."""
+
+
+@message
+class SaslAuthenticateRequest:
+    token: bytes
+
+
+@message
+class SaslAuthenticateResponse:
+    error: ErrorCode
+    error_message: str | None = None
+    token: bytes = b""
+    session_lifetime_ms: int = 0
+
+
+@message
+class DescribeUserScramCredentialsRequest:
+    users: tuple[str, ...] | None
+    """None and none ask for all users."""
+
+
+@message
+class UserScramCredentials:
+    user: str
+    error: ErrorCode
+    error_message: str | None = None
+    credentials: tuple[tuple[int, int], ...] = ()
+    """(number of the mechanism, iterations)"""
+
+
+@message
+class DescribeUserScramCredentialsResponse:
+    error: ErrorCode
+    error_message: str | None = None
+    results: tuple[UserScramCredentials, ...] = ()
+
+
+@message
+class ScramUpsertion:
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+@message
+class AlterUserScramCredentialsRequest:
+    deletions: tuple[tuple[str, int], ...] = ()
+    """(user, number of the mechanism)"""
+    upsertions: tuple[ScramUpsertion, ...] = ()
+
+
+@message
+class AlterUserScramCredentialsResponse:
+    results: tuple[tuple[str, ErrorCode, str | None], ...]
+    """(user, error, message)"""

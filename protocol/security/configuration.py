@@ -1,0 +1,208 @@
+"""What the listeners of a cluster speak and who may come in, as plain values.
+
+Kafka spreads this over ``listeners``, ``listener.security.protocol.map``, ``sasl.*``, ``ssl.*``,
+JAAS files and key stores. Here the listeners, the passwords and the keys of tokens are fields;
+whatever else has a name in Kafka's configuration stands in a broker's configuration under that
+name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from ..errors import UsageError
+
+PLAINTEXT = "PLAINTEXT"
+SSL = "SSL"
+SASL_PLAINTEXT = "SASL_PLAINTEXT"
+SASL_SSL = "SASL_SSL"
+SECURITY_PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
+
+PLAIN = "PLAIN"
+SCRAM_SHA_256 = "SCRAM-SHA-256"
+SCRAM_SHA_512 = "SCRAM-SHA-512"
+OAUTHBEARER = "OAUTHBEARER"
+MECHANISMS = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
+SCRAM_MECHANISMS = (SCRAM_SHA_256, SCRAM_SHA_512)
+
+CLIENT_AUTH = ("none", "requested", "required")
+ANONYMOUS = "User:ANONYMOUS"
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+SIMPLE_ACL_AUTHORIZER = "kafka.security.auth.SimpleAclAuthorizer"
+"""The authorizer's name before 2.4."""
+
+
+def _require(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSpec:
+    """One listener that every broker has."""
+
+    name: str
+    """Such as ``CLIENTS``; clients are told the brokers' addresses on the listener they use."""
+    protocol: str = ""
+    """``PLAINTEXT``, ``SSL``, ``SASL_PLAINTEXT`` or ``SASL_SSL``; empty: the listener's name."""
+    ports: tuple[int, ...] = ()
+    """A port for each broker, 0 for a free one; empty takes free ones."""
+    mechanisms: tuple[str, ...] | None = None
+    """SASL mechanisms of this listener; None takes ``sasl.enabled.mechanisms``."""
+    client_auth: str | None = None
+    """``none``, ``requested`` or ``required``; None takes ``ssl.client.auth``."""
+
+    def __post_init__(self) -> None:
+        if not self.name or not all(letter.isalnum() or letter in "_-" for letter in self.name):
+            raise UsageError(f"a listener's name has letters, digits and '_', not {self.name!r}")
+        if not self.protocol:
+            object.__setattr__(self, "protocol", self.name)
+        _require(f"the protocol of listener {self.name}", self.protocol, SECURITY_PROTOCOLS)
+        if self.client_auth is not None:
+            _require(f"client_auth of listener {self.name}", self.client_auth, CLIENT_AUTH)
+        for mechanism in self.mechanisms or ():
+            _require(f"a mechanism of listener {self.name}", mechanism, MECHANISMS)
+
+    @classmethod
+    def parse(cls, text: str) -> ListenerSpec:
+        """Read ``NAME``, ``NAME:PROTOCOL`` or ``NAME:PROTOCOL:PORT,PORT``."""
+        name, _, rest = text.partition(":")
+        protocol, _, ports = rest.partition(":")
+        if not all(port.strip().isdigit() for port in ports.split(",") if ports):
+            raise UsageError(f"a listener is NAME[:PROTOCOL[:PORT,...]], not {text!r}")
+        numbers = tuple(int(port) for port in ports.split(",")) if ports else ()
+        return cls(name.strip(), protocol.strip(), numbers)
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.protocol in (SSL, SASL_SSL)
+
+    @property
+    def uses_sasl(self) -> bool:
+        return self.protocol in (SASL_PLAINTEXT, SASL_SSL)
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityConfig:
+    """Listeners, users and rules of a cluster; ``Cluster(security=...)``."""
+
+    listeners: tuple[ListenerSpec, ...] = (ListenerSpec(PLAINTEXT),)
+    """The first one is what ``bootstrap_servers`` names."""
+    users: Mapping[str, str] = field(default_factory=dict)
+    """Name to password, for PLAIN and for every SCRAM mechanism that is enabled."""
+    mechanisms: tuple[str, ...] = MECHANISMS
+    """``sasl.enabled.mechanisms``, where the emulated release has them."""
+    client_auth: str = "none"
+    """``ssl.client.auth``"""
+    principal_mapping_rules: str = "DEFAULT"
+    """``ssl.principal.mapping.rules``"""
+    authorizer: bool = False
+    """Whether ACLs decide who may do what (``authorizer.class.name``)."""
+    super_users: tuple[str, ...] = ()
+    """``super.users``, such as ``User:admin``."""
+    allow_everyone_if_no_acl_found: bool = False
+    token_keys: Any = None
+    """A JSON Web Key Set that OAUTHBEARER tokens must be signed with; None: they are unsecured."""
+    token_issuer: str | None = None
+    token_audience: tuple[str, ...] = ()
+    token_scope: tuple[str, ...] = ()
+    """Scopes that an unsecured token must have."""
+    delegation_token_key: str | None = None
+    """``delegation.token.master.key``; None: there are no delegation tokens."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "listeners", _listeners(self.listeners))
+        names = [listener.name for listener in self.listeners]
+        if not names or len(set(names)) < len(names):
+            raise UsageError(f"a cluster needs listeners of different names, not {names}")
+        _require("client_auth", self.client_auth, CLIENT_AUTH)
+        for name in ("mechanisms", "super_users", "token_audience", "token_scope"):
+            object.__setattr__(self, name, _words(name, getattr(self, name)))
+        for mechanism in self.mechanisms:
+            _require("a mechanism", mechanism, MECHANISMS)
+        for user in self.super_users:
+            if ":" not in user:
+                raise UsageError(f"a super user is such as 'User:{user}', not {user!r}")
+        if not all(isinstance(t, str) and t for pair in self.users.items() for t in pair):
+            raise UsageError("users maps names to passwords, none of them empty")
+
+    @classmethod
+    def of(cls, value: Any) -> SecurityConfig:
+        """The configuration that a user wrote: itself, its fields, or listeners in one string."""
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str):
+            return cls(listeners=_listeners(value.split(";")))
+        if isinstance(value, Mapping):
+            known = [found.name for found in fields(cls)]
+            for name in value:
+                if name not in known:
+                    raise UsageError(f"security has no field {name!r}; it has {', '.join(known)}")
+            return cls(**value)
+        raise UsageError(
+            "security must be a SecurityConfig, its fields, or listeners such as "
+            f"'PLAINTEXT;CLIENTS:SASL_SSL', not {value!r}"
+        )
+
+    @property
+    def uses_tls(self) -> bool:
+        return any(listener.uses_tls for listener in self.listeners)
+
+    def broker_config(self, is_acl_authorizer: bool, has_tokens: bool) -> dict[str, str]:
+        """What it sets of a broker's configuration, by Kafka's names."""
+        values: dict[str, str] = {}
+        if any(listener.uses_sasl for listener in self.listeners):
+            values["sasl.enabled.mechanisms"] = ",".join(self.mechanisms)
+        if self.uses_tls:
+            values["ssl.client.auth"] = self.client_auth
+        if self.principal_mapping_rules != "DEFAULT":
+            values["ssl.principal.mapping.rules"] = self.principal_mapping_rules
+        if self.authorizer:
+            values["authorizer.class.name"] = (
+                ACL_AUTHORIZER if is_acl_authorizer else SIMPLE_ACL_AUTHORIZER
+            )
+            values["super.users"] = ";".join(self.super_users)
+            values["allow.everyone.if.no.acl.found"] = str(
+                self.allow_everyone_if_no_acl_found
+            ).lower()
+        if self.delegation_token_key is not None and has_tokens:
+            values["delegation.token.master.key"] = self.delegation_token_key
+        return values
+
+
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    """Several strings; a single one is not its letters."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable) or not all(isinstance(item, str) for item in value):
+        raise UsageError(f"{name} must be strings, not {value!r}")
+    return tuple(value)
+
+
+def _listener(value: Any) -> Any:
+    """A listener as it may be written: a spec, a string, or the fields of a spec."""
+    if isinstance(value, str):
+        return ListenerSpec.parse(value)
+    if isinstance(value, Mapping):
+        known = [found.name for found in fields(ListenerSpec)]
+        for name in value:
+            if name not in known:
+                raise UsageError(f"a listener has no field {name!r}; it has {', '.join(known)}")
+        return ListenerSpec(**value)
+    return value
+
+
+def _listeners(value: Any) -> tuple[ListenerSpec, ...]:
+    """Listeners as they may be written: specs, strings, or a mapping of name to protocol."""
+    if isinstance(value, Mapping):
+        return tuple(ListenerSpec(name, protocol) for name, protocol in value.items())
+    if isinstance(value, (str, ListenerSpec)):
+        value = (value,)
+    if not isinstance(value, Iterable):
+        raise UsageError(f"listeners must be a list or name: protocol, not {value!r}")
+    found = [_listener(item) for item in value]
+    if not all(isinstance(item, ListenerSpec) for item in found):
+        raise UsageError(f"listeners must be ListenerSpec or 'NAME:PROTOCOL', not {value!r}")
+    return tuple(found)

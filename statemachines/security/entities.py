@@ -1,0 +1,31 @@
+"""Names of users and clients in ZooKeeper, and changing their configurations.
+
+Kafka: ``Sanitizer``, ``AdminZkClient.changeConfigs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, unquote
+
+from ...protocol import znode_paths
+from ..zookeeper.client import KafkaZkClient
+
+
+def sanitized(name: str | None) -> str:
+    """A user's or client's name as a znode's; None is the default entity."""
+    if name is None:
+        return znode_paths.DEFAULT_ENTITY
+    return quote(name, safe="-_.").replace("~", "%7E")
+
+
+def desanitized(name: str) -> str | None:
+    return None if name == znode_paths.DEFAULT_ENTITY else unquote(name)
+
+
+async def change_entity_config(
+    zk: KafkaZkClient, entity_type: str, entity: str, values: Mapping[str, str]
+) -> None:
+    """Store an entity's values and tell every broker."""
+    await zk.admin.set_or_create_entity_configs(entity_type, entity, values)
+    await zk.admin.create_config_change_notification(f"{entity_type}/{entity}")

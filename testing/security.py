@@ -1,0 +1,253 @@
+"""``cluster.security``: certificates, users and tokens for the clients of tests."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.config import BrokerConfig
+from ..protocol.errors import ErrorCode, KafkaError, UsageError
+from ..protocol.names import broker_name
+from ..protocol.security.authentication import AlterUserScramCredentialsRequest, ScramUpsertion
+from ..protocol.security.configuration import (
+    MECHANISMS,
+    OAUTHBEARER,
+    SCRAM_MECHANISMS,
+    ListenerSpec,
+    SecurityConfig,
+)
+from ..protocol.security.scram import ITERATIONS_MIN, MECHANISM_NUMBERS, salted_password
+from ..protocol.versions import Behaviour, behaviour
+from ..wire.kafka.gateway import BrokerCredentials, TcpGateway
+from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
+from ..wire.kafka.security.listener_security import ListenerSecurity, SaslSettings
+from ..wire.kafka.security.principal_rules import PrincipalRules
+from ..wire.kafka.security.tls import server_context
+from ..wire.kafka.security.tokens import (
+    SignedTokens,
+    Validator,
+    check_unsecured,
+    unsecured_token,
+)
+from . import arguments
+
+if TYPE_CHECKING:
+    from .running import RunningCluster
+
+_TIMEOUT_MS = 10000
+_HOSTS = ("localhost", "127.0.0.1", "::1")
+_TOKEN_LIFETIME_S = 3600
+
+
+class ClusterSecurity:
+    """What a test needs to come in, or to be kept out."""
+
+    def __init__(self, config: SecurityConfig, host: str) -> None:
+        self.config = config
+        self._host = host
+        self._authority: CertificateAuthority | None = None
+        self._foreign: CertificateAuthority | None = None
+        self._server_certificate: Certificate | None = None
+        self._running: RunningCluster | None = None
+        self._validate = self._token_validator()
+        self._rules = PrincipalRules(config.principal_mapping_rules)
+
+    def _token_validator(self) -> Validator:
+        config = self.config
+        if config.token_keys is not None:
+            keys = SignedTokens(config.token_keys, config.token_issuer, config.token_audience)
+            return keys.check
+        return functools.partial(check_unsecured, required_scope=config.token_scope)
+
+    # -- certificates --------------------------------------------------------------------------
+
+    @property
+    def authority(self) -> CertificateAuthority:
+        """The authority that signed the brokers' certificates; made when it is first needed."""
+        if self._authority is None:
+            self._authority = CertificateAuthority()
+        return self._authority
+
+    @property
+    def ca_path(self) -> Path:
+        """The authority's certificate, as PEM: what clients are to trust."""
+        return self.authority.certificate_path
+
+    @property
+    def ca_pem(self) -> str:
+        return self.ca_path.read_text()
+
+    @property
+    def truststore_path(self) -> Path:
+        """The same as a PKCS#12 file for Java; its password is ``fakekafka``."""
+        return self.authority.truststore_path
+
+    def client_certificate(
+        self,
+        common_name: str,
+        *,
+        organization: str | None = None,
+        expired: bool = False,
+        foreign: bool = False,
+    ) -> Certificate:
+        """A certificate for a client; ``foreign``: by an authority that no broker trusts."""
+        authority = self.authority
+        if foreign:
+            if self._foreign is None:
+                self._foreign = CertificateAuthority("a foreign authority")
+            authority = self._foreign
+        name = arguments.text("common_name", common_name)
+        return authority.issue(name, organization=organization, expired=expired)
+
+    # -- tokens --------------------------------------------------------------------------------
+
+    def token(
+        self,
+        subject: str,
+        *,
+        lifetime_s: float = _TOKEN_LIFETIME_S,
+        scope: Sequence[str] = (),
+        **claims: Any,
+    ) -> str:
+        """An unsecured OAUTHBEARER token; ``claims`` are added, or replace its own."""
+        # A clock that is a little behind must not take it for one of the future.
+        return unsecured_token(subject, int(time.time()) - 1, lifetime_s + 1, scope, **claims)
+
+    # -- users ---------------------------------------------------------------------------------
+
+    def add_user(
+        self,
+        name: str,
+        password: str,
+        *,
+        mechanisms: Sequence[str] = SCRAM_MECHANISMS,
+        iterations: int = ITERATIONS_MIN,
+    ) -> None:
+        """Set SCRAM credentials, and wait until every broker knows them."""
+        running = self._require_running()
+        for mechanism in mechanisms:
+            if mechanism not in SCRAM_MECHANISMS:
+                arguments.refuse("mechanisms", mechanisms, f"some of {SCRAM_MECHANISMS}")
+        salt = running.in_process(None, lambda: running.runtime.rng.randbytes(16))
+        numbers = {mechanism: number for number, mechanism in MECHANISM_NUMBERS.items()}
+        upsertions = tuple(
+            ScramUpsertion(
+                arguments.text("name", name),
+                numbers[mechanism],
+                iterations,
+                salt,
+                salted_password(mechanism, password.encode(), salt, iterations),
+            )
+            for mechanism in mechanisms
+        )
+        self._alter(running, AlterUserScramCredentialsRequest((), upsertions))
+
+        def every_broker_knows_the_user() -> bool:
+            return all(
+                (known := broker.security.scram.get(mechanism, name)) is not None
+                and known.salt == salt
+                for broker in running.living_brokers()
+                for mechanism in mechanisms
+            )
+
+        running.wait_until(every_broker_knows_the_user)
+
+    def remove_user(self, name: str) -> None:
+        """Delete the SCRAM credentials of a user, and wait until no broker knows them."""
+        running = self._require_running()
+        known = {
+            number
+            for broker in running.living_brokers()
+            for number, mechanism in MECHANISM_NUMBERS.items()
+            if broker.security.scram.get(mechanism, name) is not None
+        }
+        deletions = tuple((name, number) for number in sorted(known))
+        self._alter(running, AlterUserScramCredentialsRequest(deletions))
+
+        def no_broker_knows_the_user() -> bool:
+            return not any(
+                broker.security.scram.get(mechanism, name)
+                for broker in running.living_brokers()
+                for mechanism in SCRAM_MECHANISMS
+            )
+
+        running.wait_until(no_broker_knows_the_user)
+
+    def _alter(self, running: RunningCluster, request: AlterUserScramCredentialsRequest) -> None:
+        async def ask() -> Any:
+            node = broker_name(running.require_controller().broker_id)
+            return await running.admin.ask(node, request, _TIMEOUT_MS)
+
+        for user, error, text in running.call(ask, _TIMEOUT_MS).results:
+            if error is not ErrorCode.NONE:
+                raise KafkaError(error, text or f"user {user}")
+
+    # -- for the cluster -----------------------------------------------------------------------
+
+    def attach(self, running: RunningCluster | None) -> None:
+        """Speak for what runs now."""
+        self._running = running
+
+    def _require_running(self) -> RunningCluster:
+        if self._running is None:
+            raise UsageError("the cluster is not running")
+        return self._running
+
+    def close(self) -> None:
+        """Remove the certificates' files."""
+        for authority in (self._authority, self._foreign):
+            if authority is not None:
+                authority.close()
+        self._authority = self._foreign = self._server_certificate = None
+
+    def create_users(self) -> None:
+        """Give the configured users their SCRAM credentials."""
+        running = self._require_running()
+        flags = next(iter(running.processes.values())).spec.behaviour
+        wanted = [m for m in SCRAM_MECHANISMS if m in self.config.mechanisms]
+        if not flags.sasl_scram or not wanted:
+            return
+        if any(listener.uses_sasl for listener in self.config.listeners):
+            for name, password in self.config.users.items():
+                self.add_user(name, password, mechanisms=wanted)
+
+    def listener_security(
+        self, gateway: TcpGateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
+    ) -> ListenerSecurity:
+        """What a listener of one broker asks of its clients."""
+        tls = None
+        if listener.uses_tls:
+            if self._server_certificate is None:
+                hosts = tuple(dict.fromkeys((*_HOSTS, self._host)))
+                self._server_certificate = self.authority.issue("localhost", hosts=hosts)
+            client_auth = listener.client_auth or config["ssl.client.auth"]
+            if listener.uses_sasl and listener.client_auth is None:
+                client_auth = "none"
+            tls = server_context(self._server_certificate, self.ca_path, client_auth)
+        sasl = None
+        if listener.uses_sasl:
+            flags = behaviour(config.kafka_version)
+            enabled = listener.mechanisms or config["sasl.enabled.mechanisms"]
+            known = known_mechanisms(flags)
+            sasl = SaslSettings(
+                mechanisms=tuple(mechanism for mechanism in enabled if mechanism in known),
+                credentials=BrokerCredentials(self.config.users, gateway, broker_id),
+                validate_token=self._validate,
+                now_ms=gateway.runtime.now_ms,
+                behaviour=flags,
+                config=config,
+            )
+        return ListenerSecurity(listener.protocol, tls, self._rules, sasl)
+
+
+def known_mechanisms(flags: Behaviour) -> tuple[str, ...]:
+    """The mechanisms that the emulated release has."""
+    return tuple(
+        mechanism
+        for mechanism in MECHANISMS
+        if (mechanism not in SCRAM_MECHANISMS or flags.sasl_scram)
+        and (mechanism != OAUTHBEARER or flags.sasl_oauthbearer)
+    )

@@ -1,0 +1,197 @@
+"""Real clients on listeners with TLS and SASL: each mechanism with each client that has it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+from fakekafka import Cluster, UsageError
+from fakekafka.protocol.data import MetadataRequest
+from fakekafka.tests.support.secure_clients import TOPICS, Login, Refused
+from fakekafka.wire.kafka.security.tokens import unsecured_token
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+
+def make_cluster(runtime: str) -> Cluster:
+    return Cluster(
+        2,
+        runtime=runtime,
+        topics={"orders": 1},
+        security={
+            "listeners": [
+                "PLAINTEXT",
+                "SSL",
+                {"name": "MUTUAL", "protocol": "SSL", "client_auth": "required"},
+                "SASL_PLAINTEXT",
+                "SASL_SSL",
+            ],
+            "users": {"alice": "secret"},
+            "client_auth": "requested",
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with make_cluster("live") as cluster:
+        yield cluster
+        assert cluster.failures == []
+
+
+def test_the_threaded_runtime_has_the_same_listeners() -> None:
+    """Its sockets are on a loop of their own, too."""
+    with make_cluster("threaded") as cluster:
+        for login in (Login("SSL"), Login("SASL_SSL", "SCRAM-SHA-256")):
+            assert "orders" in TOPICS["confluent-kafka"](cluster, login)
+        with pytest.raises(Refused):
+            TOPICS["confluent-kafka"](cluster, Login("SASL_SSL", "PLAIN", password="wrong"))
+        assert cluster.failures == []
+
+
+def principals_that_asked(cluster: Cluster, client: str, login: Login) -> set[str]:
+    """Who asked for metadata while a client looked for topics."""
+    seen: set[str] = set()
+
+    def look(delivery: object) -> None:
+        if isinstance(getattr(delivery, "message", None), MetadataRequest):
+            context = delivery.context  # type: ignore[attr-defined]
+            if context is not None:
+                seen.add(context.principal)
+
+    cluster.runtime.network.observe(look)
+    try:
+        assert "orders" in TOPICS[client](cluster, login)
+    finally:
+        cluster.runtime.network.stop_observing(look)
+    return seen
+
+
+@pytest.mark.parametrize("client", TOPICS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_client_comes_in_by_sasl(
+    cluster: Cluster, client: str, mechanism: str, protocol: str
+) -> None:
+    """It is its user from then on,."""
+    token = cluster.security.token("alice") if mechanism == "OAUTHBEARER" else None
+    login = Login(protocol, mechanism, token=token)
+    assert principals_that_asked(cluster, client, login) == {"User:alice"}
+
+
+@pytest.mark.parametrize("client", TOPICS)
+def test_a_client_is_told_the_addresses_of_the_listener_that_it_uses(
+    cluster: Cluster, client: str
+) -> None:
+    """Else it could not go on: it would speak the wrong protocol to the brokers it is told of."""
+    for login in (Login(), Login("SSL")):
+        assert "orders" in TOPICS[client](cluster, login)
+
+
+@pytest.mark.parametrize("client", TOPICS)
+def test_the_certificate_names_the_client(cluster: Cluster, client: str) -> None:
+    """By default its whole distinguished name does."""
+    certificate = cluster.security.client_certificate("alice", organization="Acme")
+    login = Login("SSL", certificate=certificate, listener="MUTUAL")
+    assert principals_that_asked(cluster, client, login) == {"User:CN=alice,O=Acme"}
+
+
+@pytest.mark.parametrize("client", TOPICS)
+def test_without_a_certificate_a_client_is_anonymous_where_none_is_required(
+    cluster: Cluster, client: str
+) -> None:
+    """The listener only requests one."""
+    assert principals_that_asked(cluster, client, Login("SSL")) == {"User:ANONYMOUS"}
+
+
+@pytest.mark.parametrize("client", TOPICS)
+@pytest.mark.parametrize("kind", ["none", "expired", "foreign"])
+def test_a_bad_certificate_is_refused(
+    cluster: Cluster, client: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The handshake fails, and one line of the broker's log says why."""
+    certificate = None
+    if kind != "none":
+        certificate = cluster.security.client_certificate(
+            "alice", expired=kind == "expired", foreign=kind == "foreign"
+        )
+    login = Login("SSL", certificate=certificate, listener="MUTUAL")
+    with caplog.at_level(logging.WARNING, "fakekafka.wire"), pytest.raises(Refused):
+        TOPICS[client](cluster, login)
+    assert "the TLS handshake failed" in caplog.text
+
+
+@pytest.mark.parametrize("client", TOPICS)
+def test_a_client_that_does_not_trust_the_authority_does_not_come(
+    cluster: Cluster, client: str
+) -> None:
+    """The brokers' certificates are signed by an authority that nobody knows."""
+    with pytest.raises(Refused):
+        TOPICS[client](cluster, Login("SSL", trusts=False))
+
+
+@pytest.mark.parametrize(
+    ("client", "mechanism", "told"),
+    [
+        ("confluent-kafka", "PLAIN", "Authentication failed: Invalid username or password"),
+        (
+            "confluent-kafka",
+            "SCRAM-SHA-256",
+            "invalid credentials with SASL mechanism SCRAM",
+        ),
+        ("kafka-python", "PLAIN", ""),
+        ("kafka-python", "SCRAM-SHA-512", ""),
+        ("aiokafka", "PLAIN", ""),
+        ("aiokafka", "SCRAM-SHA-256", ""),
+    ],
+)
+def test_a_client_says_why_it_was_refused(
+    cluster: Cluster, client: str, mechanism: str, told: str
+) -> None:
+    """Kafka's words reach the user of librdkafka; the others put them into their logs."""
+    with pytest.raises(Refused) as refused:
+        TOPICS[client](cluster, Login("SASL_PLAINTEXT", mechanism, password="wrong"))
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("client", TOPICS)
+def test_an_expired_token_is_refused(cluster: Cluster, client: str) -> None:
+    """What the broker says of it is RFC 7628's error."""
+    token = unsecured_token("alice", time.time() - 100, 50)
+    with pytest.raises(Refused):
+        TOPICS[client](cluster, Login("SASL_PLAINTEXT", "OAUTHBEARER", token=token))
+
+
+def test_users_come_and_go_while_the_cluster_runs(cluster: Cluster) -> None:
+    """Every broker knows of a change when ``add_user`` and ``remove_user`` return."""
+    login = Login("SASL_PLAINTEXT", "SCRAM-SHA-256", user="dora", password="new")
+    with pytest.raises(Refused):
+        TOPICS["kafka-python"](cluster, login)
+    cluster.security.add_user("dora", "new")
+    assert "orders" in TOPICS["kafka-python"](cluster, login)
+    cluster.security.remove_user("dora")
+    with pytest.raises(Refused):
+        TOPICS["kafka-python"](cluster, login)
+
+
+def test_credentials_outlive_the_brokers(cluster: Cluster) -> None:
+    """They are in ZooKeeper: a broker that starts again reads them there."""
+    for broker_id in (1, 2):
+        cluster.broker(broker_id).restart()
+    cluster.wait_until(lambda: cluster.controller.id is not None)
+    login = Login("SASL_PLAINTEXT", "SCRAM-SHA-512")
+    assert "orders" in TOPICS["aiokafka"](cluster, login)
+
+
+def test_a_listener_is_found_by_name_or_protocol(cluster: Cluster) -> None:
+    """Two listeners speak SSL, and one of them is named so."""
+    assert cluster.bootstrap_servers == cluster.bootstrap_servers_of("PLAINTEXT")
+    assert cluster.bootstrap_servers_of("SSL") != cluster.bootstrap_servers_of("MUTUAL")
+    names = ["PLAINTEXT", "SSL", "MUTUAL", "SASL_PLAINTEXT", "SASL_SSL"]
+    assert list(cluster.broker(1).ports) == names
+    with pytest.raises(UsageError, match="there are PLAINTEXT"):
+        cluster.bootstrap_servers_of("CLIENTS")

@@ -1,0 +1,123 @@
+"""Sessions that expire, and clients that authenticate again (KIP-368)."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.support.kafka_listener import MakeWire, Wire
+from fakekafka.tests.support.sasl import (
+    AUTHENTICATE,
+    HANDSHAKE,
+    METADATA,
+    Clock,
+    log_in,
+    metadata,
+    principals,
+    serving,
+    shake_hands,
+)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def expiring(make_wire: MakeWire, clock: Clock) -> Wire:
+    """A listener whose sessions last for 5 seconds."""
+    return serving(make_wire, clock=clock, **{"connections.max.reauth.ms": 5000})
+
+
+def test_a_session_that_has_expired_ends_with_the_next_request(
+    expiring: Wire, clock: Clock
+) -> None:
+    """Nothing is answered (KIP-368)."""
+
+    async def test() -> None:
+        client = await expiring.connect()
+        answer = await log_in(client)
+        assert answer.session_lifetime.total_seconds() == 5
+        clock.ms += 5000
+        await metadata(client)
+        clock.ms += 1
+        client.request(METADATA, 0, 1, topics=())
+        assert await client.ended()
+
+    expiring.run(test())
+    assert len(expiring.backend.requests) == 1
+
+
+def test_a_client_may_authenticate_again_before_its_session_ends(
+    expiring: Wire, clock: Clock
+) -> None:
+    """The session then lasts as long again."""
+
+    async def test() -> None:
+        client = await expiring.connect()
+        await log_in(client)
+        clock.ms += 4000
+        answer = await log_in(client)
+        assert answer.error_code == ErrorCode.NONE
+        clock.ms += 4000
+        await metadata(client)
+
+    expiring.run(test())
+    assert principals(expiring) == ["User:alice"]
+
+
+def test_another_principal_cannot_take_over_a_session(expiring: Wire) -> None:
+    """Who authenticates again must be who it was."""
+
+    async def test() -> None:
+        client = await expiring.connect()
+        await log_in(client)
+        answer = await log_in(client, "bob", "hidden")
+        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert answer.error_message == (
+            "Cannot change principals during re-authentication from User.alice: User.bob"
+        )
+        assert await client.ended()
+
+    expiring.run(test())
+
+
+def test_another_mechanism_cannot_take_over_a_session(expiring: Wire) -> None:
+    """The handshake succeeds and the first token fails, as in Kafka."""
+
+    async def test() -> None:
+        client = await expiring.connect()
+        await log_in(client)
+        answer = await shake_hands(client, "SCRAM-SHA-256")
+        assert answer.error_code == ErrorCode.NONE
+        client.request(AUTHENTICATE, 1, 2, auth_bytes=b"n,,n=alice,r=abc")
+        assert await client.ended()
+
+    expiring.run(test())
+
+
+def test_a_wrong_password_at_the_second_time_ends_the_session(expiring: Wire) -> None:
+    """The refusal names the mechanism's reason as at the first time."""
+
+    async def test() -> None:
+        client = await expiring.connect()
+        await log_in(client)
+        answer = await log_in(client, password="x")
+        assert answer.error_message == "Authentication failed: Invalid username or password"
+        assert await client.ended()
+
+    expiring.run(test())
+
+
+def test_without_expiring_sessions_a_second_handshake_is_a_request(make_wire: MakeWire) -> None:
+    """The broker's handlers answer it, with ILLEGAL_SASL_STATE."""
+    wire = serving(make_wire)
+
+    async def test() -> None:
+        client = await wire.connect()
+        await log_in(client)
+        client.request(HANDSHAKE, 1, 3, mechanism="PLAIN")
+        await wire.until(lambda: wire.backend.requests)
+
+    wire.run(test())
+    assert [type(request).__name__ for request in wire.backend.requests] == ["SaslHandshakeRequest"]

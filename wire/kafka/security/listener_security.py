@@ -1,0 +1,67 @@
+"""What one listener of one broker asks of its clients."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ....protocol.config import BrokerConfig
+from ....protocol.security.configuration import ANONYMOUS, OAUTHBEARER, PLAIN, SSL
+from ....protocol.versions import Behaviour
+from .oauthbearer import OAuthBearerServer
+from .plain import PlainServer
+from .principal_rules import PrincipalRules
+from .sasl import Credentials, SaslServer
+from .scram import ScramServer
+from .tls import peer_principal
+from .tokens import Validator
+
+
+@dataclass(frozen=True, slots=True)
+class SaslSettings:
+    """SASL as one listener of one broker does it."""
+
+    mechanisms: tuple[str, ...]
+    credentials: Credentials
+    validate_token: Validator
+    now_ms: Callable[[], int]
+    behaviour: Behaviour
+    config: BrokerConfig
+
+    @property
+    def failure_delay_ms(self) -> int:
+        """How long a client waits for the answer that it is refused (KIP-306)."""
+        if not self.behaviour.failed_authentication_delayed:
+            return 0
+        return int(self.config["connection.failed.authentication.delay.ms"])
+
+    def server(self, mechanism: str) -> SaslServer:
+        """The broker's side of a new exchange."""
+        if mechanism == PLAIN:
+            tells = self.behaviour.malformed_plain_tokens_told
+            return PlainServer(self.credentials, tells_malformed=tells)
+        if mechanism == OAUTHBEARER:
+            return OAuthBearerServer(self.validate_token, self.now_ms)
+        return ScramServer(mechanism, self.credentials)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSecurity:
+    """TLS, SASL, both or neither."""
+
+    protocol: str
+    tls: ssl.SSLContext | None = None
+    rules: PrincipalRules | None = None
+    sasl: SaslSettings | None = None
+
+    def principal(self, transport: asyncio.BaseTransport) -> str | None:
+        """Who a client is before it says anything; None where its certificate tells nobody."""
+        if self.protocol != SSL or self.rules is None:
+            return ANONYMOUS
+        return peer_principal(transport, self.rules)
+
+
+OPEN = ListenerSecurity("PLAINTEXT")
+"""Plain TCP for everybody."""

@@ -1,0 +1,54 @@
+"""What the SASL mechanisms have in common: an exchange of tokens, and the two ways to fail."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ....protocol.security.scram import ScramCredential
+from ....protocol.values import message
+
+
+class SaslError(Exception):
+    """The exchange failed; why is not told to the client (Kafka: ``SaslException``)."""
+
+
+class SaslAuthenticationError(SaslError):
+    """The exchange failed, and the client is told why."""
+
+
+@message
+class TokenCredential:
+    """What a delegation token authenticates with."""
+
+    owner: str
+    """Name of the principal that it stands for."""
+    credential: ScramCredential
+    expires_at_ms: int
+
+
+class Credentials(Protocol):
+    """What one broker knows of users."""
+
+    def password(self, user: str) -> str | None:
+        """For PLAIN."""
+        ...
+
+    def scram(self, mechanism: str, user: str) -> ScramCredential | None: ...
+
+    def delegation_token(self, mechanism: str, token_id: str) -> TokenCredential | None: ...
+
+
+class SaslServer(Protocol):
+    """The broker's side of one exchange."""
+
+    is_complete: bool
+    user: str
+    """Who the client is, once the exchange is complete."""
+    expires_at_ms: int | None
+    """When the client's credential does; None: never."""
+    is_token_authenticated: bool
+    """Whether it came with a delegation token."""
+
+    def evaluate(self, token: bytes) -> bytes:
+        """Answer a token of the client; raises ``SaslError``."""
+        ...

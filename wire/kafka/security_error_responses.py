@@ -1,0 +1,31 @@
+"""The part of ``error_responses`` that answers requests about security."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol.errors import ErrorCode
+from ...protocol.security import authentication
+
+BUILDERS: dict[type, Callable[[Any, ErrorCode], Any]] = {
+    authentication.SaslHandshakeRequest: lambda _, error: authentication.SaslHandshakeResponse(
+        error
+    ),
+    authentication.SaslAuthenticateRequest: lambda _, error: (
+        authentication.SaslAuthenticateResponse(error)
+    ),
+    authentication.DescribeUserScramCredentialsRequest: lambda _, error: (
+        authentication.DescribeUserScramCredentialsResponse(error)
+    ),
+    authentication.AlterUserScramCredentialsRequest: lambda request, error: (
+        authentication.AlterUserScramCredentialsResponse(
+            tuple(
+                (user, error, None)
+                for user in dict.fromkeys(
+                    [user for user, _ in request.deletions] + [u.user for u in request.upsertions]
+                )
+            )
+        )
+    ),
+}
