@@ -1,1 +1,1 @@
-"""Coordinators: committed offsets of consumer groups, kept in ``__consumer_offsets``."""
+"""Coordinators: consumer groups and their offsets, kept in ``__consumer_offsets``."""

@@ -144,6 +144,27 @@ class Behaviour:
     malformed_plain_tokens_told: bool  # >= 2.3, PR 6249: what is wrong with a PLAIN token
     delegation_tokens: bool  # >= 1.1, KIP-48
     acl_authorizer: bool  # >= 2.4, KIP-504: AclAuthorizer; before, SimpleAclAuthorizer
+    # consumer groups
+    loading_told_before_ownership: bool  # >= 2.0: a group that is being loaded is not elsewhere
+    dead_group_is_unavailable: bool  # >= 2.3, KAFKA-8386; before: its members are unknown
+    failed_join_has_no_generation: bool  # >= 2.2: -1; before: 0
+    member_id_required: bool  # >= 2.2, KIP-394: a member joins under an id it was given
+    new_members_time_out: bool  # >= 2.2, KAFKA-7610: after five minutes of waiting
+    initial_rebalance_delay: bool  # >= 0.11, KIP-134
+    awaiting_sync_state: bool  # < 1.1, KAFKA-5565: what CompletingRebalance was called
+    heartbeats_before_sync: bool  # >= 2.7, KAFKA-10134: accepted while the assignment is awaited
+    commits_check_state_first: bool  # < 2.4, KAFKA-8487: a rebalance is told to anybody
+    syncs_time_out: bool  # >= 2.8.1, KAFKA-12890
+    instance_id_must_be_known: bool  # >= 3.0: not only when a static member joins
+    assignment_may_be_skipped: bool  # >= 3.2, KIP-814
+    rejoining_updates_timeouts: bool  # >= 3.4, KAFKA-14009
+    group_filters_ignore_case: bool  # >= 3.8, KAFKA-16095
+    refused_offsets_stay_pending: bool  # < 3.8, KAFKA-16371: until the group is loaded anew
+    offsets_expire_by_group_state: bool  # >= 2.1, KIP-211; before: each at its time
+    offsets_go_with_their_topic: bool  # >= 0.10.2, KAFKA-2000
+    empty_offset_fetch_means_all: bool  # < 0.10.2, KIP-88
+    offset_value_version: int  # 3 >= 2.1, KIP-320
+    group_value_version: int  # 3 >= 2.3, KIP-345
 
 
 _V28 = Behaviour(
@@ -266,6 +287,26 @@ _V28 = Behaviour(
     malformed_plain_tokens_told=True,
     delegation_tokens=True,
     acl_authorizer=True,
+    loading_told_before_ownership=True,
+    dead_group_is_unavailable=True,
+    failed_join_has_no_generation=True,
+    member_id_required=True,
+    new_members_time_out=True,
+    initial_rebalance_delay=True,
+    awaiting_sync_state=False,
+    heartbeats_before_sync=True,
+    commits_check_state_first=False,
+    syncs_time_out=True,
+    instance_id_must_be_known=False,
+    assignment_may_be_skipped=False,
+    rejoining_updates_timeouts=False,
+    group_filters_ignore_case=False,
+    refused_offsets_stay_pending=True,
+    offsets_expire_by_group_state=True,
+    offsets_go_with_their_topic=True,
+    empty_offset_fetch_means_all=False,
+    offset_value_version=3,
+    group_value_version=3,
 )
 
 
@@ -306,6 +347,11 @@ _V39 = _derive(
     max_timestamp_lookup=True,
     special_timestamps_versioned=True,
     message_format_config=False,
+    instance_id_must_be_known=True,
+    assignment_may_be_skipped=True,
+    rejoining_updates_timeouts=True,
+    group_filters_ignore_case=True,
+    refused_offsets_stay_pending=False,
 )
 _V11 = _derive(
     _V28,
@@ -370,6 +416,17 @@ _V11 = _derive(
     failed_fence_remembered=False,
     producer_fenced_error=False,
     zstd_compression=False,
+    loading_told_before_ownership=False,
+    dead_group_is_unavailable=False,
+    failed_join_has_no_generation=False,
+    member_id_required=False,
+    new_members_time_out=False,
+    heartbeats_before_sync=False,
+    commits_check_state_first=True,
+    syncs_time_out=False,
+    offsets_expire_by_group_state=False,
+    offset_value_version=1,
+    group_value_version=1,
 )
 _V010 = _derive(
     _V11,
@@ -407,6 +464,10 @@ _V010 = _derive(
     fetch_sessions=False,
     idempotent_producers=False,
     transactions=False,
+    initial_rebalance_delay=False,
+    awaiting_sync_state=True,
+    offsets_go_with_their_topic=False,
+    empty_offset_fetch_means_all=True,
 )
 
 _BEHAVIOURS = {b.kafka_version: b for b in (_V010, _V11, _V28, _V39)}

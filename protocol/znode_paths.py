@@ -108,3 +108,7 @@ def isr_change_path(sequence: int) -> str:
 
 def log_dir_event_path(sequence: int) -> str:
     return f"{LOG_DIR_EVENT_NOTIFICATION}/{LOG_DIR_EVENT_PREFIX}{sequence:010d}"
+
+
+def consumer_offset_path(group_id: str, partition: TopicPartition) -> str:
+    return f"{CONSUMERS}/{group_id}/offsets/{partition.topic}/{partition.partition}"

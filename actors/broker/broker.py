@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ...coordinators.offsets.manager import OffsetManager
+from ...coordinators.groups.coordinator import GroupCoordinator
 from ...coordinators.transactions.coordinator import TransactionCoordinator
 from ...coordinators.transactions.verification import TransactionVerifier
 from ...protocol.awaiting import Cancelled, Pending
@@ -148,7 +148,9 @@ class Broker(Node):
             fetcher_manager=self.fetcher_manager,
             broker_epoch=lambda: self.controller.broker_epoch,
         )
-        self.offsets = OffsetManager(self, self.config, self.replica_manager)
+        self.groups = GroupCoordinator(
+            self, self.config, self.behaviour, self.replica_manager, self.log
+        )
         self.transactions = self._coordinate_transactions()
         self.replica_manager.roles.on_leadership_change = self._leadership_changed
         self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
@@ -193,7 +195,7 @@ class Broker(Node):
     def _leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        self.offsets.leadership_changed(leaders, followers)
+        self.groups.leadership_changed(leaders, followers)
         self.transactions.leadership_changed(leaders, followers)
 
     def _isr_updater(self) -> IsrUpdater:
@@ -218,15 +220,15 @@ class Broker(Node):
             node=self,
             config=self.config,
             behaviour=self.behaviour,
+            zk=self.zk,
             metadata_cache=self.metadata_cache,
             replica_manager=self.replica_manager,
-            offsets=self.offsets,
+            groups=self.groups,
             transactions=self.transactions,
             admin=self.admin,
             dynamic_config=self.dynamic_config,
             controller=self.controller,
             waiters=self.waiters,
-            zk=self.zk,
         )
         for handlers in _HANDLERS:
             self.register_handlers(handlers(parts).by_type())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...coordinators.offsets.manager import OffsetManager
+from ...coordinators.groups.coordinator import GroupCoordinator
 from ...coordinators.transactions.coordinator import TransactionCoordinator
 from ...protocol.config import BrokerConfig
 from ...protocol.versions import Behaviour
@@ -26,12 +26,12 @@ class BrokerParts:
     """Sends the replies, runs coroutines and writes the log."""
     config: BrokerConfig
     behaviour: Behaviour
+    zk: KafkaZkClient
     metadata_cache: MetadataCache
     replica_manager: ReplicaManager
-    offsets: OffsetManager
+    groups: GroupCoordinator
     transactions: TransactionCoordinator
     admin: AdminManager
     dynamic_config: DynamicConfigManager
     controller: KafkaController
     waiters: MetadataWaiters
-    zk: KafkaZkClient

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ...protocol.versions import Behaviour
 from .admin import ZkAdmin
 from .brokers import ZkBrokers
+from .consumers import ZkConsumers
 from .requests import AsyncZooKeeperClient, ZkRequests
 from .timed_work import Work, ignore_work
 from .topics import ZkTopics
@@ -21,7 +22,7 @@ class KafkaZkClient:
     ``work`` is told of the answers looked at.
     """
 
-    __slots__ = ("admin", "brokers", "requests", "topics")
+    __slots__ = ("admin", "brokers", "consumers", "requests", "topics")
 
     def __init__(
         self, client: AsyncZooKeeperClient, behaviour: Behaviour, work: Work = ignore_work
@@ -34,3 +35,5 @@ class KafkaZkClient:
         """Assignments and the leadership of partitions."""
         self.admin = ZkAdmin(self.requests)
         """Configurations, requests made by znode, notifications."""
+        self.consumers = ZkConsumers(self.requests)
+        """Offsets of old consumers."""

@@ -33,7 +33,7 @@ def consumer_of(cluster: Cluster) -> Consumer:
 def coordinator_of(cluster: Cluster) -> tuple[int, int]:
     """(partition of the offsets topic, broker) where the group is looked after."""
     broker = next(p.broker for p in cluster.processes.values() if p.broker is not None)
-    number = broker.offsets.partition_for("readers")
+    number = broker.groups.partition_for("readers")
     leader = cluster.partition("__consumer_offsets", number).leader
     assert leader is not None
     return number, leader

@@ -92,6 +92,16 @@ offset_fetches = st.builds(
     errors,
     some(st.builds(groups.CommittedOffset, topic_partitions, errors, int64s, int32s, texts)),
 )
+blobs = st.binary(max_size=150)
+described_groups = st.builds(
+    groups.DescribedGroup,
+    errors,
+    texts,
+    texts,
+    texts,
+    texts,
+    some(st.builds(groups.DescribedMember, texts, nullable_texts, texts, texts, blobs, blobs), 3),
+)
 batches = st.builds(RecordBatch, st.binary(min_size=61, max_size=400), st.just(0), st.just(0))
 
 RESPONSES: dict[int, Any] = {
@@ -159,7 +169,30 @@ RESPONSES: dict[int, Any] = {
             max_size=3,
         ).map(tuple),
     ),
-    11: st.builds(groups.JoinGroupResponse, errors, texts),
+    11: st.builds(
+        groups.JoinGroupResponse,
+        errors,
+        texts,
+        int32s,
+        nullable_texts,
+        nullable_texts,
+        texts,
+        some(st.builds(groups.JoinGroupMember, texts, nullable_texts, blobs)),
+        st.booleans(),
+    ),
+    12: st.builds(groups.HeartbeatResponse, errors),
+    13: st.builds(
+        groups.LeaveGroupResponse,
+        errors | st.just(ErrorCode.NONE),
+        some(st.builds(groups.LeftMember, texts, nullable_texts, errors)),
+    ),
+    14: st.builds(groups.SyncGroupResponse, errors, nullable_texts, nullable_texts, blobs),
+    15: st.builds(groups.DescribeGroupsResponse, some(described_groups)),
+    16: st.builds(
+        groups.ListGroupsResponse,
+        errors,
+        some(st.builds(groups.ListedGroup, texts, texts, texts, texts)),
+    ),
     19: st.builds(admin.CreateTopicsResponse, some(topic_results)),
     20: st.builds(admin.DeleteTopicsResponse, some(topic_results)),
     21: st.builds(data.DeleteRecordsResponse, some(st.tuples(topic_partitions, errors, int64s))),
@@ -184,6 +217,7 @@ RESPONSES: dict[int, Any] = {
     ),
     33: st.builds(admin.AlterConfigsResponse, some(st.tuples(resources, errors, nullable_texts))),
     37: st.builds(admin.CreatePartitionsResponse, some(topic_results)),
+    42: st.builds(groups.DeleteGroupsResponse, some(st.tuples(texts, errors))),
     43: st.builds(admin.ElectLeadersResponse, errors, partition_errors),
     45: st.builds(
         admin.AlterPartitionReassignmentsResponse, errors, partition_errors, nullable_texts
@@ -194,6 +228,7 @@ RESPONSES: dict[int, Any] = {
         some(st.builds(admin.OngoingReassignment, topic_partitions, nodes, nodes, nodes)),
         nullable_texts,
     ),
+    47: st.builds(groups.OffsetDeleteResponse, errors, some(st.tuples(topic_partitions, errors))),
     60: metadata_responses,
     **security_parity.RESPONSES,
 }

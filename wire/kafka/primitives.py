@@ -323,6 +323,11 @@ class Writer:
     def bytes_size(self, size: int) -> None:
         self.parts.append(INT32.pack(size))
 
+    def sized_bytes(self, value: Buffer) -> None:
+        """Size and bytes, by reference."""
+        self.bytes_size(len(value))
+        self.parts.append(value)
+
     def tags(self, *fields: tuple[int, bytes]) -> None:
         """The tagged fields that end a structure, in tag order."""
 

@@ -31,9 +31,9 @@ class ControlHandlers:
     __slots__ = (
         "_controller",
         "_dynamic_config",
+        "_groups",
         "_metadata_cache",
         "_node",
-        "_offsets",
         "_replica_manager",
         "_transactions",
         "_waiters",
@@ -44,7 +44,7 @@ class ControlHandlers:
         self._replica_manager = parts.replica_manager
         self._metadata_cache = parts.metadata_cache
         self._dynamic_config = parts.dynamic_config
-        self._offsets = parts.offsets
+        self._groups = parts.groups
         self._transactions = parts.transactions
         self._controller = parts.controller
         self._waiters = parts.waiters
@@ -89,7 +89,7 @@ class ControlHandlers:
             for partition, error in response.partitions
             if error == ErrorCode.NONE and for_good[partition]
         ]
-        self._offsets.partitions_stopped(stopped)
+        self._groups.partitions_stopped(stopped)
         self._transactions.partitions_stopped(stopped)
         return response
 
@@ -101,7 +101,7 @@ class ControlHandlers:
             if not self._metadata_cache.contains_topic(topic):
                 self._dynamic_config.forget(topic)
         if deleted:
-            self._offsets.partitions_deleted(deleted)
+            self._groups.partitions_deleted(deleted)
         self._transactions.markers.metadata_changed()
         self._waiters.examine()
         return response

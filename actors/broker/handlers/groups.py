@@ -1,7 +1,8 @@
-"""Handlers of what a consumer without group membership asks: coordinator and offsets."""
+"""Handlers of groups: their coordinators, members, offsets and administration."""
 
 from __future__ import annotations
 
+from ....coordinators.groups.joining import JoiningClient
 from ....protocol.data import (
     INTERNAL_CONTEXT,
     Coordinator,
@@ -11,11 +12,21 @@ from ....protocol.data import (
 )
 from ....protocol.errors import ErrorCode
 from ....protocol.groups import (
+    CommittedOffset,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
-    JoinGroupResponse,
+    LeaveGroupRequest,
+    ListGroupsRequest,
     OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
 from ....protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ....protocol.values import TopicPartition
@@ -27,41 +38,58 @@ from ..parts import BrokerParts
 GROUP = 0
 TRANSACTION = 1
 
+_IN_ZOOKEEPER = 0
+"""The version of OffsetCommit and OffsetFetch whose offsets are kept in ZooKeeper."""
+_FIRST_WITH_MEMBER_ID_REQUIRED = 4
+_FIRST_WITH_SKIPPED_ASSIGNMENT = 9
+_FIRST_WITH_PROTOCOL_IN_SYNC = 5
 
 WARNINGS_MAX = 100
-"""How many refused groups and producers one broker writes into its log."""
+"""How many refused producers one broker writes into its log."""
 
 
 class GroupHandlers:
-    """FindCoordinator, OffsetCommit, OffsetFetch; JoinGroup is refused."""
+    """FindCoordinator, and the requests that the coordinator of a group answers."""
 
     __slots__ = (
         "_admin",
         "_behaviour",
+        "_config",
+        "_groups",
         "_metadata_cache",
         "_node",
-        "_offsets",
         "_transactions",
         "_warned_of",
+        "_zk",
     )
 
     def __init__(self, parts: BrokerParts) -> None:
         self._node = parts.node
-        self._metadata_cache = parts.metadata_cache
-        self._offsets = parts.offsets
-        self._admin = parts.admin
+        self._config = parts.config
         self._behaviour = parts.behaviour
+        self._metadata_cache = parts.metadata_cache
+        self._groups = parts.groups
+        self._admin = parts.admin
         self._transactions = parts.transactions
+        self._zk = parts.zk
         self._warned_of: set[str] = set()
         """Whose refusal is in the log; bounded, since clients choose the names."""
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
+        administration = self._groups.administration
         return {
             FindCoordinatorRequest: self.find_coordinator,
             JoinGroupRequest: self.join_group,
+            SyncGroupRequest: self.sync_group,
+            HeartbeatRequest: self.heartbeat,
+            LeaveGroupRequest: lambda request, _: self._groups.leave(request),
             OffsetCommitRequest: self.offset_commit,
             OffsetFetchRequest: self.offset_fetch,
+            OffsetDeleteRequest: lambda request, _: administration.delete_offsets(request),
+            DescribeGroupsRequest: lambda request, _: administration.describe(request),
+            ListGroupsRequest: lambda request, _: administration.list(request),
+            DeleteGroupsRequest: lambda request, _: administration.delete(request),
         }
 
     def find_coordinator(
@@ -72,7 +100,7 @@ class GroupHandlers:
         answers = []
         for key in request.keys:
             if request.key_type == GROUP:
-                number = self._offsets.partition_for(key)
+                number = self._groups.partition_for(key)
                 answers.append(self._coordinator(key, OFFSETS_TOPIC, number, context.listener))
             elif request.key_type == TRANSACTION:
                 answers.append(self._transaction_coordinator(key, context.listener))
@@ -125,16 +153,92 @@ class GroupHandlers:
         except ZooKeeperError as error:
             self._node.log("warn", f"creating {topic}: {error}")
 
-    def join_group(self, request: JoinGroupRequest, _delivery: Delivery) -> JoinGroupResponse:
-        """Refuse for good: clients ask again after every error but this one."""
-        self._warn_once(
-            f"a consumer wants to join group {request.group_id!r}; fakekafka has no groups yet: "
-            "assign partitions, see docs/reference/limitations.md",
+    # -- members -------------------------------------------------------------------------------
+
+    def join_group(self, request: JoinGroupRequest, delivery: Delivery) -> None:
+        self._groups.join(
+            request,
+            self._joining_client(delivery),
+            lambda response: self._node.reply(delivery, response),
         )
-        return JoinGroupResponse(ErrorCode.GROUP_AUTHORIZATION_FAILED, request.member_id)
+
+    def _joining_client(self, delivery: Delivery) -> JoiningClient:
+        """A client without a socket is named after its node, and understands all there is."""
+        context: RequestContext | None = delivery.context
+        behaviour = self._behaviour
+        if context is None:
+            name = delivery.sender.name
+            return JoiningClient(
+                name,
+                "/127.0.0.1",
+                behaviour.member_id_required,
+                behaviour.assignment_may_be_skipped,
+            )
+        version = context.api_version
+        return JoiningClient(
+            context.client_id,
+            f"/{context.client_host}",
+            version >= _FIRST_WITH_MEMBER_ID_REQUIRED,
+            version >= _FIRST_WITH_SKIPPED_ASSIGNMENT,
+        )
+
+    def sync_group(self, request: SyncGroupRequest, delivery: Delivery) -> SyncGroupResponse | None:
+        """Newer clients must say which protocol they assign by."""
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        if context.api_version >= _FIRST_WITH_PROTOCOL_IN_SYNC and (
+            request.protocol_type is None or request.protocol is None
+        ):
+            return SyncGroupResponse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        self._groups.sync(request, lambda response: self._node.reply(delivery, response))
+        return None
+
+    def heartbeat(self, request: HeartbeatRequest, _delivery: Delivery) -> HeartbeatResponse:
+        return HeartbeatResponse(self._groups.heartbeat(request))
+
+    # -- offsets -------------------------------------------------------------------------------
 
     def offset_commit(self, request: OffsetCommitRequest, delivery: Delivery) -> None:
-        self._offsets.commit(request, lambda response: self._node.reply(delivery, response))
+        if (delivery.context or INTERNAL_CONTEXT).api_version == _IN_ZOOKEEPER:
+            self._node.reply_with(self._commit_to_zookeeper(request), delivery)
+            return
+        self._groups.commit(request, lambda response: self._node.reply(delivery, response))
 
-    def offset_fetch(self, request: OffsetFetchRequest, _delivery: Delivery) -> OffsetFetchResponse:
-        return self._offsets.fetch(request)
+    def offset_fetch(
+        self, request: OffsetFetchRequest, delivery: Delivery
+    ) -> OffsetFetchResponse | None:
+        if (delivery.context or INTERNAL_CONTEXT).api_version == _IN_ZOOKEEPER:
+            self._node.reply_with(self._fetch_from_zookeeper(request), delivery)
+            return None
+        return self._groups.fetch_offsets(request)
+
+    async def _commit_to_zookeeper(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
+        """Version 0: no group, no member, no coordinator."""
+        longest = self._config["offset.metadata.max.bytes"]
+        answers = []
+        for wanted in request.partitions:
+            partition = wanted.topic_partition
+            error = ErrorCode.NONE
+            if not self._metadata_cache.contains(partition):
+                error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif len(wanted.metadata) > longest:
+                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                await self._zk.consumers.set_or_create_consumer_offset(
+                    request.group_id, partition, wanted.offset
+                )
+            answers.append((partition, error))
+        return OffsetCommitResponse(tuple(answers))
+
+    async def _fetch_from_zookeeper(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        """Version 0: what is not there is an unknown partition, too."""
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        answers = []
+        for partition in request.partitions or ():
+            offset = None
+            if self._metadata_cache.contains(partition):
+                offset = await self._zk.consumers.get_consumer_offset(request.group_id, partition)
+            if offset is None:
+                answers.append(CommittedOffset(partition, unknown))
+            else:
+                answers.append(CommittedOffset(partition, ErrorCode.NONE, offset))
+        return OffsetFetchResponse(ErrorCode.NONE, tuple(answers))

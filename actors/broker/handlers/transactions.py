@@ -54,9 +54,9 @@ class TransactionHandlers:
     __slots__ = (
         "_behaviour",
         "_config",
+        "_groups",
         "_metadata_cache",
         "_node",
-        "_offsets",
         "_replica_manager",
         "_transactions",
     )
@@ -66,7 +66,7 @@ class TransactionHandlers:
         self._behaviour = parts.behaviour
         self._config = parts.config
         self._metadata_cache = parts.metadata_cache
-        self._offsets = parts.offsets
+        self._groups = parts.groups
         self._replica_manager = parts.replica_manager
         self._transactions = parts.transactions
 
@@ -121,7 +121,7 @@ class TransactionHandlers:
         self, request: AddOffsetsToTxnRequest, _delivery: Delivery
     ) -> AddOffsetsToTxnResponse:
         """The partition that keeps the offsets of a group becomes part of the transaction."""
-        partition = TopicPartition(OFFSETS_TOPIC, self._offsets.partition_for(request.group_id))
+        partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
         return AddOffsetsToTxnResponse(
             await self._transactions.add_partitions(
                 request.transactional_id,

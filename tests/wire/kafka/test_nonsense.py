@@ -40,8 +40,8 @@ NONSENSE = {
     "API without a codec": (frame(header(68, 0)), "API key 68 is not offered"),
     "version too new": (frame(header(3, 99)), "Metadata version 99 is not offered; versions 0 to"),
     "version too old": (
-        frame(header(8, 0)),
-        "OffsetCommit version 0 is not offered; versions 1 to",
+        frame(header(8, -1)),
+        "OffsetCommit version -1 is not offered; versions 0 to",
     ),
     "no body": (frame(header(2, 1)), "ListOffsets version 1 cannot be decoded"),
     "client id beyond the end": (

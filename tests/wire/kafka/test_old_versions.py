@@ -42,7 +42,7 @@ REQUESTS: list[tuple[int, int, str, dict[str, Any], Any]] = [
             "topics": [{"name": "orders", "partitions": [COMMIT]}],
         },
         groups.OffsetCommitRequest(
-            "g", 4, "m", None, (groups.OffsetCommitPartition(ORDERS_3, 9, -1, "x"),)
+            "g", 4, "m", None, (groups.OffsetCommitPartition(ORDERS_3, 9, -1, "x", 5),)
         ),
     ),
     (

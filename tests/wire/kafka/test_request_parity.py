@@ -7,10 +7,14 @@ import io
 from typing import Any
 
 import pytest
-from fakekafka.protocol import admin, data, groups
-from fakekafka.protocol.values import TopicPartition
-from fakekafka.tests.support import security_parity, transaction_messages
-from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
+from fakekafka.protocol import admin, data
+from fakekafka.tests.support import (
+    expected_group_requests,
+    security_parity,
+    transaction_messages,
+)
+from fakekafka.tests.support.expected_group_requests import indexes_of, ms, partitions_of
+from fakekafka.wire.kafka.api import CodecAnswer
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
 from fakekafka.wire.kafka.registry import APIS
 from fakekafka.wire.kafka.topic_names import uuid_text
@@ -32,42 +36,6 @@ class NamesByHex:
 
     def topic_name(self, topic_id: bytes) -> str | None:
         return topic_id.hex()
-
-
-def ms(duration: Any) -> int:
-    return int(duration / datetime.timedelta(milliseconds=1))
-
-
-def uuid_of(value: Any) -> bytes:
-    return bytes(16) if value is None else value.bytes
-
-
-def topic_of(topic: Any) -> str:
-    if hasattr(topic, "topic_id"):
-        return uuid_of(topic.topic_id).hex()
-    return str(topic.topic if hasattr(topic, "topic") else topic.name)
-
-
-def partitions_of(topics: Any) -> Any:
-    """(TopicPartition, partition entity) of nested topics."""
-    for topic in topics:
-        for partition in getattr(topic, "partition_data", ()) or getattr(topic, "partitions", ()):
-            number = next(
-                getattr(partition, name)
-                for name in ("index", "partition_index", "partition")
-                if hasattr(partition, name)
-            )
-            yield TopicPartition(topic_of(topic), number), partition
-
-
-def indexes_of(topics: Any) -> tuple[TopicPartition, ...] | None:
-    if topics is None:
-        return None
-    return tuple(
-        TopicPartition(topic_of(topic), number)
-        for topic in topics
-        for number in getattr(topic, "partition_indexes", getattr(topic, "partitions", ()))
-    )
 
 
 def produce(e: Any) -> Any:
@@ -136,42 +104,6 @@ def metadata(e: Any) -> Any:
     )
 
 
-def offset_commit(e: Any) -> Any:
-    return groups.OffsetCommitRequest(
-        e.group_id,
-        e.generation_id_or_member_epoch,
-        e.member_id,
-        getattr(e, "group_instance_id", None),
-        tuple(
-            groups.OffsetCommitPartition(
-                tp,
-                p.committed_offset,
-                getattr(p, "committed_leader_epoch", -1),
-                p.committed_metadata or "",
-            )
-            for tp, p in partitions_of(e.topics)
-        ),
-        ms(e.retention_time) if hasattr(e, "retention_time") else -1,
-    )
-
-
-def offset_fetch(e: Any) -> Any:
-    stable = getattr(e, "require_stable", False)
-    if hasattr(e, "groups"):
-        return SplitRequest(
-            tuple(
-                groups.OffsetFetchRequest(g.group_id, indexes_of(g.topics), stable)
-                for g in e.groups
-            )
-        )
-    return groups.OffsetFetchRequest(e.group_id, indexes_of(e.topics), stable)
-
-
-def find_coordinator(e: Any) -> Any:
-    keys = e.coordinator_keys if hasattr(e, "coordinator_keys") else (e.key,)
-    return data.FindCoordinatorRequest(keys, getattr(e, "key_type", 0))
-
-
 def create_topics(e: Any) -> Any:
     return admin.CreateTopicsRequest(
         tuple(
@@ -202,20 +134,6 @@ def delete_topics(e: Any) -> Any:
 def delete_records(e: Any) -> Any:
     return data.DeleteRecordsRequest(
         ms(e.timeout), tuple((tp, p.offset) for tp, p in partitions_of(e.topics))
-    )
-
-
-def join_group(e: Any) -> Any:
-    rebalance_timeout = getattr(e, "rebalance_timeout", None)
-    return groups.JoinGroupRequest(
-        e.group_id,
-        ms(e.session_timeout),
-        -1 if rebalance_timeout is None else ms(rebalance_timeout),
-        e.member_id,
-        getattr(e, "group_instance_id", None),
-        e.protocol_type,
-        tuple((p.name, p.metadata) for p in e.protocols),
-        getattr(e, "reason", None),
     )
 
 
@@ -300,14 +218,11 @@ def describe_cluster(e: Any) -> Any:
 
 EXPECTED = {
     **security_parity.EXPECTED,
+    **expected_group_requests.EXPECTED,
     0: produce,
     1: fetch,
     2: list_offsets,
     3: metadata,
-    8: offset_commit,
-    9: offset_fetch,
-    10: find_coordinator,
-    11: join_group,
     18: lambda e: CodecAnswer,
     19: create_topics,
     20: delete_topics,

@@ -1,12 +1,18 @@
 """OffsetCommit (key 8): where a consumer group has got to.
 
-Versions 1-9. 1: a time per partition. 2-4: retention time. 6: leader epoch. 7: static members
-(KIP-345). 8: flexible. 9 adds errors of KIP-848 groups only. Version 0 commits to ZooKeeper.
+Versions 0-9. 0: to ZooKeeper, without membership. 1: a time per partition. 2-4: retention time.
+6: leader epoch. 7: static members (KIP-345). 8: flexible. 9 adds errors of KIP-848 groups only.
 """
 
 from __future__ import annotations
 
-from ....protocol.groups import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitResponse
+from ....protocol.groups import (
+    NO_GENERATION,
+    NO_MEMBER,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+)
 from ....protocol.values import TopicPartition
 from ..api import Api
 from ..primitives import Reader, Writer, tuples_by_topic
@@ -14,8 +20,10 @@ from ..primitives import Reader, Writer, tuples_by_topic
 
 def decode(reader: Reader, version: int) -> OffsetCommitRequest:
     group_id = reader.string()
-    generation = reader.int32()
-    member_id = reader.string()
+    generation, member_id = NO_GENERATION, NO_MEMBER
+    if version >= 1:
+        generation = reader.int32()
+        member_id = reader.string()
     instance_id = reader.nullable_string() if version >= 7 else None
     retention_time_ms = reader.int64() if 2 <= version <= 4 else -1
     partitions: list[OffsetCommitPartition] = []
@@ -25,12 +33,15 @@ def decode(reader: Reader, version: int) -> OffsetCommitRequest:
             number = reader.int32()
             offset = reader.int64()
             leader_epoch = reader.int32() if version >= 6 else -1
-            if version == 1:
-                reader.int64()  # when it was committed; offsets live by the broker's clock
+            commit_timestamp_ms = reader.int64() if version == 1 else -1
             metadata = reader.nullable_string() or ""
             reader.tags()
             partition = TopicPartition(topic, number)
-            partitions.append(OffsetCommitPartition(partition, offset, leader_epoch, metadata))
+            partitions.append(
+                OffsetCommitPartition(
+                    partition, offset, leader_epoch, metadata, commit_timestamp_ms
+                )
+            )
         reader.tags()
     reader.tags()
     return OffsetCommitRequest(
@@ -59,4 +70,4 @@ def encode(
     writer.tags()
 
 
-API = Api(8, "OffsetCommit", 1, 9, flexible_from=8, decode=decode, encode=encode)
+API = Api(8, "OffsetCommit", 0, 9, flexible_from=8, decode=decode, encode=encode)

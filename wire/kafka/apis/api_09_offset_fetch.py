@@ -1,9 +1,9 @@
 """OffsetFetch (key 9): the offsets a consumer group has committed.
 
-Versions 1-9. 2: null asks for all partitions, error for the whole answer. 5: leader epoch.
-6: flexible. 7: wait for pending transactions (KIP-447). 8: several groups at once (KIP-709): each
-is a request of its own to the backend. 9: member id and epoch of KIP-848 groups, which classic
-groups ignore. An unknown group is no error: its offsets are -1.
+Versions 0-9. 0: from ZooKeeper. 2: null asks for all partitions, error for the whole answer.
+5: leader epoch. 6: flexible. 7: wait for pending transactions (KIP-447). 8: several groups at
+once (KIP-709): each is a request of its own to the backend. 9: member id and epoch of KIP-848
+groups, which classic groups ignore. An unknown group is no error: its offsets are -1.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def encode(
 def _with_group_error(
     response: OffsetFetchResponse, request: OffsetFetchRequest | None
 ) -> tuple[CommittedOffset, ...]:
-    """Version 1 has no place for the group's error: every partition asked for carries it."""
+    """Versions 0 and 1 have no error of the group: every partition asked for carries it."""
     if response.error is ErrorCode.NONE or request is None:
         return response.partitions
     return tuple(
@@ -96,4 +96,4 @@ def _encode_offsets(writer: Writer, version: int, partitions: tuple[CommittedOff
         writer.tags()
 
 
-API = Api(9, "OffsetFetch", 1, 9, flexible_from=6, decode=decode, encode=encode)
+API = Api(9, "OffsetFetch", 0, 9, flexible_from=6, decode=decode, encode=encode)

@@ -3,9 +3,6 @@
 Versions 0-9. 1: rebalance timeout. 4: a first answer with the member id (KIP-394). 5: static
 members (KIP-345). 6: flexible. 7: the protocol type comes back (KIP-559). 8: a reason (KIP-800).
 9: the leader may be told to keep the assignment (KIP-814).
-
-Groups are not there yet (docs/reference/limitations.md). The API is, because clients that miss it
-ask for ever (aiokafka), and its answer is an error that all of them take as final.
 """
 
 from __future__ import annotations
@@ -47,21 +44,26 @@ def encode(
     response: JoinGroupResponse,
     request: JoinGroupRequest | None,
 ) -> None:
-    """No member has ever joined, so the answer has no generation, leader or members."""
     if version >= 2:
         writer.int32(0)  # throttle time
     writer.int16(response.error)
-    writer.int32(-1)  # generation
+    writer.int32(response.generation)
     if version >= 7:
-        writer.nullable_string(None)  # protocol type
-        writer.nullable_string(None)  # protocol
+        writer.nullable_string(response.protocol_type)
+        writer.nullable_string(response.protocol)
     else:
-        writer.string("")
-    writer.string("")  # leader
+        writer.string(response.protocol or "")
+    writer.string(response.leader)
     if version >= 9:
-        writer.boolean(False)  # skip the assignment
+        writer.boolean(response.skip_assignment)
     writer.string(response.member_id)
-    writer.array(0)
+    writer.array(len(response.members))
+    for member in response.members:
+        writer.string(member.member_id)
+        if version >= 5:
+            writer.nullable_string(member.group_instance_id)
+        writer.sized_bytes(member.metadata)
+        writer.tags()
     writer.tags()
 
 

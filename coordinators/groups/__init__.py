@@ -1,0 +1,1 @@
+"""Consumer groups: members, rebalances and committed offsets, kept in ``__consumer_offsets``."""

@@ -1,0 +1,95 @@
+"""The group coordinator of a broker (docs/kafka/groups-and-transactions.md): its parts, and what
+its broker tells and asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
+from .administration import GroupAdministration
+from .commits import Commits, TransactionalCommit
+from .gate import GroupGate
+from .joining import Joining
+from .membership import Membership
+from .rebalances import Rebalances
+from .store import GroupStore
+
+if TYPE_CHECKING:
+    from ...protocol.host import Host
+    from ...replication.partition.partition import Partition
+    from ...replication.replica_manager import ReplicaManager
+
+
+class GroupCoordinator:
+    """Makes the parts; each of the callables in its slots is a method of the part that answers."""
+
+    __slots__ = (
+        "_store",
+        "administration",
+        "commit",
+        "commit_in_transaction",
+        "fetch_offsets",
+        "groups",
+        "heartbeat",
+        "join",
+        "leave",
+        "partition_for",
+        "rebalances",
+        "sync",
+    )
+
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        replica_manager: ReplicaManager,
+        log: Callable[[str, str], object],
+    ) -> None:
+        """``log`` takes a level (``info``, ``warn``) and a line."""
+        store = self._store = GroupStore(host, config, behaviour, replica_manager)
+        gate = GroupGate(behaviour, store)
+        self.rebalances = rebalances = Rebalances(host, config, behaviour, store, log)
+        store.on_loaded = rebalances.loaded
+        store.on_unloaded = rebalances.unloaded
+        metadata_cache = replica_manager.metadata_cache
+        joining = Joining(host.rng, config, behaviour, store, gate, rebalances)
+        membership = Membership(behaviour, store, gate, rebalances)
+        commits = Commits(host, config, behaviour, metadata_cache, store, gate, rebalances)
+        self.administration = GroupAdministration(host, behaviour, metadata_cache, store, gate)
+        self.groups = store.groups
+        """The groups coordinated here, by id; others only read."""
+        self.join = joining.join
+        self.sync = membership.sync
+        self.heartbeat = membership.heartbeat
+        self.leave = membership.leave
+        self.commit = commits.commit
+        self.commit_in_transaction: Callable[
+            [TransactionalCommit, Callable[[dict[TopicPartition, ErrorCode]], object]], None
+        ] = commits.commit_in_transaction
+        self.fetch_offsets = commits.fetch
+        self.partition_for = store.partition_for
+
+    def leadership_changed(
+        self, leaders: Iterable[Partition], followers: Iterable[Partition]
+    ) -> None:
+        """Load partitions of the internal topic that this broker leads now, drop the others."""
+        self._store.leadership_changed(leaders, followers)
+
+    def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
+        """Partitions were stopped for good; those of the internal topic are coordinated no more."""
+        self._store.partitions_stopped(partitions)
+
+    def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget what was committed for partitions that are being deleted."""
+        self._store.partitions_deleted(partitions)
+
+    def transaction_completed(
+        self, producer_id: int, partitions: Iterable[int], is_commit: bool
+    ) -> None:
+        """A marker stands in these partitions of the internal topic: its offsets count, or go."""
+        self._store.complete_transaction(producer_id, partitions, is_commit)

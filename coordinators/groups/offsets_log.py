@@ -1,0 +1,86 @@
+"""Appending to ``__consumer_offsets``: where the records of a group belong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ...protocol.config import BrokerConfig
+from ...protocol.data import (
+    INTERNAL_CONTEXT,
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from ...protocol.internal_topics import OFFSETS_TOPIC
+from ...protocol.records.batch import Record, build_batch
+from ...protocol.values import TopicPartition
+from ...replication.follower.manager import bucket_of, java_string_hash
+
+if TYPE_CHECKING:
+    from ...protocol.host import Host
+    from ...replication.replica_manager import ReplicaManager
+
+ACKS_NONE = 0
+
+
+class OffsetsLog:
+    """The partitions of the internal topic that this broker may lead."""
+
+    __slots__ = ("_config", "_host", "_replicas")
+
+    def __init__(self, host: Host, config: BrokerConfig, replica_manager: ReplicaManager) -> None:
+        self._host = host
+        self._config = config
+        self._replicas = replica_manager
+
+    def partition_for(self, group_id: str) -> int:
+        """Partition of ``__consumer_offsets`` whose leader coordinates the group."""
+        known = self._replicas.metadata_cache.partition_count(OFFSETS_TOPIC)
+        count = known or self._config["offsets.topic.num.partitions"]
+        return bucket_of(java_string_hash(group_id), count)
+
+    def is_here(self, group_id: str) -> bool:
+        """Whether the log of the group's partition is on this broker."""
+        partition = self._replicas.partition(self._where(group_id))
+        return partition is not None and partition.log is not None
+
+    def _where(self, group_id: str) -> TopicPartition:
+        return TopicPartition(OFFSETS_TOPIC, self.partition_for(group_id))
+
+    def append(
+        self,
+        group_id: str,
+        pairs: Sequence[tuple[bytes, bytes | None]],
+        done: Callable[[ProducePartitionResponse], object],
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        acks: int | None = None,
+    ) -> bool:
+        """Append one batch to the partition of a group; False, and nothing done, without log.
+
+        ``done`` is told the outcome, once the batch is replicated.
+        """
+        if not self.is_here(group_id):
+            return False
+        now_ms = self._host.now_ms()
+        data = build_batch(
+            [Record(index, now_ms, key, value, ()) for index, (key, value) in enumerate(pairs)],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            is_transactional=producer_id >= 0,
+        )
+        request = ProduceRequest(
+            self._config["offsets.commit.required.acks"] if acks is None else acks,
+            self._config["offsets.commit.timeout.ms"],
+            (ProducePartition(self._where(group_id), data),),
+        )
+
+        def appended(response: ProduceResponse) -> None:
+            done(response.partitions[0])
+
+        self._replicas.append_records(request, INTERNAL_CONTEXT, appended, origin="coordinator")
+        return True

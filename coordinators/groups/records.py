@@ -1,0 +1,260 @@
+"""Keys and values of ``__consumer_offsets``
+(docs/kafka/groups-and-transactions.md#committed-offsets), as Kafka writes them."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from ...protocol.errors import ClientError
+from ...protocol.internal_topics import OFFSETS_TOPIC
+
+_OFFSET_KEY_VERSIONS = (0, 1)
+_GROUP_KEY_VERSION = 2
+_GROUP_VALUE_VERSION_MAX = 3
+
+
+class OffsetKey(NamedTuple):
+    """Whose offset of which partition."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+class GroupKey(NamedTuple):
+    """Whose members and generation."""
+
+    group_id: str
+
+
+class OffsetValue(NamedTuple):
+    """A committed offset."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int = -1
+    """-1: it is kept as long as the group's state says (KIP-211)."""
+
+
+class MemberValue(NamedTuple):
+    """A member of a stored group."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+class GroupValue(NamedTuple):
+    """A generation of a group."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    state_timestamp_ms: int
+    members: tuple[MemberValue, ...]
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def _string(text: str | None) -> bytes:
+    if text is None:
+        return b"\xff\xff"
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def _bytes(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
+
+
+def encode_key(key: OffsetKey) -> bytes:
+    """Key version 1."""
+    return (
+        struct.pack(">h", 1)
+        + _string(key.group_id)
+        + _string(key.topic)
+        + struct.pack(">i", key.partition)
+    )
+
+
+def encode_group_key(key: GroupKey) -> bytes:
+    """Key version 2."""
+    return struct.pack(">h", _GROUP_KEY_VERSION) + _string(key.group_id)
+
+
+def encode_value(value: OffsetValue, version: int = 3) -> bytes:
+    """Value version 3; version 1 where the release is older or the offset expires by itself."""
+    if version == 1 or value.expire_timestamp_ms >= 0:
+        return (
+            struct.pack(">hq", 1, value.offset)
+            + _string(value.metadata)
+            + struct.pack(">qq", value.commit_timestamp_ms, value.expire_timestamp_ms)
+        )
+    return (
+        struct.pack(">hqi", 3, value.offset, value.leader_epoch)
+        + _string(value.metadata)
+        + struct.pack(">q", value.commit_timestamp_ms)
+    )
+
+
+def encode_group_value(value: GroupValue, version: int = 3) -> bytes:
+    """Value version 3; 2 is without instance ids, 1 without the time of the state, too."""
+    parts = [
+        struct.pack(">h", version),
+        _string(value.protocol_type),
+        struct.pack(">i", value.generation),
+        _string(value.protocol),
+        _string(value.leader),
+    ]
+    if version >= 2:
+        parts.append(struct.pack(">q", value.state_timestamp_ms))
+    parts.append(struct.pack(">i", len(value.members)))
+    for member in value.members:
+        parts.append(_string(member.member_id))
+        if version >= 3:
+            parts.append(_string(member.group_instance_id))
+        parts += (_string(member.client_id), _string(member.client_host))
+        if version >= 1:
+            parts.append(struct.pack(">i", member.rebalance_timeout_ms))
+        parts.append(struct.pack(">i", member.session_timeout_ms))
+        parts += (_bytes(member.subscription), _bytes(member.assignment))
+    return b"".join(parts)
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+class _Cursor:
+    """Reads fields one after the other; raises ``ClientError`` where they end too early."""
+
+    __slots__ = ("at", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def number(self, form: str) -> int:
+        try:
+            (value,) = struct.unpack_from(form, self.data, self.at)
+        except struct.error:
+            raise ClientError(
+                f"a record of {len(self.data)} bytes ends too early, at byte {self.at}"
+            ) from None
+        self.at += struct.calcsize(form)
+        return int(value)
+
+    def slice(self, length: int, what: str) -> bytes:
+        end = self.at + length
+        if length < 0 or end > len(self.data):
+            raise ClientError(f"{what} of {length} bytes does not fit at byte {self.at}")
+        found = self.data[self.at : end]
+        self.at = end
+        return found
+
+    def nullable_string(self) -> str | None:
+        at = self.at
+        length = self.number(">h")
+        if length == -1:
+            return None
+        self.at = at
+        return self.string()
+
+    def string(self) -> str:
+        at = self.at
+        length = self.number(">h")
+        self.at = at
+        end = at + 2 + length
+        if length < 0 or end > len(self.data):
+            raise ClientError(f"a string of {length} bytes does not fit at byte {at}")
+        self.at = end
+        try:
+            return self.data[at + 2 : end].decode()
+        except UnicodeDecodeError as error:
+            raise ClientError(f"the string at byte {at} is no UTF-8: {error.reason}") from None
+
+    def sized_bytes(self) -> bytes:
+        return self.slice(self.number(">i"), "a field")
+
+
+def decode_key(data: bytes) -> OffsetKey | GroupKey:
+    """The key of an offset, or of a group's own record.
+
+    Raises ``ClientError`` for anything else.
+    """
+    cursor = _Cursor(data)
+    version = cursor.number(">h")
+    if version == _GROUP_KEY_VERSION:
+        return GroupKey(cursor.string())
+    if version not in _OFFSET_KEY_VERSIONS:
+        raise ClientError(f"key version {version} of {OFFSETS_TOPIC} is unknown")
+    return OffsetKey(cursor.string(), cursor.string(), cursor.number(">i"))
+
+
+def decode_value(data: bytes) -> OffsetValue:
+    """A committed offset of any value version."""
+    cursor = _Cursor(data)
+    version = cursor.number(">h")
+    if version not in (0, 1, 2, 3):
+        raise ClientError(f"value version {version} of {OFFSETS_TOPIC} is unknown")
+    offset = cursor.number(">q")
+    leader_epoch = cursor.number(">i") if version == 3 else -1
+    metadata = cursor.string()
+    timestamp_ms = cursor.number(">q")
+    expire_timestamp_ms = cursor.number(">q") if version == 1 else -1
+    return OffsetValue(offset, leader_epoch, metadata, timestamp_ms, expire_timestamp_ms)
+
+
+def decode_group_value(data: bytes) -> GroupValue:
+    """A generation of a group of any value version."""
+    cursor = _Cursor(data)
+    version = cursor.number(">h")
+    if not 0 <= version <= _GROUP_VALUE_VERSION_MAX:
+        raise ClientError(f"value version {version} of a group in {OFFSETS_TOPIC} is unknown")
+    protocol_type = cursor.string()
+    generation = cursor.number(">i")
+    protocol = cursor.nullable_string()
+    leader = cursor.nullable_string()
+    state_timestamp_ms = cursor.number(">q") if version >= 2 else -1
+    members = []
+    for _ in range(cursor.number(">i")):
+        member_id = cursor.string()
+        instance_id = cursor.nullable_string() if version >= 3 else None
+        client_id, client_host = cursor.string(), cursor.string()
+        rebalance_timeout_ms = cursor.number(">i") if version >= 1 else -1
+        session_timeout_ms = cursor.number(">i")
+        members.append(
+            MemberValue(
+                member_id,
+                instance_id,
+                client_id,
+                client_host,
+                session_timeout_ms if version == 0 else rebalance_timeout_ms,
+                session_timeout_ms,
+                cursor.sized_bytes(),
+                cursor.sized_bytes(),
+            )
+        )
+    return GroupValue(
+        protocol_type, generation, protocol, leader, state_timestamp_ms, tuple(members)
+    )
+
+
+def subscribed_topics(metadata: bytes) -> tuple[str, ...]:
+    """The topics in a consumer's subscription, of any version of the consumer protocol.
+
+    Raises ``ClientError`` for what is no subscription.
+    """
+    cursor = _Cursor(metadata)
+    if cursor.number(">h") < 0:
+        raise ClientError("a subscription of a negative version")
+    return tuple([cursor.string() for _ in range(cursor.number(">i"))])

@@ -1,0 +1,366 @@
+"""A group coordinator on a desk: its clock, its log and its members are in the test's hands."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from fakekafka.coordinators.groups.coordinator import GroupCoordinator
+from fakekafka.coordinators.groups.joining import JoiningClient
+from fakekafka.protocol.config import BrokerConfig
+from fakekafka.protocol.data import ProducePartitionResponse, ProduceRequest, ProduceResponse
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.groups import (
+    CommittedOffset,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
+from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch, parse_batches
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.versions import behaviour
+
+ORDERS = TopicPartition("orders", 0)
+AUDIT = TopicPartition("audit", 3)
+START_MS = 1_000_000
+NONE = ErrorCode.NONE
+
+
+class ManualTimer:
+    def __init__(self) -> None:
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class ManualHost:
+    """A ``Host`` whose time stands until the test moves it."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.name = "broker-1"
+        self.rng = random.Random(seed)
+        self.state_listener: Any = None
+        self.now = START_MS
+        self._timers: list[tuple[int, int, ManualTimer, Callable[[], object]]] = []
+        self._made = 0
+
+    def now_ms(self) -> int:
+        return self.now
+
+    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> ManualTimer:
+        timer = ManualTimer()
+        self._made += 1
+        heapq.heappush(self._timers, (self.now + int(delay_ms), self._made, timer, callback))
+        return timer
+
+    def send(self, destination: str, message: Any) -> None:
+        raise AssertionError("a coordinator sends nothing by itself")
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass; what falls due is called in order."""
+        until = self.now + duration_ms
+        while self._timers and self._timers[0][0] <= until:
+            self.now, _, timer, callback = heapq.heappop(self._timers)
+            if not timer.is_cancelled:
+                callback()
+        self.now = until
+
+    @property
+    def timers(self) -> list[int]:
+        """How far away the timers are that still run."""
+        return sorted(at - self.now for at, _, timer, _ in self._timers if not timer.is_cancelled)
+
+
+class StubLog:
+    """What a coordinator reads when it loads a partition."""
+
+    log_start_offset = 0
+
+    def __init__(self) -> None:
+        self.batches: list[RecordBatch] = []
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.batches[-1].last_offset + 1 if self.batches else 0
+
+    def append(self, data: Any) -> int:
+        """Store a batch; gives its base offset."""
+        offset = self.log_end_offset
+        (batch,) = parse_batches(bytes(data))
+        raw = bytearray(batch.data)
+        raw[0:8] = offset.to_bytes(8, "big")
+        self.batches.append(RecordBatch.of(bytes(raw)))
+        return offset
+
+    def read(self, offset: int, max_bytes: int, upper_bound_offset: int) -> Any:
+        found = [b for b in self.batches if b.last_offset >= offset]
+        return SimpleNamespace(batches=tuple(found[:1]))
+
+    def records(self) -> list[Record]:
+        return [record for batch in self.batches for record in batch.records()]
+
+
+def log_of(*pairs: tuple[bytes | None, bytes | None]) -> StubLog:
+    """A log with a batch for each record."""
+    log = StubLog()
+    for key, value in pairs:
+        log.append(build_batch([Record(0, 0, key, value, ())]))
+    return log
+
+
+class Replicas:
+    """Stands for the replica manager: knows topics, stores what is appended, answers for it."""
+
+    def __init__(self, partition_count: int) -> None:
+        self.known = [ORDERS, AUDIT, TopicPartition("orders", 1)]
+        self.metadata_cache = SimpleNamespace(
+            partition_count=lambda _topic: partition_count,
+            contains=lambda partition: partition in self.known,
+        )
+        self.hosted: dict[TopicPartition, Any] = {}
+        self.appended: list[ProduceRequest] = []
+        self.is_held = False
+        """True: appends are answered by ``answer`` only."""
+        self.error = NONE
+        self._waiting: list[tuple[int, Callable[[ProduceResponse], object]]] = []
+
+    def partition(self, where: TopicPartition) -> Any:
+        return self.hosted.get(where)
+
+    def append_records(
+        self,
+        request: ProduceRequest,
+        _context: Any,
+        respond: Callable[[ProduceResponse], object],
+        origin: str,
+    ) -> None:
+        assert origin == "coordinator"
+        self.appended.append(request)
+        (entry,) = request.partitions
+        offset = self.hosted[entry.topic_partition].log.append(entry.records)
+        self._waiting.append((offset, respond))
+        if not self.is_held:
+            self.answer(self.error)
+
+    def answer(self, error: ErrorCode = NONE) -> None:
+        """Answer the oldest append that waits."""
+        offset, respond = self._waiting.pop(0)
+        where = TopicPartition(OFFSETS_TOPIC, 0)
+        respond(ProduceResponse((ProducePartitionResponse(where, error, offset),)))
+
+    def lead(self, number: int, epoch: int, log: StubLog) -> Any:
+        where = TopicPartition(OFFSETS_TOPIC, number)
+        hosted = SimpleNamespace(topic_partition=where, log=log, leader_epoch=epoch, is_leader=True)
+        self.hosted[where] = hosted
+        return hosted
+
+
+class GroupDesk:
+    """A coordinator that leads the only partition of the offsets topic, and its answers."""
+
+    def __init__(
+        self,
+        kafka_version: str = "3.9",
+        *,
+        partition_count: int = 1,
+        lead: bool = True,
+        log: StubLog | None = None,
+        **config: Any,
+    ) -> None:
+        values = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 1000}
+        values.update({name.replace("_", "."): value for name, value in config.items()})
+        self.host = ManualHost()
+        self.replicas = Replicas(partition_count)
+        self.behaviour = behaviour(kafka_version)
+        self.config = BrokerConfig({"broker.id": 1, **values}, kafka_version)
+        self.lines: list[str] = []
+        self.coordinator = GroupCoordinator(
+            self.host,
+            self.config,
+            self.behaviour,
+            cast(Any, self.replicas),
+            lambda level, line: self.lines.append(line),
+        )
+        self.log = log or StubLog()
+        self.answers: dict[str, Any] = {}
+        """Name of a member -> its last answer to join or sync; absent while it waits."""
+        self.ids: dict[str, str] = {}
+        """Name of a member -> its member id."""
+        self.commits: list[OffsetCommitResponse] = []
+        if lead:
+            self.lead()
+
+    # -- leadership ----------------------------------------------------------------------------
+
+    def lead(self, number: int = 0, epoch: int = 0) -> None:
+        """Become leader and load."""
+        hosted = self.replicas.lead(number, epoch, self.log)
+        self.coordinator.leadership_changed([hosted], [])
+        self.host.advance(0)
+
+    def follow(self, number: int = 0, epoch: int = 1) -> None:
+        """Become follower and forget."""
+        hosted = self.replicas.hosted[TopicPartition(OFFSETS_TOPIC, number)]
+        hosted.is_leader, hosted.leader_epoch = False, epoch
+        self.coordinator.leadership_changed([], [hosted])
+        self.host.advance(0)
+
+    # -- members -------------------------------------------------------------------------------
+
+    @property
+    def group(self) -> Any:
+        return self.coordinator.groups["group"]
+
+    @property
+    def state(self) -> str:
+        return str(self.group.state.value)
+
+    def join(
+        self,
+        name: str,
+        *,
+        member_id: str | None = None,
+        instance: str | None = None,
+        session_ms: int = 10_000,
+        rebalance_ms: int = 60_000,
+        protocol_type: str = "consumer",
+        protocols: tuple[tuple[str, bytes], ...] = (("range", b"m"),),
+        group: str = "group",
+        needs_id: bool = False,
+        may_skip: bool = False,
+        reason: str | None = None,
+    ) -> JoinGroupResponse | None:
+        """Let a member join; its answer, or None while it waits."""
+        self.answers.pop(name, None)
+        known = self.ids.get(name, "") if member_id is None else member_id
+
+        def answered(response: JoinGroupResponse) -> None:
+            self.answers[name] = response
+            if response.member_id:
+                self.ids[name] = response.member_id
+
+        self.coordinator.join(
+            JoinGroupRequest(
+                group, session_ms, rebalance_ms, known, instance, protocol_type, protocols, reason
+            ),
+            JoiningClient(name, "/127.0.0.1", needs_id, may_skip),
+            answered,
+        )
+        return self.answers.get(name)
+
+    def sync(
+        self,
+        name: str,
+        assignments: dict[str, bytes] | None = None,
+        *,
+        generation: int | None = None,
+        member_id: str | None = None,
+        instance: str | None = None,
+        protocol_type: str | None = None,
+        protocol: str | None = None,
+    ) -> SyncGroupResponse | None:
+        """Let a member ask for its assignment; its answer, or None while it waits."""
+        self.answers.pop(name, None)
+        known = self.ids.get(name, name) if member_id is None else member_id
+        if generation is None:
+            group = self.coordinator.groups.get("group")
+            generation = -1 if group is None else group.generation
+        named = {self.ids.get(n, n): data for n, data in (assignments or {}).items()}
+        self.coordinator.sync(
+            SyncGroupRequest(
+                "group", generation, known, instance, protocol_type, protocol, tuple(named.items())
+            ),
+            lambda response: self.answers.__setitem__(name, response),
+        )
+        return self.answers.get(name)
+
+    def heartbeat(
+        self,
+        name: str,
+        generation: int | None = None,
+        instance: str | None = None,
+        member_id: str | None = None,
+    ) -> ErrorCode:
+        known = self.ids.get(name, name) if member_id is None else member_id
+        if generation is None:
+            group = self.coordinator.groups.get("group")
+            generation = -1 if group is None else group.generation
+        return self.coordinator.heartbeat(HeartbeatRequest("group", generation, known, instance))
+
+    def leave(self, *leaving: str | LeavingMember) -> LeaveGroupResponse:
+        members = tuple(
+            member
+            if isinstance(member, LeavingMember)
+            else LeavingMember(self.ids.get(member, member))
+            for member in leaving
+        )
+        return self.coordinator.leave(LeaveGroupRequest("group", members))
+
+    def stable(self, *names: str, **settings: Any) -> None:
+        """A stable group of these members, the first of whom leads."""
+        for name in names:
+            self.join(name, **settings)
+        self.host.advance(0)
+        while any(name not in self.answers for name in names):
+            for name in names:
+                if name in self.answers:
+                    self.join(name, **settings)
+            self.host.advance(0)
+        for name in reversed(names):
+            self.sync(name, {n: n.encode() for n in names} if name == names[0] else None)
+        assert self.state == "Stable", self.state
+
+    # -- offsets -------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        *partitions: OffsetCommitPartition,
+        generation: int = -1,
+        member: str = "",
+        instance: str | None = None,
+        group: str = "group",
+        retention_ms: int = -1,
+    ) -> ErrorCode | None:
+        """Commit; the error of the first partition, or None while it waits."""
+        count = len(self.commits)
+        wanted = partitions or (OffsetCommitPartition(ORDERS, 7),)
+        self.coordinator.commit(
+            OffsetCommitRequest(
+                group, generation, self.ids.get(member, member), instance, wanted, retention_ms
+            ),
+            self.commits.append,
+        )
+        return self.commits[-1].partitions[0][1] if len(self.commits) > count else None
+
+    def fetch(
+        self, *partitions: TopicPartition, group: str = "group", stable: bool = False
+    ) -> tuple[CommittedOffset, ...]:
+        response = self.coordinator.fetch_offsets(
+            OffsetFetchRequest(group, partitions or None, stable)
+        )
+        assert response.error == NONE, response
+        return response.partitions
+
+    def offset(self, partition: TopicPartition = ORDERS, group: str = "group") -> int:
+        """What is committed for a partition; -1 for nothing."""
+        return self.fetch(partition, group=group)[0].offset
+
+
+def error_of(answer: object) -> ErrorCode:
+    """The error of any answer that there is."""
+    error: ErrorCode = answer.error  # type: ignore[attr-defined]
+    return error
