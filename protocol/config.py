@@ -7,8 +7,10 @@ another name (``max.message.bytes`` to ``message.max.bytes``), as in Kafka's ``L
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from .errors import UsageError
@@ -327,6 +329,14 @@ def definition(name: str) -> ConfigDefinition:
         raise UsageError(f"unknown configuration {name!r}{hint}") from None
 
 
+@functools.cache
+def _defaults(kafka_version: str) -> Mapping[str, Any]:
+    """Each broker configuration's default in a release, parsed once: all values are immutable."""
+    return MappingProxyType(
+        {d.name: d.parse(d.default_for(kafka_version)) for d in _ALL if d.broker}
+    )
+
+
 class BrokerConfig:
     """Configuration values in force at a broker, parsed; read with ``config["name"]``.
 
@@ -351,10 +361,7 @@ class BrokerConfig:
         self._rebuild()
 
     def _rebuild(self) -> None:
-        values = {d.name: d.parse(d.default_for(self.kafka_version)) for d in _ALL if d.broker}
-        values.update(self.static)
-        values.update(self.dynamic)
-        self._values = values
+        self._values = {**_defaults(self.kafka_version), **self.static, **self.dynamic}
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
