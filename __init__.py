@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .protocol.errors import FakeKafkaError, KafkaError, UsageError
+    from .protocol.errors import FakeKafkaError, KafkaError, NotThereYet, UsageError
     from .protocol.security.configuration import ListenerSpec, SecurityConfig
     from .testing.cluster import Cluster
     from .testing.defaults import kafka_defaults
@@ -19,6 +19,7 @@ _PUBLIC = {
     "FakeKafkaError": "protocol.errors",
     "KafkaError": "protocol.errors",
     "ListenerSpec": "protocol.security.configuration",
+    "NotThereYet": "protocol.errors",
     "SecurityConfig": "protocol.security.configuration",
     "Simulation": "testing.simulation",
     "UsageError": "protocol.errors",
@@ -31,6 +32,7 @@ __all__ = [
     "FakeKafkaError",
     "KafkaError",
     "ListenerSpec",
+    "NotThereYet",
     "SecurityConfig",
     "Simulation",
     "UsageError",

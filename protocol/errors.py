@@ -186,6 +186,13 @@ class UsageError(FakeKafkaError, ValueError):
     """The caller misused the API; the message says what would be right."""
 
 
+class NotThereYet(UsageError):
+    """What was asked about does not exist now, but may soon: a topic, a leader, a controller.
+
+    Who waits for a condition takes it for "not yet".
+    """
+
+
 class AddressUnavailable(UsageError, OSError):
     """A listener cannot have its address; ``errno`` says why, EADDRINUSE most of the time."""
 

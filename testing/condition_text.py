@@ -1,4 +1,4 @@
-"""What a condition that did not come to hold says: its source, and what its parts gave."""
+"""Conditions: what "not yet" is, and what one that did not come to hold says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..protocol.errors import KafkaError, NotThereYet
+
 _VALUE_LENGTH_MAX = 200
+
+
+def is_not_yet(error: Exception) -> bool:
+    """Whether a condition that raises this may hold later: what it asks about is not there."""
+    return isinstance(error, NotThereYet) or (
+        isinstance(error, KafkaError) and error.code.is_retriable
+    )
 
 
 def describe(condition: Callable[[], object]) -> str:
@@ -89,9 +98,13 @@ def _find_lambda(code: CodeType) -> ast.Lambda | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def failed_wait(condition: Callable[[], object], within: str, state: Any) -> str:
+def failed_wait(
+    condition: Callable[[], object], within: str, state: Any, last_error: Exception | None = None
+) -> str:
     """The message of a wait that took too long: condition, limit, what was seen, and where."""
     seen = what_was_seen(condition)
+    if not seen and last_error is not None:
+        seen = f"it raised {type(last_error).__name__}: {last_error}"
     return (
         f"{describe(condition)} did not hold within {within}"
         + (f"; {seen}" if seen else "")

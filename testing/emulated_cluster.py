@@ -18,6 +18,8 @@ from .handles.injection import Injection
 from .handles.network import NetworkHandle
 from .handles.partitions import Partitions
 from .handles.records import RecordClient
+from .handles.roles import broker_process
+from .handles.waits import Waits
 from .handles.zookeeper import ZooKeeperHandle
 from .restart import is_restored, topics_are_back
 
@@ -41,7 +43,7 @@ class EmulatedCluster(abc.ABC):
 
     def __init__(self, plan: ClusterPlan) -> None:
         self._plan = plan
-        self._handles: dict[int, BrokerHandle] = {}
+        self._handles: dict[BrokerProcess, BrokerHandle] = {}
 
     # -- what runs -----------------------------------------------------------------------------
 
@@ -52,7 +54,11 @@ class EmulatedCluster(abc.ABC):
 
     @abc.abstractmethod
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
-        """Wait until a condition holds; raise ``WaitTimeout`` if it does not."""
+        """Wait until a condition holds; raise ``WaitTimeout`` if it does not.
+
+        A condition that raises ``NotThereYet``, because a topic, a leader or a controller is not
+        there, does not hold.
+        """
 
     @property
     @abc.abstractmethod
@@ -92,6 +98,36 @@ class EmulatedCluster(abc.ABC):
         """Run a coroutine inside the admin node and give its result."""
         return self.running.call(function, timeout_ms)
 
+    def wait_for_leader(
+        self,
+        topic: str,
+        partition: int = 0,
+        *,
+        other_than: int | None = None,
+        timeout_s: float = 10,
+    ) -> int:
+        """Wait until a partition has a leader that serves; return its broker id.
+
+        ``other_than`` is the former leader's id. ``WaitTimeout`` tells leader, ISR and offsets.
+        """
+        return Waits(self.running).for_leader(topic, partition, other_than, timeout_s)
+
+    def wait_for_in_sync(
+        self, topic: str, partition: int | None = None, *, timeout_s: float = 10
+    ) -> None:
+        """Wait until every replica of a topic, or of one partition, is in the ISR."""
+        Waits(self.running).for_in_sync(topic, partition, timeout_s)
+
+    def wait_for_records(
+        self, topic: str, count: int, partition: int | None = None, *, timeout_s: float = 10
+    ) -> list[Record]:
+        """Wait until a topic, or one partition, has ``count`` replicated records; return them all.
+
+        Replicated are those below the high watermark; control records do not count. They come
+        partition by partition. ``WaitTimeout`` tells leader, ISR and offsets.
+        """
+        return Waits(self.running).for_records(topic, count, partition, timeout_s)
+
     # -- the start -----------------------------------------------------------------------------
 
     def _start_processes(self) -> list[Pending[None]]:
@@ -128,13 +164,18 @@ class EmulatedCluster(abc.ABC):
 
     # -- handles -------------------------------------------------------------------------------
 
-    def broker(self, broker_id: int) -> BrokerHandle:
-        """Handle of a broker, by its id."""
+    def broker(self, broker: int | str) -> BrokerHandle:
+        """Handle of a broker, by its id, or by the role it has now.
+
+        Roles are ``controller``, ``leader:orders-0``, ``follower:orders-0``,
+        ``follower:orders-0:2``, ``preferred:orders-0``, ``coordinator:my-group``,
+        ``transaction-coordinator:my-id`` and ``random``. ``NotThereYet`` while nobody has it.
+        """
         running = self.running
-        process = running.broker_process(broker_id)
-        handle = self._handles.get(broker_id)
+        process = broker_process(running, broker)
+        handle = self._handles.get(process)
         if handle is None:
-            handle = self._handles[broker_id] = BrokerHandle(running, process)
+            handle = self._handles[process] = BrokerHandle(running, process)
         return handle
 
     @property
@@ -215,16 +256,20 @@ class EmulatedCluster(abc.ABC):
         """
         return Partitions(self.running).partition(topic, partition)
 
-    def records(self, topic: str, partition: int, replica: int | None = None) -> list[Record]:
+    def records(self, topic: str, partition: int, replica: int | str | None = None) -> list[Record]:
         """Decoded records as a replica holds them; the leader's by default.
 
         Control records are left out. ``UsageError`` if there is no such replica.
         """
-        return Partitions(self.running).records(topic, partition, replica)
+        running = self.running
+        broker_id = None if replica is None else broker_process(running, replica).spec.broker_id
+        return Partitions(running).records(topic, partition, broker_id)
 
-    def log_bytes(self, topic: str, partition: int, replica: int) -> bytes:
+    def log_bytes(self, topic: str, partition: int, replica: int | str) -> bytes:
         """A replica's whole log as stored, for comparing replicas byte by byte."""
-        return Partitions(self.running).log_bytes(topic, partition, replica)
+        running = self.running
+        broker_id = broker_process(running, replica).spec.broker_id
+        return Partitions(running).log_bytes(topic, partition, broker_id)
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -252,13 +297,13 @@ class EmulatedCluster(abc.ABC):
         """
         return RecordClient(self.running).consume(topic, partition, offset)
 
-    def ask(self, broker_id: int, request: Any, timeout_s: float = 30) -> Any:
+    def ask(self, broker: int | str, request: Any, timeout_s: float = 30) -> Any:
         """Send a broker any request of Kafka, as another broker would; return its response.
 
         The result is None for a produce request with ``acks=0``, which has no response. Raises
         ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
         """
-        return AdminClient(self.running).ask(broker_id, request, timeout_s)
+        return AdminClient(self.running).ask(broker, request, timeout_s)
 
     # -- interventions -------------------------------------------------------------------------
 
@@ -267,7 +312,7 @@ class EmulatedCluster(abc.ABC):
         api: str,
         error: str | int | None = None,
         times: int = 1,
-        broker: int | None = None,
+        broker: int | str | None = None,
         delay_ms: float = 0,
         disconnect: bool = False,
     ) -> Injection:
@@ -285,7 +330,7 @@ class EmulatedCluster(abc.ABC):
         arguments.integer("times", times, 1)
         wanted = injection_target(api, answers=error is not None or disconnect)
         code = None if error is None else error_code(error)
-        machine = None if broker is None else running.broker_process(broker).name
+        machine = None if broker is None else broker_process(running, broker).name
 
         def install() -> Injection:
             return Injection(

@@ -12,7 +12,7 @@ from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import UsageError
 from . import arguments
-from .condition_text import failed_wait
+from .condition_text import failed_wait, is_not_yet
 from .running import RunningCluster, WaitTimeout
 
 if TYPE_CHECKING:
@@ -110,9 +110,17 @@ class RealTimeCluster(RunningCluster):
         self.require_waiting()
         deadline = time.monotonic() + timeout_s
         pause_s = _POLL_S
-        while not condition():
+        while True:
+            last_error = None
+            try:
+                if condition():
+                    return
+            except Exception as error:
+                if not is_not_yet(error):
+                    raise
+                last_error = error
             if time.monotonic() > deadline:
-                text = failed_wait(condition, f"{timeout_s:g} s", self.describe())
+                text = failed_wait(condition, f"{timeout_s:g} s", self.describe(), last_error)
                 raise WaitTimeout(text + _stood_still())
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.02)

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
+from ..protocol.errors import ErrorCode, FakeKafkaError, KafkaError, NotThereYet, UsageError
 from ..protocol.names import TCP_CLIENTS
 from . import arguments
 
@@ -32,6 +32,9 @@ class RunningCluster(abc.ABC):
     """
 
     __slots__ = ("admin", "processes", "zookeepers")
+
+    unit_of_seconds = "s"
+    """How errors call the seconds that a wait took."""
 
     def __init__(
         self,
@@ -102,17 +105,6 @@ class RunningCluster(abc.ABC):
         """Names of all machines of the network."""
         return [*self.runtime.processes, TCP_CLIENTS]
 
-    def machine_name(self, machine: int | str) -> str:
-        """The name of a machine that a user gave by a broker's id or by its name."""
-        if isinstance(machine, int):
-            return self.broker_process(machine).name
-        if not isinstance(machine, str):
-            arguments.refuse("a machine", machine, "a broker id, or a name such as 'zk-1'")
-        known = self.machines()
-        if machine not in known:
-            raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
-        return machine
-
     def living_brokers(self) -> list[Broker]:
         """The brokers whose processes run, in the order of their ids."""
         brokers = [process.broker for process in self.processes.values()]
@@ -135,7 +127,7 @@ class RunningCluster(abc.ABC):
         """The active controller; ``UsageError`` while there is none."""
         controller = self.active_controller()
         if controller is None:
-            raise UsageError("no controller is active now; wait_until(cluster.controller.id)")
+            raise NotThereYet("no controller is active now; wait_until(cluster.controller.id)")
         return controller
 
     # -- how it is -----------------------------------------------------------------------------

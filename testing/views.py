@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import NotThereYet
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class PartitionView:
     _replicas: dict[int, ReplicaView] = field(default_factory=dict, repr=False)
 
     def replica(self, broker_id: int) -> ReplicaView:
-        """That broker's replica; ``UsageError`` names the replicas there are."""
+        """That broker's replica; ``NotThereYet`` names the replicas there are."""
         try:
             return self._replicas[broker_id]
         except (KeyError, TypeError):
-            raise UsageError(
+            raise NotThereYet(
                 f"broker {broker_id!r} holds no replica of {self.topic}-{self.partition}; "
                 f"replicas are {list(self.replicas)}"
             ) from None

@@ -9,7 +9,7 @@ from ..actors.runtime.virtual import VirtualRuntime
 from ..protocol.awaiting import Task
 from ..protocol.errors import UsageError
 from . import arguments
-from .condition_text import failed_wait
+from .condition_text import failed_wait, is_not_yet
 from .running import RunningCluster, WaitTimeout
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ class VirtualTimeCluster(RunningCluster):
     """What runs of a ``Simulation``: nothing happens but while somebody waits."""
 
     __slots__ = ("_ended", "_runtime", "_seed")
+
+    unit_of_seconds = "virtual s"
 
     def __init__(
         self,
@@ -105,17 +107,26 @@ class VirtualTimeCluster(RunningCluster):
         self.require_going()
         arguments.condition(condition)
         arguments.number("timeout_ms", timeout_ms, "milliseconds")
+
+        def holds() -> object:  # not while what it asks about is not there
+            try:
+                return condition()
+            except Exception as error:
+                if is_not_yet(error):
+                    return False
+                raise
+
         if every_ms is not None:
             arguments.number("every_ms", every_ms, "milliseconds", above_zero=True)
-            self._run_until_every(condition, timeout_ms, every_ms)
+            self._run_until_every(condition, holds, timeout_ms, every_ms)
             return
-        if condition():
+        if holds():
             return
         self.require_waiting()
         runtime = self._runtime
         limit_us = runtime.now_us() + int(timeout_ms * 1000)
         while True:
-            runtime.run(limit_us, until=condition)
+            runtime.run(limit_us, until=holds)
             self._raise_failure()
             if runtime.condition_held:
                 return
@@ -123,17 +134,27 @@ class VirtualTimeCluster(RunningCluster):
                 raise self._too_late(condition, timeout_ms)
 
     def _run_until_every(
-        self, condition: Callable[[], object], timeout_ms: float, every_ms: float
+        self,
+        condition: Callable[[], object],
+        holds: Callable[[], object],
+        timeout_ms: float,
+        every_ms: float,
     ) -> None:
         limit_ms = self.now_ms + timeout_ms
-        while not condition():
+        while not holds():
             if self.now_ms >= limit_ms:
                 raise self._too_late(condition, timeout_ms)
             self.run_for(every_ms)
 
     def _too_late(self, condition: Callable[[], object], timeout_ms: float) -> WaitTimeout:
         state = f"seed {self._seed}, t={self.now_ms:g} ms; {self.describe()}"
-        return WaitTimeout(failed_wait(condition, f"{timeout_ms:g} virtual ms", state))
+        last_error: Exception | None = None
+        try:
+            condition()
+        except Exception as error:
+            last_error = error
+        within = f"{timeout_ms:g} virtual ms"
+        return WaitTimeout(failed_wait(condition, within, state, last_error))
 
     def _raise_failure(self) -> None:
         if self._runtime.failures:

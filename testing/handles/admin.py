@@ -29,6 +29,7 @@ from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from .. import arguments
 from ..api_names import REQUESTS
+from .roles import broker_process
 
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
@@ -93,13 +94,13 @@ class AdminClient:
 
         return self._running.call(ask, _TIMEOUT_MS + 5000)
 
-    def ask(self, broker_id: int, request: Any, timeout_s: float = 30) -> Any:
+    def ask(self, broker: int | str, request: Any, timeout_s: float = 30) -> Any:
         """A broker's response to any request of Kafka's, as one broker sends it to another.
 
         None for a produce request with ``acks=0``, which has no response. Raises
         ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
         """
-        name = self._running.broker_process(broker_id).name
+        name = broker_process(self._running, broker).name
         if type(request) not in REQUESTS.values():
             right = "a request of fakekafka.protocol, such as data.MetadataRequest(('orders',))"
             arguments.refuse("request", request, right)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.errors import UsageError
+from ...protocol.errors import NotThereYet, UsageError
 from .. import arguments
 from .metrics import broker_metrics
+from .zookeeper import ZooKeeperHandle
 
 if TYPE_CHECKING:
     from ...actors.broker.process import BrokerProcess
@@ -72,7 +73,7 @@ class BrokerHandle:
         """
         broker = self._process.broker
         if broker is None:
-            raise UsageError(f"{self.name} is not running; it has no metrics")
+            raise NotThereYet(f"{self.name} is not running; it has no metrics")
         process = self._process.process
         return dict(self._running.in_process(process, lambda: broker_metrics(broker)))
 
@@ -80,9 +81,19 @@ class BrokerHandle:
         self._running.require_going()
         return self._running.in_process(self._process.process, function)
 
-    def kill(self) -> None:
-        """End the process as ``kill -9`` does; its disk keeps everything that was appended."""
+    def kill(self, *, expire_session: bool = False) -> None:
+        """End the process as ``kill -9`` does; its disk keeps everything that was appended.
+
+        ``expire_session`` ends its ZooKeeper session at once: the controller hears of the death
+        without waiting for the session timeout.
+        """
+        node = self._process.controller_node if expire_session else None
+        zookeeper = ZooKeeperHandle(self._running)
+        if node is not None:
+            zookeeper.require_server()
         self._run(self._process.kill)
+        if node is not None:
+            zookeeper.end_session(node.zk_client.session_id, self.name)
 
     def power_off(self) -> None:
         """Cut the power: unflushed data is lost, and peers are not notified."""

@@ -9,6 +9,7 @@ from ...protocol.values import PartitionReplica, TopicPartition
 from ...zkfake.messages import ZkCode, ZooKeeperError
 from .. import arguments
 from .network import NetworkHandle
+from .roles import broker_process
 from .zookeeper import ZooKeeperHandle
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class ControllerHandle:
 
         self._running.wait_until(is_succeeded)
 
-    def move_to(self, broker_id: int) -> None:
+    def move_to(self, broker: int | str) -> None:
         """Make a broker the active controller.
 
         ``/controller`` is deleted, as ``resign`` does, while ZooKeeper's news to all other brokers
@@ -82,10 +83,11 @@ class ControllerHandle:
         is the controller; ``WaitTimeout`` when it cannot be, being paused or cut off.
         """
         running = self._running
-        chosen = running.broker_process(broker_id)
+        chosen = broker_process(running, broker)
         self._running.require_controller()
         if chosen.state != "running":
             raise UsageError(f"{chosen.name} is {chosen.state}; it cannot become the controller")
+        broker_id = chosen.spec.broker_id
         if self.id == broker_id:
             return
         others = {process.name for process in running.processes.values()} - {chosen.name}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from .roles import machine_name
+
 if TYPE_CHECKING:
     from ...actors.delivery import Delivery
     from ..running import RunningCluster
@@ -51,7 +53,7 @@ class MessageGate:
         self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
     ) -> MessageFilter:
         source, target = (
-            None if end is None else self._running.machine_name(end) for end in (source, target)
+            None if end is None else machine_name(self._running, end) for end in (source, target)
         )
         return MessageFilter(messages, source, target)
 

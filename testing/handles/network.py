@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...actors.network.latency import Constant, LatencyModel, Lognormal, Uniform
 from ...protocol.errors import UsageError
 from .. import arguments
+from .roles import machine_name
 
 if TYPE_CHECKING:
     from ...actors.delivery import Delivery
@@ -78,7 +79,7 @@ class NetworkHandle:
             return None, None
         if source is None or target is None:
             raise UsageError("a link needs both source and target")
-        return self._running.machine_name(source), self._running.machine_name(target)
+        return machine_name(self._running, source), machine_name(self._running, target)
 
     def _run(self, function: Callable[[], Any]) -> Any:
         self._running.require_going()
@@ -94,7 +95,7 @@ class NetworkHandle:
         right = "a list of machines, such as [1] or [2, 'zk-1']"
         named = [
             [
-                self._running.machine_name(machine)
+                machine_name(self._running, machine)
                 for machine in arguments.listed("a group", group, right)
             ]
             for group in groups
@@ -114,7 +115,7 @@ class NetworkHandle:
 
     def isolate(self, machine: Machine) -> None:
         """Cut a machine off from every other one."""
-        name = self._running.machine_name(machine)
+        name = machine_name(self._running, machine)
         self.partition([name], [other for other in self._running.machines() if other != name])
 
     def heal(self) -> None:

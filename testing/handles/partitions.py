@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.errors import UsageError
+from ...protocol.errors import NotThereYet
 from ...protocol.records.batch import Record
 from ...protocol.values import (
     LeaderAndIsr,
@@ -118,10 +118,10 @@ class Partitions:
         key = partition_key(topic, partition)
         broker_id = replica if replica is not None else self.partition(topic, partition).leader
         if broker_id is None:
-            raise UsageError(f"{key} has no leader; name a replica")
+            raise NotThereYet(f"{key} has no leader; name a replica")
         broker = self._running.broker_process(broker_id).broker
         if broker is None:
-            raise UsageError(f"broker {broker_id} is not running")
+            raise NotThereYet(f"broker {broker_id} is not running")
         batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
         return [record for batch in batches if not batch.is_control for record in batch.records()]
 
@@ -129,23 +129,23 @@ class Partitions:
         """A replica's whole log as stored, for comparing replicas byte by byte."""
         broker = self._running.broker_process(replica).broker
         if broker is None:
-            raise UsageError(f"broker {replica} is not running")
+            raise NotThereYet(f"broker {replica} is not running")
         key = partition_key(topic, partition)
         batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
         return b"".join(batch.data for batch in batches)
 
-    def no_such_partition(self, where: TopicPartition) -> UsageError:
+    def no_such_partition(self, where: TopicPartition) -> NotThereYet:
         """What to raise for a partition that nobody knows."""
         if not any(process.is_alive for process in self._running.processes.values()):
-            return UsageError(f"nobody can tell of {where}: no broker is running")
+            return NotThereYet(f"nobody can tell of {where}: no broker is running")
         topics = self.topics()
         if where.topic in topics:
             count = self.partition_count(where.topic)
-            return UsageError(
+            return NotThereYet(
                 f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
             )
         hint = arguments.did_you_mean(where.topic, topics)
-        return UsageError(f"there is no partition {where}; topics are {topics}{hint}")
+        return NotThereYet(f"there is no partition {where}; topics are {topics}{hint}")
 
     def newest_metadata(self, where: TopicPartition) -> UpdateMetadataPartitionState | None:
         """What a living broker heard with the highest leader epoch."""
@@ -200,5 +200,5 @@ def _stored_batches(broker: Broker, key: TopicPartition) -> list[Any]:
     hosted = broker.replica_manager.partition(key)
     log = None if hosted is None else hosted.log
     if log is None:
-        raise UsageError(f"broker {broker.broker_id} holds no replica of {key}")
+        raise NotThereYet(f"broker {broker.broker_id} holds no replica of {key}")
     return list(log.batches())

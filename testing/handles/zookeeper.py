@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.errors import UsageError
+from ...protocol.errors import NotThereYet, UsageError
 from ...zkfake.messages import (
     ANY_VERSION,
     CreateRequest,
@@ -15,6 +15,7 @@ from ...zkfake.messages import (
     ZooKeeperError,
 )
 from .. import arguments
+from .roles import broker_process
 from .zookeeper_shell import send
 
 if TYPE_CHECKING:
@@ -34,9 +35,13 @@ class ZooKeeperHandle:
         self._running.require_own_process()
         alive = [p for p in self._running.zookeepers.values() if p.is_alive]
         if not alive:
-            raise UsageError("no ZooKeeper server is running")
+            raise NotThereYet("no ZooKeeper server is running")
         serving = [p for p in alive if p.server.is_serving]
         return max(serving or alive, key=lambda p: p.server.last_zxid).server
+
+    def require_server(self) -> None:
+        """``NotThereYet`` while no server runs."""
+        self._tree()
 
     def _read_node(self, path: str, function: Callable[[Any], Any]) -> Any:
         """Read a znode, which must exist."""
@@ -46,7 +51,7 @@ class ZooKeeperHandle:
         except ZooKeeperError as error:
             if error.code is not ZkCode.NONODE:
                 raise
-            raise UsageError(f"there is no znode {path!r}") from None
+            raise NotThereYet(f"there is no znode {path!r}") from None
 
     def _read(self, function: Callable[[Any], Any]) -> Any:
         server = self._tree()
@@ -136,15 +141,18 @@ class ZooKeeperHandle:
             path, parent = parent, parent.rsplit("/", 1)[0]
         return f": {path!r} is missing"
 
-    def expire_session(self, broker_id: int) -> None:
+    def expire_session(self, broker: int | str) -> None:
         """Expire a broker's session at the server, as if its heartbeats had stayed away."""
-        process = self._running.broker_process(broker_id)
+        process = broker_process(self._running, broker)
         node = process.controller_node
         if node is None:
-            raise UsageError(f"broker {broker_id} is not running; it has no session")
+            raise NotThereYet(f"{process.name} is not running; it has no session")
         self._running.require_going()
-        session_id = node.zk_client.session_id
-        self._running.runtime.note("fault", process.name, "session expired")
+        self.end_session(node.zk_client.session_id, process.name)
+
+    def end_session(self, session_id: int, owner: str) -> None:
+        """Expire a session by its id, even if its owner is dead; ``owner`` is its machine."""
+        self._running.runtime.note("fault", owner, "session expired")
         self._read(lambda server: server.expire_session(session_id))
 
     def server(self, server_id: int) -> ZooKeeperServerHandle:

@@ -7,8 +7,6 @@ The language is that of trace filters (tracing/expressions.py); what can be aske
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -110,64 +108,3 @@ class Condition:
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"
-
-
-_ROLES = ("controller", "random", "leader:orders-0", "follower:orders-0", "preferred:orders-0")
-_REFERENCE = re.compile(r"(leader|follower|preferred):(.+)-(\d+)")
-
-
-class BrokerReference:
-    """A broker named in a scenario: an id, or by the part it plays at that moment."""
-
-    __slots__ = ("partition", "role", "text", "topic", "value")
-
-    def __init__(self, value: int | str) -> None:
-        self.text = str(value)
-        self.value = value if isinstance(value, int) else None
-        self.role = "id"
-        self.topic = ""
-        self.partition = -1
-        if isinstance(value, str):
-            match = _REFERENCE.fullmatch(value)
-            if value in ("controller", "random"):
-                self.role = value
-            elif match is not None:
-                self.role, self.topic, self.partition = match[1], match[2], int(match[3])
-            else:
-                near = difflib.get_close_matches(value, _ROLES, n=1)
-                meant = f"did you mean {near[0]!r}? " if near else ""
-                raise UsageError(
-                    f"{value!r} names no broker; {meant}write an id such as 1, 'controller', "
-                    "'random', 'leader:orders-0', 'follower:orders-0' or 'preferred:orders-0'"
-                )
-
-    def resolve(self, simulation: Any) -> int | None:
-        """The broker meant now; None when there is none (no leader, no controller)."""
-        if self.role == "id":
-            return self.value
-        if self.role == "controller":
-            found = simulation.controller.id
-            return None if found is None else int(found)
-        if self.role == "random":
-            alive = [b for b in simulation.broker_ids if simulation.broker(b).is_alive]
-            return int(simulation.runtime.rng.choice(alive)) if alive else None
-        view = simulation.partition(self.topic, self.partition)
-        if self.role == "leader":
-            return None if view.leader is None else int(view.leader)
-        if self.role == "preferred":
-            return int(view.replicas[0])
-        followers = [
-            broker
-            for broker in view.replicas
-            if broker != view.leader and simulation.broker(broker).is_alive
-        ]
-        return int(followers[0]) if followers else None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BrokerReference) and other.text == self.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __repr__(self) -> str:
-        return f"BrokerReference({self.text!r})"

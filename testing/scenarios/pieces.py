@@ -8,7 +8,8 @@ from typing import Any
 
 from ...protocol.errors import UsageError
 from ...protocol.names import ADMIN, broker_name, zookeeper_name
-from .conditions import BrokerReference, Condition
+from ..handles.roles import BrokerReference
+from .conditions import Condition
 from .spec import ClusterSpec, LatencySpec
 from .table import Table, nearest
 

@@ -229,7 +229,7 @@ class ScenarioRun:
     def _act(self, fault: FaultSpec) -> None:
         arguments = dict(fault.arguments)
         if fault.broker is not None:
-            arguments["broker"] = fault.broker.resolve(self.simulation)
+            arguments["broker"] = fault.broker.resolve(self.simulation.running)
             if arguments["broker"] is None:
                 raise UsageError(f"there is no {fault.broker.text} at this moment")
         ACTIONS[fault.action].perform(self.simulation, arguments)

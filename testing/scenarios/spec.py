@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS, Behaviour, behaviour
-from .conditions import BrokerReference, Condition
+from ..handles.roles import BrokerReference
+from .conditions import Condition
 from .story.logs import LogPattern
 
 DEFAULT_LATENCY_MS = 0.25

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.testing.handles.roles import BrokerReference
 from fakekafka.testing.scenarios.actions import ACTIONS
-from fakekafka.testing.scenarios.conditions import BrokerReference, Condition
+from fakekafka.testing.scenarios.conditions import Condition
 from fakekafka.testing.scenarios.file import (
     expand_matrix,
     load_scenario,
@@ -368,18 +369,3 @@ CONDITIONS = {
 def test_conditions(text: str, holds: bool) -> None:
     """What does not exist (yet) makes a condition false, not an error."""
     assert Condition(text).holds(FakeSimulation()) is holds
-
-
-REFERENCES = {
-    2: 2,
-    "controller": 3,
-    "leader:orders-0": 2,
-    "preferred:orders-0": 1,
-    "follower:orders-0": 3,
-}
-
-
-@pytest.mark.parametrize(("text", "broker"), REFERENCES.items())
-def test_broker_references(text: int | str, broker: int) -> None:
-    """A broker by id or by the part it plays; a follower is one that lives."""
-    assert BrokerReference(text).resolve(FakeSimulation()) == broker

@@ -1,0 +1,160 @@
+"""Waiting for what tests wait for most: a leader, replicas in sync, records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import NotThereYet
+from ...protocol.records.batch import Record
+from .. import arguments
+from ..running import WaitTimeout
+from .partitions import Partitions, partition_key
+
+if TYPE_CHECKING:
+    from ...protocol.values import TopicPartition
+    from ..running import RunningCluster
+    from ..views import PartitionView
+
+_SHOWN_MAX = 10
+"""Partitions that the error of a wait describes."""
+
+
+class Waits:
+    """Each method waits, and gives what it waited for; ``WaitTimeout`` says how things stand."""
+
+    __slots__ = ("_partitions", "_running")
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+        self._partitions = Partitions(running)
+
+    def for_leader(
+        self, topic: str, partition: int, other_than: int | None, timeout_s: float
+    ) -> int:
+        """The leader that the controller chose, once it lives and knows that it leads."""
+        key = partition_key(topic, partition)
+        if other_than is not None:
+            arguments.integer("other_than", other_than)
+
+        def is_there() -> bool:
+            found = self._serving_leader(key)
+            return found is not None and found != other_than
+
+        wanted = f"a leader of {key}"
+        if other_than is not None:
+            wanted += f" other than broker {other_than}"
+        self._wait(is_there, wanted, timeout_s, lambda: self._states([key]))
+        leader = self._view(key).leader
+        assert leader is not None
+        return leader
+
+    def _serving_leader(self, key: TopicPartition) -> int | None:
+        view = self._view(key)
+        if view.leader is None or self._running.processes[view.leader].process.paused:
+            return None
+        replica = view.replica(view.leader)
+        knows = replica.role == "leader" and replica.leader_epoch >= view.leader_epoch
+        return view.leader if knows else None
+
+    def for_in_sync(self, topic: str, partition: int | None, timeout_s: float) -> None:
+        """Every replica is in the ISR."""
+        keys = self._keys(topic, partition)
+
+        def are_in_sync() -> bool:
+            views = [self._view(key) for key in keys()]
+            return bool(views) and all(set(v.isr) == set(v.replicas) for v in views)
+
+        which = topic if partition is None else f"{topic}-{partition}"
+        wanted = f"every replica of {which} in sync"
+        self._wait(are_in_sync, wanted, timeout_s, lambda: self._states(keys()))
+
+    def for_records(
+        self, topic: str, count: int, partition: int | None, timeout_s: float
+    ) -> list[Record]:
+        """So many records below the high watermark, or more: those of partition 0 first."""
+        arguments.integer("count", count, 1)
+        keys = self._keys(topic, partition)
+
+        def records() -> list[Record]:
+            found = keys()
+            if sum(self._length(key) for key in found) < count:
+                return []
+            return [record for key in found for record in self._replicated_records(key)]
+
+        def enough() -> bool:
+            return len(records()) >= count
+
+        def state() -> str:
+            there = sum(len(self._replicated_records(key)) for key in keys())
+            return f"there are {there}; {self._states(keys())}"
+
+        which = topic if partition is None else f"{topic}-{partition}"
+        self._wait(enough, f"{count} records in {which}", timeout_s, state)
+        return records()
+
+    def _keys(self, topic: str, partition: int | None) -> Callable[[], list[TopicPartition]]:
+        """The partitions meant, which may come to be while somebody waits."""
+        first = partition_key(topic, 0 if partition is None else partition)
+        if partition is not None:
+            return lambda: [first]
+        partitions = self._partitions
+        return lambda: [
+            partition_key(topic, number) for number in range(partitions.partition_count(topic))
+        ]
+
+    def _view(self, key: TopicPartition) -> PartitionView:
+        return self._partitions.partition(key.topic, key.partition)
+
+    def _length(self, key: TopicPartition) -> int:
+        view = self._view(key)
+        return max(0, view.high_watermark - view.log_start_offset) if view.leader else 0
+
+    def _replicated_records(self, key: TopicPartition) -> list[Record]:
+        view = self._view(key)
+        if view.leader is None:
+            return []
+        stored = self._partitions.records(key.topic, key.partition, view.leader)
+        return [r for r in stored if view.log_start_offset <= r.offset < view.high_watermark]
+
+    def _wait(
+        self,
+        condition: Callable[[], object],
+        wanted: str,
+        timeout_s: float,
+        state: Callable[[], str],
+    ) -> None:
+        try:
+            self._running.wait_until(condition, timeout_s)
+        except WaitTimeout:
+            unit = self._running.unit_of_seconds
+            told = f"{wanted} not there within {timeout_s:g} {unit}"
+            try:
+                shown = state()
+            except NotThereYet as error:
+                shown = str(error)
+            text = f"{told}; {shown} ({self._running.describe()})"
+            raise WaitTimeout(text) from None
+
+    def _states(self, keys: list[TopicPartition]) -> str:
+        """Leader, ISR and offsets of these partitions, in words."""
+        shown = [describe_partition(self._view(key)) for key in keys[:_SHOWN_MAX]]
+        if len(keys) > _SHOWN_MAX:
+            shown.append(f"and {len(keys) - _SHOWN_MAX} partitions more")
+        return "; ".join(shown) or "the topic is not there"
+
+
+def describe_partition(view: PartitionView) -> str:
+    """``orders-0: leader 1 (epoch 2), ISR [1, 2] of [1, 2, 3]; broker 1 ends at 7, ...``."""
+    leader = "no leader" if view.leader is None else f"leader {view.leader}"
+    replicas: list[Any] = [view.replica(broker) for broker in view.replicas]
+    ends = ", ".join(
+        f"broker {r.broker_id} has no log"
+        if r.role == "none"
+        else f"broker {r.broker_id} ends at {r.log_end_offset} (high watermark {r.high_watermark})"
+        for r in replicas
+    )
+    return (
+        f"{view.topic}-{view.partition}: {leader} (epoch {view.leader_epoch}), "
+        f"ISR {list(view.isr)} of {list(view.replicas)}; {ends}"
+    )
