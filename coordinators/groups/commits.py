@@ -20,6 +20,7 @@ from ...protocol.groups import (
 )
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
+from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from .gate import GroupGate
 from .group import Group
 from .rebalances import Rebalances
@@ -45,6 +46,8 @@ class TransactionalCommit(NamedTuple):
     member_id: str = NO_MEMBER
     group_instance_id: str | None = None
     generation: int = NO_GENERATION
+    guard: VerificationGuard | Unguarded | None = UNGUARDED
+    """The one that the transaction was verified with (KIP-890)."""
 
 
 class Commits:
@@ -183,7 +186,8 @@ class Commits:
         if error is not _NONE:
             answer(dict.fromkeys(values, error))
             return
-        self._store.store_offsets(group, values, answer, commit.producer_id, commit.producer_epoch)
+        producer = commit.producer_id, commit.producer_epoch
+        self._store.store_offsets(group, values, answer, *producer, commit.guard)
 
     def _check_transactional_member(self, group: Group, commit: TransactionalCommit) -> ErrorCode:
         """Member and generation are checked where the producer names them (KIP-447)."""

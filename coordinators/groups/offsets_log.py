@@ -17,6 +17,7 @@ from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import Record, build_batch
 from ...protocol.values import TopicPartition
 from ...replication.follower.manager import bucket_of, java_string_hash
+from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 
 if TYPE_CHECKING:
     from ...protocol.host import Host
@@ -58,10 +59,12 @@ class OffsetsLog:
         producer_epoch: int = -1,
         base_sequence: int = -1,
         acks: int | None = None,
+        guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> bool:
         """Append one batch to the partition of a group; False, and nothing done, without log.
 
-        ``done`` is told the outcome, once the batch is replicated.
+        ``done`` is told the outcome, once the batch is replicated. ``guard`` is the one that a
+        transaction was verified with.
         """
         if not self.is_here(group_id):
             return False
@@ -82,5 +85,10 @@ class OffsetsLog:
         def appended(response: ProduceResponse) -> None:
             done(response.partitions[0])
 
-        self._replicas.append_records(request, INTERNAL_CONTEXT, appended, origin="coordinator")
+        append = self._replicas.append_records
+        if isinstance(guard, Unguarded):
+            append(request, INTERNAL_CONTEXT, appended, origin="coordinator")
+        else:
+            guards = {} if guard is None else {self._where(group_id): guard}
+            append(request, INTERNAL_CONTEXT, appended, origin="coordinator", guards=guards)
         return True

@@ -19,6 +19,7 @@ from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
+from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from .group import Group
 from .loading import LoadedPartition
 from .offsets import CommitRecord
@@ -240,6 +241,7 @@ class GroupStore:
         respond: Callable[[dict[TopicPartition, ErrorCode]], object],
         producer_id: int = -1,
         producer_epoch: int = -1,
+        guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> None:
         """Write offsets; they count once they are replicated, and in a transaction once it ends."""
         longest = self._config["offset.metadata.max.bytes"]
@@ -286,7 +288,9 @@ class GroupStore:
             (encode_key(OffsetKey(group.group_id, *partition)), encode_value(value, version))
             for partition, value in accepted.items()
         ]
-        self._log.append(group.group_id, pairs, appended, producer_id, producer_epoch, 0)
+        self._log.append(
+            group.group_id, pairs, appended, producer_id, producer_epoch, 0, guard=guard
+        )
 
     # -- removal -------------------------------------------------------------------------------
 

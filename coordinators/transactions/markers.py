@@ -25,6 +25,8 @@ from ...replication.partition.metadata_cache import MetadataCache
 from .metadata import TransactionMetadata, TransitMetadata
 from .state_manager import TransactionStateManager
 
+RETRY_PAUSE_MS = 10
+"""Kafka's sender asks again as soon as it is answered; here that must take some virtual time."""
 RECONNECT_BACKOFF_MS = 50
 """Kafka's sender leaves a broker alone for this long after its connection broke."""
 _GIVEN_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
@@ -162,7 +164,12 @@ class MarkerChannels:
 
     # -- queues --------------------------------------------------------------------------------
 
-    def _queue(self, pending: _PendingTransaction, partitions: Iterable[TopicPartition]) -> None:
+    def _queue(
+        self,
+        pending: _PendingTransaction,
+        partitions: Iterable[TopicPartition],
+        delay_ms: int = 0,
+    ) -> None:
         """Put partitions into the queues of their leaders; deleted ones need no marker."""
         by_broker: dict[int | None, list[TopicPartition]] = {}
         deleted: list[TopicPartition] = []
@@ -195,7 +202,7 @@ class MarkerChannels:
                 for partition in deleted:
                     metadata.remove_partition(partition)
                 self._close_if_done(pending)
-        self._wake()
+        self._wake(delay_ms)
 
     def _is_current(self, pending: _PendingTransaction) -> bool:
         """Whether this broker still coordinates the transaction, under the same epoch."""
@@ -245,7 +252,8 @@ class MarkerChannels:
             else:
                 self._answered(entries, response)
                 self._send_next(broker_id, channel)
-            self._wake()
+            if self._to_append_again:
+                self._wake()
 
         self._send(broker_id, request, answered)
 
@@ -302,7 +310,7 @@ class MarkerChannels:
         if is_given_up:
             return
         if retried:
-            self._queue(pending, retried)
+            self._queue(pending, retried, RETRY_PAUSE_MS)
         else:
             self._close_if_done(pending)
 

@@ -17,6 +17,7 @@ from ...protocol.data import (
 )
 from ...protocol.errors import ErrorCode
 from ...protocol.records.batch import TRANSACTIONAL_BIT, Readable
+from ...protocol.records.format import NO_SEQUENCE
 from ...protocol.transactions import TransactionPartitions
 from ...protocol.values import TopicPartition
 from ..log.verification import VerificationGuard
@@ -117,6 +118,28 @@ class VerifiedProduce:
             TransactionPartitions(transactional_id, producer_id, epoch, tuple(guards), True),
             context.api_version < 0 or context.api_version >= FIRST_PRODUCE_WITH_ABORTABLE,
             verified,
+        )
+
+    def verify_one(
+        self,
+        asked: TransactionPartitions,
+        knows_abortable: bool,
+        verified: Callable[[ErrorCode, VerificationGuard | None], object],
+    ) -> None:
+        """Verify the one partition that a coordinator of this broker is to append to.
+
+        ``verified`` is called once, with the guard of a transaction that is to begin there.
+        """
+        (name,) = asked.partitions
+        errors: dict[TopicPartition, ErrorCode] = {}
+        guard = self.start(name, (asked.producer_id, asked.producer_epoch, NO_SEQUENCE), errors)
+        if guard is None or self.verify is None:
+            verified(errors.get(name, _NONE), None)
+            return
+        self.verify(
+            asked,
+            knows_abortable,
+            lambda unverified: verified(unverified.get(name, _NONE), guard),
         )
 
     def start(

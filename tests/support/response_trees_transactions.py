@@ -135,6 +135,7 @@ TREES: dict[int, Any] = {
     25: one_error,
     26: one_error,
     27: write_markers,
+    28: txn_offset_commit,
     61: describe_producers,
     65: describe_transactions,
     66: list_transactions,

@@ -30,6 +30,7 @@ RESPONSES: dict[int, Any] = {
     25: st.builds(transactions.AddOffsetsToTxnResponse, _errors),
     26: st.builds(transactions.EndTxnResponse, _errors),
     27: st.builds(transactions.WriteTxnMarkersResponse, _some(st.tuples(_int64s, _outcomes))),
+    28: st.builds(transactions.TxnOffsetCommitResponse, _outcomes),
     61: st.builds(
         transactions.DescribeProducersResponse,
         _some(
@@ -151,6 +152,7 @@ EXPECTED: dict[int, Any] = {
         e.transactional_id, e.producer_id, e.producer_epoch, e.committed
     ),
     27: _write_markers,
+    28: _txn_offset_commit,
     61: lambda e: transactions.DescribeProducersRequest(_names(e.topics)),
     65: lambda e: transactions.DescribeTransactionsRequest(e.transactional_ids),
     66: lambda e: transactions.ListTransactionsRequest(

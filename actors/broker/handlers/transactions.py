@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ....coordinators.groups.commits import TransactionalCommit
 from ....protocol.awaiting import Pending, Task
 from ....protocol.data import (
     ACKS_ALL,
@@ -13,6 +14,7 @@ from ....protocol.data import (
     ProducePartition,
     ProduceRequest,
     ProduceResponse,
+    RequestContext,
 )
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.internal_topics import OFFSETS_TOPIC
@@ -36,16 +38,28 @@ from ....protocol.transactions import (
     ListTransactionsResponse,
     TransactionMarker,
     TransactionPartitions,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
 from ....protocol.values import TopicPartition
+from ....replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ...delivery import Delivery
 from ...port import Handler
 from ..parts import BrokerParts
 
 _NONE = ErrorCode.NONE
 _Errors = dict[TopicPartition, ErrorCode]
+_FIRST_COMMIT_WITH_ABORTABLE = 4
+"""Version of TxnOffsetCommit whose clients know TRANSACTION_ABORTABLE."""
+_COMMIT_ERRORS = {
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+"""How a verification that failed is told to who commits offsets."""
 
 
 class TransactionHandlers:
@@ -77,6 +91,7 @@ class TransactionHandlers:
             AddPartitionsToTxnRequest: self.add_partitions,
             AddOffsetsToTxnRequest: self.add_offsets,
             EndTxnRequest: self.end,
+            TxnOffsetCommitRequest: self.commit_offsets,
             WriteTxnMarkersRequest: self.write_markers,
             DescribeProducersRequest: self.describe_producers,
             DescribeTransactionsRequest: self.describe_transactions,
@@ -134,6 +149,63 @@ class TransactionHandlers:
     async def end(self, request: EndTxnRequest, _delivery: Delivery) -> EndTxnResponse:
         return EndTxnResponse(await self._transactions.end(request))
 
+    async def commit_offsets(
+        self, request: TxnOffsetCommitRequest, delivery: Delivery
+    ) -> TxnOffsetCommitResponse:
+        """Offsets of a group that count when the transaction commits."""
+        guard: VerificationGuard | Unguarded | None = UNGUARDED
+        names = [partition.topic_partition for partition in request.partitions]
+        known = [name for name in names if self._metadata_cache.contains(name)]
+        if known and self._verifies:
+            error, guard = await self._verify_commit(request, delivery)
+            if error is not _NONE:
+                errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                errors.update(dict.fromkeys(known, error))
+                return TxnOffsetCommitResponse(tuple(errors.items()))
+        committed: Pending[_Errors] = Pending()
+        commit = TransactionalCommit(
+            request.group_id,
+            request.producer_id,
+            request.producer_epoch,
+            request.partitions,
+            request.member_id,
+            request.group_instance_id,
+            request.generation,
+            guard,
+        )
+        self._groups.commit_in_transaction(commit, committed.set_result)
+        return TxnOffsetCommitResponse(tuple((await committed).items()))
+
+    @property
+    def _verifies(self) -> bool:
+        """Whether leaders ask the coordinator before a transaction begins (KIP-890)."""
+        return bool(
+            self._behaviour.transactions_verified
+            and self._config["transaction.partition.verification.enable"]
+        )
+
+    async def _verify_commit(
+        self, request: TxnOffsetCommitRequest, delivery: Delivery
+    ) -> tuple[ErrorCode, VerificationGuard | None]:
+        """Whether the partition that keeps the group belongs to the transaction."""
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        version = context.api_version
+        where = TopicPartition(OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
+        outcome: Pending[tuple[ErrorCode, VerificationGuard | None]] = Pending()
+        self._replica_manager.verified_produce.verify_one(
+            TransactionPartitions(
+                request.transactional_id,
+                request.producer_id,
+                request.producer_epoch,
+                (where,),
+                True,
+            ),
+            version < 0 or version >= _FIRST_COMMIT_WITH_ABORTABLE,
+            lambda error, guard: outcome.set_result((error, guard)),
+        )
+        error, guard = await outcome
+        return _COMMIT_ERRORS.get(error, error), guard
+
     # -- markers -------------------------------------------------------------------------------
 
     async def write_markers(
@@ -182,6 +254,13 @@ class TransactionHandlers:
 
         def answered(response: ProduceResponse) -> None:
             errors = {result.topic_partition: result.error for result in response.partitions}
+            written = [
+                name.partition
+                for name, error in errors.items()
+                if name.topic == OFFSETS_TOPIC and error is _NONE
+            ]
+            if written:
+                self._groups.transaction_completed(marker.producer_id, written, marker.is_commit)
             appended.set_result(errors)
 
         self._replica_manager.append_records(

@@ -79,6 +79,8 @@ def test_a_partition_that_failed_is_asked_for_again_at_its_leader_of_then(
     desk.sent()
     desk.leaders[ORDERS] = 3
     desk.answer_markers({ORDERS: error})
+    assert where(desk) == []
+    desk.clock.advance(10)
     assert where(desk) == [(3, [ORDERS])]
     desk.answer_markers()
     assert desk.state == "CompleteCommit"
