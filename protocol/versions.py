@@ -165,6 +165,11 @@ class Behaviour:
     empty_offset_fetch_means_all: bool  # < 0.10.2, KIP-88
     offset_value_version: int  # 3 >= 2.1, KIP-320
     group_value_version: int  # 3 >= 2.3, KIP-345
+    prefixed_acls: bool  # >= 2.0, KIP-290
+    altering_implies_describing: bool  # >= 0.11, KIP-140
+    topics_created_by_acl: bool  # >= 2.0, KIP-277: CREATE of the topic; before, of the cluster
+    groups_listed_by_acl: bool  # >= 2.1, KIP-231: those that may be described; before, all or none
+    writing_implies_idempotence: bool  # >= 2.8, KIP-679: no IDEMPOTENT_WRITE is asked for
 
 
 _V28 = Behaviour(
@@ -307,6 +312,11 @@ _V28 = Behaviour(
     empty_offset_fetch_means_all=False,
     offset_value_version=3,
     group_value_version=3,
+    prefixed_acls=True,
+    altering_implies_describing=True,
+    topics_created_by_acl=True,
+    groups_listed_by_acl=True,
+    writing_implies_idempotence=True,
 )
 
 
@@ -360,6 +370,10 @@ _V11 = _derive(
     failed_authentication_delayed=False,
     malformed_plain_tokens_told=False,
     acl_authorizer=False,
+    prefixed_acls=False,
+    topics_created_by_acl=False,
+    groups_listed_by_acl=False,
+    writing_implies_idempotence=False,
     down_conversion_is_lazy=False,
     kafka_version="1.1",
     epoch_created_in_one_transaction=False,
@@ -431,6 +445,7 @@ _V11 = _derive(
 _V010 = _derive(
     _V11,
     sasl_scram=False,
+    altering_implies_describing=False,
     delegation_tokens=False,
     kafka_version="0.10",
     pipelined_zookeeper=False,

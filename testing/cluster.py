@@ -298,6 +298,7 @@ class Cluster(EmulatedCluster):
             max_request_bytes=config["socket.request.max.bytes"],
             idle_ms=config["connections.max.idle.ms"],
             queued_bytes_max=config["queued.max.request.bytes"],
+            guard=self._security.guard(config),
         )
 
     def _make_disk(self, broker_id: int) -> Disk:
@@ -336,6 +337,7 @@ class Cluster(EmulatedCluster):
         Kafka it cannot be deleted without them.
         """
         reset(self.running)
+        self._security.reset()
 
     def _start_recording(self, runtime: Runtime) -> None:
         if self._trace is None:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.names import broker_name
+from ..protocol.security.acls import (
+    CLUSTER_NAME,
+    WILDCARD,
+    Acl,
+    AclEntry,
+    AclFilter,
+    AclOperation,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    PatternType,
+    Permission,
+    Resource,
+    ResourceType,
+)
 from ..protocol.security.authentication import AlterUserScramCredentialsRequest, ScramUpsertion
 from ..protocol.security.configuration import (
     MECHANISMS,
@@ -23,6 +37,7 @@ from ..protocol.security.scram import ITERATIONS_MIN, MECHANISM_NUMBERS, salted_
 from ..protocol.versions import Behaviour, behaviour
 from ..wire.kafka.gateway import BrokerCredentials, TcpGateway
 from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
+from ..wire.kafka.security.guard import GuardedBackend
 from ..wire.kafka.security.listener_security import ListenerSecurity, SaslSettings
 from ..wire.kafka.security.principal_rules import PrincipalRules
 from ..wire.kafka.security.tls import server_context
@@ -143,7 +158,7 @@ class ClusterSecurity:
             )
             for mechanism in mechanisms
         )
-        self._alter(running, AlterUserScramCredentialsRequest((), upsertions))
+        self._alter(AlterUserScramCredentialsRequest((), upsertions))
 
         def every_broker_knows_the_user() -> bool:
             return all(
@@ -165,7 +180,7 @@ class ClusterSecurity:
             if broker.security.scram.get(mechanism, name) is not None
         }
         deletions = tuple((name, number) for number in sorted(known))
-        self._alter(running, AlterUserScramCredentialsRequest(deletions))
+        self._alter(AlterUserScramCredentialsRequest(deletions))
 
         def no_broker_knows_the_user() -> bool:
             return not any(
@@ -176,14 +191,73 @@ class ClusterSecurity:
 
         running.wait_until(no_broker_knows_the_user)
 
-    def _alter(self, running: RunningCluster, request: AlterUserScramCredentialsRequest) -> None:
+    def _alter(self, request: AlterUserScramCredentialsRequest) -> None:
+        for user, error, text in self._ask_any(request).results:
+            if error is not ErrorCode.NONE:
+                raise KafkaError(error, text or f"user {user}")
+
+    # -- rights --------------------------------------------------------------------------------
+
+    def allow(self, principal: str, operation: str, **resource: Any) -> None:
+        """Add an ACL that allows, such as ``allow("User:alice", "READ", topic="orders")``.
+
+        The resource is a ``topic``, a ``group``, a ``transactional_id`` or, without any, the
+        cluster; ``prefix=True`` means all whose names begin so, ``host`` is any by default.
+        """
+        self._add_acl(Permission.ALLOW, principal, operation, resource)
+
+    def deny(self, principal: str, operation: str, **resource: Any) -> None:
+        """Add an ACL that denies; the arguments are those of ``allow``."""
+        self._add_acl(Permission.DENY, principal, operation, resource)
+
+    def acls(self) -> tuple[Acl, ...]:
+        """All ACLs, as one living broker knows them."""
+        for broker in self._require_running().living_brokers():
+            if broker.security.authorizer is not None:
+                return broker.security.authorizer.acls(AclFilter())
+        raise UsageError("there are no ACLs; give security a SecurityConfig(authorizer=True)")
+
+    def remove_acls(self) -> None:
+        """Remove every ACL, and wait until no broker knows any."""
+        self._ask_any(DeleteAclsRequest((AclFilter(),)))
+        self._await_acls(lambda known: not known)
+
+    def _add_acl(
+        self, permission: Permission, principal: str, operation: str, resource: dict[str, Any]
+    ) -> None:
+        acl = Acl(
+            _resource(resource),
+            AclEntry(
+                arguments.text("principal", principal),
+                arguments.text("host", resource.pop("host", WILDCARD)),
+                _operation(operation),
+                permission,
+            ),
+        )
+        if resource:
+            raise UsageError(f"an ACL has no {', '.join(resource)}")
+        ((error, text),) = self._ask_any(CreateAclsRequest((acl,))).results
+        if error is not ErrorCode.NONE:
+            raise KafkaError(error, text or "")
+        self._await_acls(lambda known: acl in known)
+
+    def _await_acls(self, holds: Callable[[tuple[Acl, ...]], bool]) -> None:
+        running = self._require_running()
+
+        def every_broker_knows_the_acls() -> bool:
+            authorizers = [broker.security.authorizer for broker in running.living_brokers()]
+            return all(found is None or holds(found.acls(AclFilter())) for found in authorizers)
+
+        running.wait_until(every_broker_knows_the_acls)
+
+    def _ask_any(self, request: Any) -> Any:
+        running = self._require_running()
+
         async def ask() -> Any:
             node = broker_name(running.require_controller().broker_id)
             return await running.admin.ask(node, request, _TIMEOUT_MS)
 
-        for user, error, text in running.call(ask, _TIMEOUT_MS).results:
-            if error is not ErrorCode.NONE:
-                raise KafkaError(error, text or f"user {user}")
+        return running.call(ask, _TIMEOUT_MS)
 
     # -- for the cluster -----------------------------------------------------------------------
 
@@ -203,6 +277,21 @@ class ClusterSecurity:
                 authority.close()
         self._authority = self._foreign = self._server_certificate = None
 
+    def reset(self) -> None:
+        """Be as after the start: no ACLs, and the users that are configured."""
+        running = self._require_running()
+        if any(broker.security.authorizer for broker in running.living_brokers()):
+            self.remove_acls()
+        known = {
+            user
+            for broker in running.living_brokers()
+            for mechanism in SCRAM_MECHANISMS
+            for user in broker.security.scram.users(mechanism)
+        }
+        for user in sorted(known):
+            self.remove_user(user)
+        self.create_users()
+
     def create_users(self) -> None:
         """Give the configured users their SCRAM credentials."""
         running = self._require_running()
@@ -213,6 +302,12 @@ class ClusterSecurity:
         if any(listener.uses_sasl for listener in self.config.listeners):
             for name, password in self.config.users.items():
                 self.add_user(name, password, mechanisms=wanted)
+
+    def guard(self, config: BrokerConfig) -> Callable[[TcpGateway], GuardedBackend] | None:
+        """What decides on requests where an authorizer is configured."""
+        if not config["authorizer.class.name"]:
+            return None
+        return functools.partial(_guarded, flags=behaviour(config.kafka_version))
 
     def listener_security(
         self, gateway: TcpGateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
@@ -241,6 +336,36 @@ class ClusterSecurity:
                 config=config,
             )
         return ListenerSecurity(listener.protocol, tls, self._rules, sasl)
+
+
+_KINDS = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional_id": ResourceType.TRANSACTIONAL_ID,
+}
+
+
+def _resource(given: dict[str, Any]) -> Resource:
+    """The resource that arguments name; they are taken out."""
+    named = [name for name in _KINDS if name in given]
+    if len(named) > 1:
+        raise UsageError(f"an ACL is about one resource, not {' and '.join(named)}")
+    pattern = PatternType.PREFIXED if given.pop("prefix", False) else PatternType.LITERAL
+    if not named:
+        return Resource(ResourceType.CLUSTER, CLUSTER_NAME, pattern)
+    return Resource(_KINDS[named[0]], arguments.text(named[0], given.pop(named[0])), pattern)
+
+
+def _operation(name: str) -> AclOperation:
+    try:
+        return AclOperation[arguments.text("operation", name).upper()]
+    except KeyError:
+        hint = arguments.did_you_mean(name.upper(), [found.name for found in AclOperation])
+        raise UsageError(f"there is no operation {name!r}{hint}") from None
+
+
+def _guarded(gateway: TcpGateway, flags: Behaviour) -> GuardedBackend:
+    return GuardedBackend(gateway, flags, gateway.authorizer, gateway.knows_topic)
 
 
 def known_mechanisms(flags: Behaviour) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ from .broker_requests import BrokerRequests
 from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
 from .controller_channel import ControllerChannel
+from .handlers.access import AccessHandlers
 from .handlers.admin import AdminHandlers
 from .handlers.authentication import AuthenticationHandlers
 from .handlers.control import ControlHandlers
@@ -66,6 +67,7 @@ _HANDLERS = (
     TransactionHandlers,
     AdminHandlers,
     AuthenticationHandlers,
+    AccessHandlers,
 )
 
 
@@ -121,7 +123,9 @@ class Broker(Node):
             controller=self.controller,
             on_topic_config=self._topic_config_changed,
         )
-        self.security = BrokerSecurity(self.dynamic_config)
+        self.security = BrokerSecurity(
+            self, self.config, self.behaviour, self.zk, self.dynamic_config
+        )
         self.fetcher_manager = FetcherManager(
             broker_id=self.broker_id,
             host=self,
@@ -229,6 +233,7 @@ class Broker(Node):
             dynamic_config=self.dynamic_config,
             controller=self.controller,
             waiters=self.waiters,
+            security=self.security,
         )
         for handlers in _HANDLERS:
             self.register_handlers(handlers(parts).by_type())
@@ -278,6 +283,7 @@ class Broker(Node):
                 self._mark_disk_as_mine()
             await self.controller.startup()
             await self.dynamic_config.startup()
+            await self.security.start()
         except Cancelled:
             raise
         except FakeKafkaError as error:

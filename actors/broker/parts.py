@@ -16,6 +16,7 @@ from ...statemachines.controller.controller import KafkaController
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ..node import Node
 from .metadata_waiters import MetadataWaiters
+from .security import BrokerSecurity
 
 
 @dataclass(slots=True)
@@ -35,3 +36,4 @@ class BrokerParts:
     dynamic_config: DynamicConfigManager
     controller: KafkaController
     waiters: MetadataWaiters
+    security: BrokerSecurity

@@ -46,6 +46,10 @@ class ScramCredentials:
     def get(self, mechanism: str, user: str) -> ScramCredential | None:
         return self._by_mechanism[mechanism].get(user)
 
+    def users(self, mechanism: str) -> tuple[str, ...]:
+        """Those with a credential for the mechanism."""
+        return tuple(self._by_mechanism[mechanism])
+
     def user_changed(self, entity: str, values: Mapping[str, str]) -> None:
         """The configuration of a user is another; one without a credential loses it."""
         user = desanitized(entity)

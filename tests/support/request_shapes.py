@@ -299,3 +299,16 @@ def _security() -> Iterator[Shape]:
         lambda size: compact_array(compact(f"u{i}") + b"\3\0" for i in range(size)) + b"\1\0",
         True,
     )  # fmt: skip
+    everything = int8(1) + b"\0" + int8(1) + b"\0\0" + int8(1) + int8(1) + b"\0"
+    yield Shape("DescribeAcls", 29, 2, lambda size: everything + b"\0", True)
+    yield Shape(
+        "CreateAcls", 30, 2,
+        lambda size: compact_array(
+            int8(2) + compact(f"t{i}") + int8(3) + compact("User:a") + compact("*") + int8(3)
+            + int8(3) + b"\0" for i in range(size)
+        ) + b"\0", True,
+    )  # fmt: skip
+    yield Shape(
+        "DeleteAcls", 31, 2,
+        lambda size: compact_array(everything for _ in range(size)) + b"\0", True,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.security import authentication
+from fakekafka.protocol.security import acls, authentication
 from hypothesis import strategies as st
 
 _texts = st.text(max_size=8)
@@ -21,7 +21,28 @@ def _some(items: Any) -> Any:
     return st.lists(items, max_size=3).map(tuple)
 
 
+def _enum(kind: Any) -> Any:
+    return st.sampled_from([value for value in kind if value > 1])
+
+
+_acls = st.builds(
+    acls.Acl,
+    st.builds(
+        acls.Resource,
+        _enum(acls.ResourceType),
+        _texts,
+        st.sampled_from([acls.PatternType.LITERAL, acls.PatternType.PREFIXED]),
+    ),
+    st.builds(acls.AclEntry, _texts, _texts, _enum(acls.AclOperation), _enum(acls.Permission)),
+)
+
 RESPONSES: dict[int, Any] = {
+    29: st.builds(acls.DescribeAclsResponse, _errors, _nullable_texts, _some(_acls)),
+    30: st.builds(acls.CreateAclsResponse, _some(st.tuples(_errors, _nullable_texts))),
+    31: st.builds(
+        acls.DeleteAclsResponse,
+        _some(st.builds(acls.DeletedAcls, _errors, _nullable_texts, _some(_acls))),
+    ),
     17: st.builds(authentication.SaslHandshakeResponse, _errors, _some(_texts)),
     36: st.builds(
         authentication.SaslAuthenticateResponse, _errors, _nullable_texts, _bytes, _durations
@@ -91,7 +112,66 @@ def _alter_scram(r: Any, version: int) -> Any:
     }
 
 
+def _acl(acl: Any) -> Any:
+    return {
+        "principal": acl.entry.principal,
+        "host": acl.entry.host,
+        "operation": acl.entry.operation,
+        "permission_type": acl.entry.permission,
+    }
+
+
+def _describe_acls(r: Any, version: int) -> Any:
+    by_resource: dict[Any, list[Any]] = {}
+    for acl in r.acls:
+        by_resource.setdefault(acl.resource, []).append(_acl(acl))
+    return {
+        "throttle_time": 0,
+        "error_code": r.error,
+        "error_message": r.error_message,
+        "resources": [
+            {
+                "resource_type": resource.type,
+                "resource_name": resource.name,
+                "pattern_type": resource.pattern,
+                "acls": found,
+            }
+            for resource, found in by_resource.items()
+        ],
+    }
+
+
+def _delete_acls(r: Any, version: int) -> Any:
+    return {
+        "throttle_time": 0,
+        "filter_results": [
+            {
+                "error_code": one.error,
+                "error_message": one.error_message,
+                "matching_acls": [
+                    {
+                        **_acl(acl),
+                        "error_code": 0,
+                        "error_message": None,
+                        "resource_type": acl.resource.type,
+                        "resource_name": acl.resource.name,
+                        "pattern_type": acl.resource.pattern,
+                    }
+                    for acl in one.acls
+                ],
+            }
+            for one in r.results
+        ],
+    }
+
+
 TREES: dict[int, Any] = {
+    29: _describe_acls,
+    30: lambda r, version: {
+        "throttle_time": 0,
+        "results": [{"error_code": e, "error_message": text} for e, text in r.results],
+    },
+    31: _delete_acls,
     17: _sasl_handshake,
     36: _sasl_authenticate,
     50: _describe_scram,
@@ -99,7 +179,43 @@ TREES: dict[int, Any] = {
 }
 """By key: what kio must read of such a response."""
 
+
+def _number(kind: Any, value: int) -> Any:
+    return kind(value) if value in list(kind) else kind(0)
+
+
+def _filter(e: Any) -> Any:
+    return acls.AclFilter(
+        _number(acls.ResourceType, getattr(e, "resource_type_filter", 0)),
+        getattr(e, "resource_name_filter", None),
+        _number(acls.PatternType, getattr(e, "pattern_type_filter", 3)),
+        e.principal_filter,
+        e.host_filter,
+        _number(acls.AclOperation, e.operation),
+        _number(acls.Permission, e.permission_type),
+    )
+
+
+def _created(e: Any) -> Any:
+    return acls.Acl(
+        acls.Resource(
+            _number(acls.ResourceType, e.resource_type),
+            e.resource_name,
+            _number(acls.PatternType, getattr(e, "resource_pattern_type", 3)),
+        ),
+        acls.AclEntry(
+            e.principal,
+            e.host,
+            _number(acls.AclOperation, e.operation),
+            _number(acls.Permission, e.permission_type),
+        ),
+    )
+
+
 EXPECTED: dict[int, Any] = {
+    29: lambda e: acls.DescribeAclsRequest(_filter(e)),
+    30: lambda e: acls.CreateAclsRequest(tuple(map(_created, e.creations))),
+    31: lambda e: acls.DeleteAclsRequest(tuple(map(_filter, e.filters))),
     17: lambda e: authentication.SaslHandshakeRequest(e.mechanism),
     36: lambda e: authentication.SaslAuthenticateRequest(bytes(e.auth_bytes)),
     50: lambda e: authentication.DescribeUserScramCredentialsRequest(

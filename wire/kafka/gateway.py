@@ -10,6 +10,7 @@ from ...protocol.names import TCP_CLIENTS, broker_name
 from ...protocol.security.configuration import ListenerSpec
 from ...protocol.security.scram import ScramCredential
 from ...protocol.values import EndPoint
+from .backend import Backend
 from .listener import KafkaListener
 from .security.listener_security import ListenerSecurity
 from .security.sasl import TokenCredential
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ...actors.delivery import Delivery
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
+    from ...statemachines.security.authorizer import Authorizer
 
 
 class _TcpRequest:
@@ -80,6 +82,16 @@ class TcpGateway:
         broker = self._broker(broker_id)
         return None if broker is None else broker.metadata_cache.topic_name(uuid_text(topic_id))
 
+    def authorizer(self, broker_id: int) -> Authorizer | None:
+        """The broker's authorizer, None while it is down."""
+        security = self.security(broker_id)
+        return None if security is None else security.authorizer
+
+    def knows_topic(self, broker_id: int, topic: str) -> bool:
+        """Whether the broker knows of the topic."""
+        broker = self._broker(broker_id)
+        return broker is not None and broker.metadata_cache.contains_topic(topic)
+
     def security(self, broker_id: int) -> BrokerSecurity | None:
         """What the broker knows of users, None while it is down."""
         broker = self._broker(broker_id)
@@ -127,11 +139,14 @@ class TcpListener:
         max_request_bytes: int,
         idle_ms: int,
         queued_bytes_max: int,
+        guard: Callable[[TcpGateway], Backend] | None = None,
     ) -> None:
         """``listeners`` has the port of each, 0 for a free one; ``security_of`` gives what a
-        broker's listener asks of clients; the limits are those of ``BrokerService``.
+        broker's listener asks of clients; the limits are those of ``BrokerService``; ``guard``
+        gives what stands between the connections and the gateway.
         """
         self._gateway = gateway
+        self._backend = gateway if guard is None else guard(gateway)
         self._runtime = gateway.runtime
         self._specs = tuple(listeners)
         self._security_of = security_of
@@ -176,7 +191,7 @@ class TcpListener:
         service = BrokerService(
             loop,
             self._broker_id,
-            self._gateway,
+            self._backend,
             listener_name=spec.name,
             max_request_bytes=self._max_request_bytes,
             idle_ms=self._idle_ms,

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ...protocol.errors import ErrorCode
-from ...protocol.security import authentication
+from ...protocol.security import acls, authentication
 
 BUILDERS: dict[type, Callable[[Any, ErrorCode], Any]] = {
+    acls.DescribeAclsRequest: lambda _, error: acls.DescribeAclsResponse(error),
+    acls.CreateAclsRequest: lambda request, error: acls.CreateAclsResponse(
+        ((error, None),) * len(request.acls)
+    ),
+    acls.DeleteAclsRequest: lambda request, error: acls.DeleteAclsResponse(
+        (acls.DeletedAcls(error),) * len(request.filters)
+    ),
     authentication.SaslHandshakeRequest: lambda _, error: authentication.SaslHandshakeResponse(
         error
     ),

@@ -15,7 +15,6 @@ from ....protocol.security.authentication import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from ....statemachines.security.scram_credentials import ScramAdmin
 from ...delivery import Delivery
 from ...port import Handler
 from ..parts import BrokerParts
@@ -32,7 +31,7 @@ class AuthenticationHandlers:
 
     def __init__(self, parts: BrokerParts) -> None:
         self._controller = parts.controller
-        self._scram = ScramAdmin(parts.zk)
+        self._scram = parts.security.scram_admin
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""

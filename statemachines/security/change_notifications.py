@@ -1,0 +1,96 @@
+"""Sequential znodes that tell every broker what changed, and what a broker does about them.
+
+Kafka: ``ZkNodeChangeNotificationListener``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from ...protocol import znode_paths
+from ...protocol.awaiting import Cancelled, Task
+from ...protocol.host import Host
+from ...zkfake.messages import ZkCode
+from ..zookeeper.client import KafkaZkClient
+from ..zookeeper.errors import Log
+
+_EXPIRATION_MS = 15 * 60 * 1000
+
+
+class ChangeNotifications:
+    """Applies notifications in order, each once, and removes those older than 15 minutes."""
+
+    __slots__ = ("_apply", "_host", "_is_due", "_last_executed", "_log", "_path", "_task", "_zk")
+
+    def __init__(
+        self,
+        host: Host,
+        zk: KafkaZkClient,
+        path: str,
+        apply: Callable[[bytes], Awaitable[object]],
+        log: Log,
+    ) -> None:
+        self._host = host
+        self._zk = zk
+        self._path = path
+        self._apply = apply
+        self._log = log
+        self._last_executed = -1
+        self._is_due = False
+        self._task: Task[None] | None = None
+
+    async def start(self) -> None:
+        """Follow from now on; what is there already is applied first."""
+        await self._zk.requests.make_sure_persistent_path_exists(self._path)
+        self._zk.requests.register_state_change_handler(f"follow {self._path}", self)
+        self._zk.requests.register_znode_child_change_handler(self._path, self)
+        await self._process()
+
+    def on_child_change(self) -> None:
+        """A notification came or went."""
+        if not self._is_due:
+            self._is_due = True
+            self._host.call_later_ms(0, self._run)
+
+    def after_initializing_session(self) -> None:
+        """Watches of the old session are gone, and changes may have been missed."""
+        self.on_child_change()
+
+    def _run(self) -> None:
+        if self._task is None or self._task.done:
+            self._task = Task(self._run_while_due())
+
+    async def _run_while_due(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            try:
+                await self._process()
+            except Cancelled:
+                raise
+            except Exception as error:
+                self._log("error", f"following {self._path} failed: {error!r}")
+
+    async def _process(self) -> None:
+        names = sorted(
+            await self._zk.requests.get_children(self._path), key=znode_paths.sequence_number
+        )
+        now_ms = self._host.now_ms()
+        for name in names:
+            path = f"{self._path}/{name}"
+            number = znode_paths.sequence_number(name)
+            (answer,) = await self._zk.requests.get_data_of([path])
+            if answer.code != ZkCode.OK or answer.stat is None:
+                continue
+            if number > self._last_executed:
+                await self._apply_one(answer.data or b"")
+                self._last_executed = number
+            if now_ms - answer.stat.ctime > _EXPIRATION_MS:
+                await self._zk.requests.delete_path(path, recursive_delete=False)
+
+    async def _apply_one(self, data: bytes) -> None:
+        try:
+            await self._apply(data)
+        except Cancelled:
+            raise
+        except Exception as error:
+            self._log("error", f"notification {data!r} is skipped: {error!r}")

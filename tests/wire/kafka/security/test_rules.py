@@ -1,0 +1,184 @@
+"""What each request needs: without it Kafka's error comes back and no broker sees the request."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from fakekafka.protocol import admin, data, groups, transactions
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.security.acls import (
+    CLUSTER_NAME,
+    AclOperation,
+)
+from fakekafka.tests.support.guarded_requests import (
+    CLUSTER,
+    GROUP,
+    NEEDS,
+    TOPIC,
+    TXN,
+    A,
+    B,
+    Guarded,
+    errors_in,
+    fetch,
+)
+from fakekafka.tests.support.request_shapes import shapes
+from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
+from fakekafka.wire.kafka.codec import Codec
+from fakekafka.wire.kafka.registry import APIS
+from fakekafka.wire.kafka.security.rules import FREE, RULES
+
+REFUSALS = [
+    (name, missing, error)
+    for name, (_, rights, errors) in NEEDS.items()
+    for missing, error in zip(range(len(rights)), errors.split(), strict=True)
+]
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_a_request_goes_on_with_all_its_rights(name: str) -> None:
+    """The broker is the one to answer."""
+    request, rights, _ = NEEDS[name]
+    guarded = Guarded(*rights)
+    assert guarded.ask(request) is None
+    (seen,) = guarded.backend.requests
+    assert type(seen) is type(request)
+
+
+@pytest.mark.parametrize(("name", "missing", "error"), REFUSALS)
+def test_a_request_without_a_right_is_refused(name: str, missing: int, error: str) -> None:
+    """With Kafka's error for the resource, and the broker does not see it."""
+    request, rights, _ = NEEDS[name]
+    guarded = Guarded(*rights[:missing], *rights[missing + 1 :])
+    empty = data.MetadataResponse((), "c", 1, ()) if name == "Metadata" else None
+    answer = guarded.ask(request, empty)
+    expected = ErrorCode[f"{error}_AUTHORIZATION_FAILED"]
+    assert errors_in(answer) == {expected}
+    if name != "Metadata":
+        assert guarded.backend.requests == []
+
+
+def test_partitions_of_topics_are_decided_by_themselves() -> None:
+    """The broker gets the allowed ones; the client gets an answer for each."""
+    request = data.ListOffsetsRequest(
+        -1, (data.ListOffsetsPartition(B, -1), data.ListOffsetsPartition(A, -1))
+    )
+    guarded = Guarded((TOPIC, "a", AclOperation.DESCRIBE))
+    good = data.ListOffsetsPartitionResponse(A, ErrorCode.NONE, -1, 7)
+    answer = guarded.ask(request, data.ListOffsetsResponse((good,)))
+    (seen,) = guarded.backend.requests
+    assert [p.topic_partition for p in seen.partitions] == [A]
+    assert {p.topic_partition: p.error for p in answer.partitions} == {
+        A: ErrorCode.NONE,
+        B: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+
+
+def test_one_refused_topic_keeps_a_transaction_from_the_others() -> None:
+    """OPERATION_NOT_ATTEMPTED for what would have been allowed."""
+    request = transactions.AddPartitionsToTxnRequest(
+        (transactions.TransactionPartitions("t", 1, 0, (A, B)),)
+    )
+    guarded = Guarded((TXN, "t", AclOperation.WRITE), (TOPIC, "a", AclOperation.WRITE))
+    (result,) = guarded.ask(request).results
+    assert dict(result.partitions) == {
+        A: ErrorCode.OPERATION_NOT_ATTEMPTED,
+        B: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+
+
+def test_all_topics_are_those_that_may_be_described() -> None:
+    """The others are not there."""
+    guarded = Guarded((TOPIC, "a", AclOperation.READ))
+    topics = tuple(data.MetadataTopic(ErrorCode.NONE, name, False, ()) for name in "ab")
+    answer = guarded.ask(
+        data.MetadataRequest(None, include_topic_authorized_operations=True),
+        data.MetadataResponse((), "c", 1, topics),
+    )
+    (topic,) = answer.topics
+    assert topic.name == "a"
+    assert topic.authorized_operations == 1 << AclOperation.READ | 1 << AclOperation.DESCRIBE
+
+
+def test_a_topic_by_id_that_may_not_be_described_is_unknown() -> None:
+    """Its name is not told."""
+    topic = data.MetadataTopic(ErrorCode.NONE, "b", False, (), "id")
+    answer = Guarded().ask(
+        data.MetadataRequest((), topic_ids=("id",)), data.MetadataResponse((), "c", 1, (topic,))
+    )
+    assert [(t.error, t.name) for t in answer.topics] == [(ErrorCode.UNKNOWN_TOPIC_ID, None)]
+
+
+def test_a_missing_topic_is_not_created_for_who_may_not() -> None:
+    """TOPIC_AUTHORIZATION_FAILED, though it may be described."""
+    request, nothing = data.MetadataRequest(("new",)), data.MetadataResponse((), "c", 1, ())
+    answer = Guarded((TOPIC, "new", AclOperation.DESCRIBE)).ask(request, nothing)
+    assert errors_in(answer) == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    creator = Guarded((TOPIC, "new", AclOperation.DESCRIBE), (TOPIC, "new", AclOperation.CREATE))
+    creator.ask(request, nothing)
+    assert creator.backend.requests[0].topics == ("new",)
+
+
+def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None:
+    """Others are told of none (KIP-430)."""
+    request = data.MetadataRequest((), False, include_cluster_authorized_operations=True)
+    nothing = data.MetadataResponse((), "c", 1, ())
+    assert Guarded().ask(request, nothing).authorized_operations == 0
+    guarded = Guarded((CLUSTER, CLUSTER_NAME, AclOperation.ALTER))
+    bits = guarded.ask(request, nothing).authorized_operations
+    assert bits == 1 << AclOperation.ALTER | 1 << AclOperation.DESCRIBE
+
+
+def test_groups_are_listed_that_may_be_described() -> None:
+    """Before 2.1 it was all of them or none (KIP-231)."""
+    listed = tuple(groups.ListedGroup(name, "consumer", "Stable") for name in "gh")
+    response = groups.ListGroupsResponse(ErrorCode.NONE, listed)
+    right = (GROUP, "g", AclOperation.DESCRIBE)
+    answer = Guarded(right).ask(groups.ListGroupsRequest(), response)
+    assert [group.group_id for group in answer.groups] == ["g"]
+    old = Guarded(right, kafka_version="1.1").ask(groups.ListGroupsRequest(), response)
+    assert old.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def test_an_idempotent_producer_needed_a_right_of_its_own_before_2_8() -> None:
+    """IDEMPOTENT_WRITE of the cluster (KIP-679)."""
+    batch = build_batch(
+        [Record(0, 0, None, b"x")], producer_id=5, producer_epoch=0, base_sequence=0
+    )
+    request = data.ProduceRequest(1, 9, (data.ProducePartition(A, batch),))
+    right = (TOPIC, "a", AclOperation.WRITE)
+    assert Guarded(right).ask(request) is None
+    answer = Guarded(right, kafka_version="1.1").ask(request)
+    assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+
+
+def test_a_topic_was_created_by_a_right_to_the_cluster_alone_before_2_0() -> None:
+    """CLUSTER_AUTHORIZATION_FAILED for each topic (KIP-277)."""
+    request = admin.CreateTopicsRequest((admin.NewTopic("a"),))
+    answer = Guarded((TOPIC, "a", AclOperation.CREATE), kafka_version="1.1").ask(request)
+    assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+
+
+def test_a_reader_gets_no_fetch_session() -> None:
+    """What it may read is asked anew at each fetch."""
+    guarded = Guarded((TOPIC, "a", AclOperation.READ))
+    request = dataclasses.replace(fetch(), session_id=0, session_epoch=0)
+    guarded.ask(request)
+    (seen,) = guarded.backend.requests
+    assert (seen.session_id, seen.session_epoch) == (0, -1)
+
+
+def test_every_request_has_a_rule() -> None:
+    """What has none is refused, which would be a surprise."""
+    codec = Codec("3.9")
+    missing = set()
+    for shape in shapes():
+        body = memoryview(shape.body(2))
+        request = codec.decode(APIS[shape.key].key, shape.version, body)
+        if isinstance(request, CodecAnswer):
+            continue
+        parts = request.requests if isinstance(request, SplitRequest) else (request,)
+        missing |= {type(part).__name__ for part in parts if type(part) not in (*RULES, *FREE)}
+    assert missing == set()

@@ -1,0 +1,147 @@
+"""What the client behind one request may do, and what becomes of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....protocol.data import RequestContext
+from ....protocol.errors import ErrorCode
+from ....protocol.security.acls import CLUSTER_NAME, AclOperation, ResourceType
+from ....protocol.versions import Behaviour
+from ....statemachines.security.authorizer import Authorizer
+from ..error_responses import error_response
+
+CLUSTER_REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+TOPIC_REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+TRANSACTION_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+class Permissions:
+    """The authorizer, asked for one principal at one host."""
+
+    __slots__ = ("_authorizer", "_context", "behaviour", "is_known_topic")
+
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        context: RequestContext,
+        behaviour: Behaviour,
+        is_known_topic: Callable[[str], bool],
+    ) -> None:
+        self._authorizer = authorizer
+        self._context = context
+        self.behaviour = behaviour
+        self.is_known_topic = is_known_topic
+
+    @property
+    def principal(self) -> str:
+        return self._context.principal
+
+    def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        context = self._context
+        return self._authorizer.is_allowed(
+            context.principal, context.client_host, operation, kind, name
+        )
+
+    def may_cluster(self, operation: AclOperation) -> bool:
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def may_topic(self, operation: AclOperation, topic: str) -> bool:
+        return self.may(operation, ResourceType.TOPIC, topic)
+
+    def may_group(self, operation: AclOperation, group_id: str) -> bool:
+        return self.may(operation, ResourceType.GROUP, group_id)
+
+    def may_transact(self, operation: AclOperation, transactional_id: str) -> bool:
+        return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+    def may_any_topic(self, operation: AclOperation) -> bool:
+        context = self._context
+        return self._authorizer.is_allowed_for_any(
+            context.principal, context.client_host, operation, ResourceType.TOPIC
+        )
+
+    def operations(self, kind: ResourceType, name: str) -> int:
+        """The bit set of what it may do."""
+        context = self._context
+        return self._authorizer.operations(context.principal, context.client_host, kind, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The request goes on as it is, narrowed or not at all; its answer may be added to."""
+
+    request: Any = None
+    """What goes on; None: nothing does."""
+    answer: Any = None
+    """The answer where nothing goes on."""
+    finish: Callable[[Any], Any] | None = None
+    """Makes the client's answer of the broker's."""
+
+
+Rule = Callable[[Permissions, Any], Decision]
+
+
+def refused(request: Any, error: ErrorCode) -> Decision:
+    """One error for everything that was asked."""
+    return Decision(answer=error_response(request, error))
+
+
+def divided(
+    request: Any,
+    asked: str,
+    answered: str,
+    is_allowed: Callable[[Any], bool],
+    error: ErrorCode,
+    goes_on: Any = None,
+) -> Decision:
+    """Each item of one field is decided by itself; ``answered`` is the field of the results.
+
+    ``goes_on`` is the request that is narrowed, if it is not the one that was sent.
+    """
+    goes_on = request if goes_on is None else goes_on
+    items = getattr(request, asked)
+    allowed = tuple(item for item in items if is_allowed(item))
+    if len(allowed) == len(items):
+        return Decision(goes_on)
+    kept = frozenset(map(id, allowed))
+    left = tuple(item for item in items if id(item) not in kept)
+    refusal = error_response(replace(request, **{asked: left}), error)
+    if not allowed:
+        return Decision(answer=refusal)
+
+    def finish(response: Any) -> Any:
+        results = (*getattr(response, answered), *getattr(refusal, answered))
+        return replace(response, **{answered: results})
+
+    return Decision(replace(goes_on, **{asked: allowed}), finish=finish)
+
+
+def partitions_divided(
+    permissions: Permissions,
+    request: Any,
+    operation: AclOperation,
+    topic_of: Callable[[Any], str],
+    goes_on: Any = None,
+) -> Decision:
+    """Partitions go on whose topics the client may use so."""
+    verdicts: dict[str, bool] = {}
+
+    def is_allowed(item: Any) -> bool:
+        topic = topic_of(item)
+        if topic not in verdicts:
+            verdicts[topic] = permissions.may_topic(operation, topic)
+        return verdicts[topic]
+
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return divided(request, "partitions", "partitions", is_allowed, error, goes_on)
+
+
+def allowed_topics(
+    permissions: Permissions, operation: AclOperation, topics: Iterable[str]
+) -> frozenset[str]:
+    """Those that the client may use so."""
+    return frozenset(t for t in dict.fromkeys(topics) if permissions.may_topic(operation, t))

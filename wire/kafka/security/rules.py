@@ -1,0 +1,65 @@
+"""What each request needs, as Kafka's ``KafkaApis`` asks its authorizer.
+
+What nobody has to be allowed stands in ``FREE``. A request that stands nowhere is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....protocol import admin, data, groups, transactions
+from ....protocol.security import acls, authentication
+from ....protocol.security.acls import AclOperation
+from . import admin_rules, data_rules, group_rules
+from .permissions import (
+    Decision,
+    Permissions,
+)
+from .simple_rules import cluster, group, partitions, transaction
+
+RULES: dict[type, Callable[[Permissions, Any], Decision]] = {
+    data.ProduceRequest: data_rules.produce,
+    data.FetchRequest: data_rules.fetch,
+    data.ListOffsetsRequest: partitions(AclOperation.DESCRIBE),
+    data.MetadataRequest: data_rules.metadata,
+    data.OffsetForLeaderEpochRequest: data_rules.leader_epochs,
+    data.InitProducerIdRequest: data_rules.init_producer_id,
+    data.DeleteRecordsRequest: data_rules.delete_records,
+    data.FindCoordinatorRequest: data_rules.find_coordinator,
+    groups.JoinGroupRequest: group(AclOperation.READ),
+    groups.SyncGroupRequest: group(AclOperation.READ),
+    groups.HeartbeatRequest: group(AclOperation.READ),
+    groups.LeaveGroupRequest: group(AclOperation.READ),
+    groups.OffsetCommitRequest: group_rules.offset_commit,
+    groups.OffsetFetchRequest: group_rules.offset_fetch,
+    groups.OffsetDeleteRequest: group_rules.offset_delete,
+    groups.DescribeGroupsRequest: group_rules.describe_groups,
+    groups.ListGroupsRequest: group_rules.list_groups,
+    groups.DeleteGroupsRequest: group_rules.delete_groups,
+    transactions.AddPartitionsToTxnRequest: group_rules.add_partitions,
+    transactions.AddOffsetsToTxnRequest: group_rules.add_offsets,
+    transactions.EndTxnRequest: transaction,
+    transactions.WriteTxnMarkersRequest: cluster(AclOperation.CLUSTER_ACTION),
+    transactions.TxnOffsetCommitRequest: group_rules.txn_offset_commit,
+    transactions.DescribeProducersRequest: partitions(AclOperation.READ),
+    transactions.DescribeTransactionsRequest: group_rules.describe_transactions,
+    transactions.ListTransactionsRequest: group_rules.list_transactions,
+    admin.CreateTopicsRequest: admin_rules.create_topics,
+    admin.DeleteTopicsRequest: admin_rules.topics(AclOperation.DELETE),
+    admin.CreatePartitionsRequest: admin_rules.topics(AclOperation.ALTER),
+    admin.ElectLeadersRequest: cluster(AclOperation.ALTER),
+    admin.AlterPartitionReassignmentsRequest: cluster(AclOperation.ALTER),
+    admin.ListPartitionReassignmentsRequest: cluster(AclOperation.DESCRIBE),
+    admin.DescribeConfigsRequest: admin_rules.configs(AclOperation.DESCRIBE_CONFIGS),
+    admin.AlterConfigsRequest: admin_rules.configs(AclOperation.ALTER_CONFIGS),
+    authentication.DescribeUserScramCredentialsRequest: cluster(AclOperation.DESCRIBE),
+    authentication.AlterUserScramCredentialsRequest: cluster(AclOperation.ALTER),
+    acls.DescribeAclsRequest: cluster(AclOperation.DESCRIBE),
+    acls.CreateAclsRequest: cluster(AclOperation.ALTER),
+    acls.DeleteAclsRequest: cluster(AclOperation.ALTER),
+}
+"""By type of request."""
+
+FREE = frozenset((authentication.SaslHandshakeRequest, authentication.SaslAuthenticateRequest))
+"""Requests that everybody may send."""
