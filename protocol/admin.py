@@ -189,3 +189,55 @@ class AlterConfigsRequest:
 @message
 class AlterConfigsResponse:
     results: tuple[tuple[ConfigResource, ErrorCode, str | None], ...]
+
+
+UNKNOWN_LAG = -1
+UNKNOWN_BYTES = -1
+
+
+@message
+class DescribeLogDirsRequest:
+    partitions: tuple[TopicPartition, ...] | None
+    """None asks for all that the broker stores."""
+
+
+@message
+class StoredReplica:
+    """A log in a log directory."""
+
+    topic_partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    """Of a log: how far its end is below its high watermark. Of a future one: how many records
+    are still to be copied. -1 if the broker does not host the partition."""
+    is_future: bool
+    """It will replace the partition's log, which lies in another directory."""
+
+
+@message
+class DescribedLogDir:
+    error: ErrorCode
+    path: str
+    replicas: tuple[StoredReplica, ...] = ()
+    topics: tuple[str, ...] = ()
+    """Topics to be named even if none of ``replicas`` is theirs."""
+    total_bytes: int = UNKNOWN_BYTES
+    usable_bytes: int = UNKNOWN_BYTES
+    """Size of the volume; -1 if the directory is in memory."""
+
+
+@message
+class DescribeLogDirsResponse:
+    error: ErrorCode
+    log_dirs: tuple[DescribedLogDir, ...] = ()
+
+
+@message
+class AlterReplicaLogDirsRequest:
+    moves: tuple[tuple[TopicPartition, str], ...]
+    """(partition, path of the directory that it is to lie in)."""
+
+
+@message
+class AlterReplicaLogDirsResponse:
+    partitions: tuple[tuple[TopicPartition, ErrorCode], ...]

@@ -40,6 +40,7 @@ class Behaviour:
     alter_isr: bool  # >= 2.7, KIP-497
     alter_isr_strict: bool  # >= 3.3: newer epochs refused, ineligible replicas refused
     log_dir_failure_handling: bool  # >= 1.0
+    log_dirs_name_topics_not_asked: bool  # 2.8, KAFKA-16807: those in a directory
     meta_properties_name_cluster: bool  # >= 2.4, KAFKA-7335; checked at every start
     meta_properties_before_logs: bool  # >= 3.7: written before logs load; before, once registered
     new_replica_reads_zookeeper: bool  # <= 1.0
@@ -192,6 +193,7 @@ _V28 = Behaviour(
     alter_isr=True,
     alter_isr_strict=False,
     log_dir_failure_handling=True,
+    log_dirs_name_topics_not_asked=True,
     meta_properties_name_cluster=True,
     meta_properties_before_logs=False,
     new_replica_reads_zookeeper=False,
@@ -328,6 +330,7 @@ def _derive(base: Behaviour, **flags: object) -> Behaviour:
 _V39 = _derive(
     _V28,
     kafka_version="3.9",
+    log_dirs_name_topics_not_asked=False,
     producer_ids_expire_by_themselves=True,
     alter_isr_strict=True,
     stop_replica_accepts_equal_epoch=True,
@@ -365,6 +368,7 @@ _V39 = _derive(
 )
 _V11 = _derive(
     _V28,
+    log_dirs_name_topics_not_asked=False,
     sasl_oauthbearer=False,
     sasl_reauthentication=False,
     failed_authentication_delayed=False,

@@ -23,6 +23,7 @@ from .leader.reading import PartitionReader
 from .leader.session_cache import FetchSessionCache
 from .leader.sessions import FetchCounts
 from .leader.verified_produce import VerifiedProduce
+from .log_dirs import LogDirs
 from .partition.hosted_partitions import HostedPartitions
 from .partition.partition import Partition
 from .role_changes import RoleChanges
@@ -50,6 +51,7 @@ class ReplicaManager:
         "hosted",
         "isr_updater",
         "list_offsets",
+        "log_dirs",
         "metadata_cache",
         "offsets",
         "offsets_for_leader_epoch",
@@ -94,11 +96,15 @@ class ReplicaManager:
         self.verified_produce = VerifiedProduce(hosted, self.produce, host.now_ms)
         self.offsets = OffsetsHandler(hosted, delayed)
         self.upkeep = Upkeep(hosted, delayed, fetcher_manager, host, config, on_failure)
+        self.log_dirs = LogDirs(hosted, host, config, failures.handle_log_dir_failure)
+        self.upkeep.is_moving = self.log_dirs.is_moving
+        failures.on_directory_offline = self.log_dirs.directory_failed
         self.roles = RoleChanges(
             hosted,
             delayed,
             fetcher_manager,
             failures,
+            self.log_dirs,
             broker_epoch,
             self.upkeep.start_high_watermark_checkpoints,
         )
@@ -142,6 +148,7 @@ class ReplicaManager:
         """Stop. With ``checkpoint`` as a controlled stop does: high watermarks, flush, marker."""
         self.roles.is_shutting_down = True
         self.upkeep.shutdown()
+        self.log_dirs.shutdown()
         self.delayed.timer.close()
         self.fetcher_manager.shutdown()
         if checkpoint:

@@ -22,6 +22,7 @@ from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.values import EPOCH_DURING_DELETE, EPOCH_UNKNOWN, TopicPartition
 from .follower.manager import FetcherManager, InitialFetchState
 from .leader.delayed_requests import DelayedRequests
+from .log_dirs import LogDirs
 from .partition.hosted_partitions import HostedPartitions
 from .partition.partition import Partition
 from .storage_failures import StorageFailures
@@ -42,6 +43,7 @@ class RoleChanges:
         "_failures",
         "_fetcher_manager",
         "_hosted",
+        "_log_dirs",
         "_start_checkpoints",
         "behaviour",
         "broker_id",
@@ -57,6 +59,7 @@ class RoleChanges:
         delayed: DelayedRequests,
         fetcher_manager: FetcherManager,
         failures: StorageFailures,
+        log_dirs: LogDirs,
         broker_epoch: Callable[[], int],
         start_checkpoints: Callable[[], object],
     ) -> None:
@@ -66,6 +69,7 @@ class RoleChanges:
         self._delayed = delayed
         self._fetcher_manager = fetcher_manager
         self._failures = failures
+        self._log_dirs = log_dirs
         self._broker_epoch = broker_epoch
         self._start_checkpoints = start_checkpoints
         self.broker_id = hosted.broker_id
@@ -120,6 +124,7 @@ class RoleChanges:
                 if hosted is not None and hosted.log is None:
                     self._failures.mark_partition_offline(topic_partition)
         self._start_checkpoints()
+        self._log_dirs.resume(partition for partition, _ in (*to_lead, *to_follow))
         self._fetcher_manager.shutdown_idle()
         if self.on_leadership_change is not None and (leaders or followers):
             self.on_leadership_change(leaders, followers)
@@ -300,6 +305,7 @@ class RoleChanges:
                 to_stop.append(state)
         self._fetcher_manager.remove_fetchers([state.topic_partition for state in to_stop])
         for state in to_stop:
+            self._log_dirs.abandon(state.topic_partition, deletes=False)
             if state.delete_partition:
                 errors[state.topic_partition] = self._delete_partition(state.topic_partition)
             self._delayed.complete_of(state.topic_partition)
@@ -325,6 +331,7 @@ class RoleChanges:
         self._hosted.high_watermarks.pop(topic_partition, None)
         try:
             self._hosted.disk.delete_log(topic_partition)
+            self._hosted.disk.delete_future(topic_partition)
         except (KafkaError, OSError):
             self._hosted.offline[topic_partition] = None
             return ErrorCode.KAFKA_STORAGE_ERROR

@@ -13,7 +13,14 @@ from .partition.hosted_partitions import HostedPartitions
 class StorageFailures:
     """Takes partitions and log directories offline."""
 
-    __slots__ = ("_delayed", "_fetcher_manager", "_hosted", "on_halt", "on_log_dir_failure")
+    __slots__ = (
+        "_delayed",
+        "_fetcher_manager",
+        "_hosted",
+        "on_directory_offline",
+        "on_halt",
+        "on_log_dir_failure",
+    )
 
     def __init__(
         self, hosted: HostedPartitions, delayed: DelayedRequests, fetcher_manager: FetcherManager
@@ -23,6 +30,8 @@ class StorageFailures:
         self._fetcher_manager = fetcher_manager
         self.on_log_dir_failure: Callable[[str], object] | None = None
         """Told each directory taken offline, once."""
+        self.on_directory_offline: Callable[[str], object] = lambda directory: None
+        """Told each directory that is offline from now on, before the partitions in it are."""
         self.on_halt: Callable[[str], object] | None = None
         """The broker process has to exit, with the reason: 0.10 on a position out of range
         (docs/kafka/replica-fetchers.md#out-of-range) or on a failed disk,
@@ -54,6 +63,7 @@ class StorageFailures:
             if partition.log is not None and partition.log.directory == directory
         ]
         disk.fail(directory)
+        self.on_directory_offline(directory)
         for name in failed:
             self.mark_partition_offline(name)
         if len(disk.offline_dirs) == len(disk.directories):

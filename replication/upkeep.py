@@ -34,6 +34,7 @@ class Upkeep:
         "_on_storage_failure",
         "_timers",
         "_uncleanable",
+        "is_moving",
         "on_uncleanable",
     )
 
@@ -54,6 +55,8 @@ class Upkeep:
         self._on_storage_failure = on_storage_failure
         self.on_uncleanable: Callable[[TopicPartition, Exception], object] | None = None
         """Told each log that compaction cannot read and leaves alone from now on, once."""
+        self.is_moving: Callable[[TopicPartition], bool] = lambda name: False
+        """Whether a partition moves to another log directory: its log is not compacted then."""
         self._uncleanable: dict[TopicPartition, Log] = {}
         self._timers: dict[str, Timer] = {}
         self._is_running = False
@@ -177,7 +180,7 @@ class Upkeep:
         uncleanable, self._uncleanable = self._uncleanable, {}
         for name, partition in tuple(self._hosted.by_name.items()):
             log = partition.log
-            if log is None or not log.settings.is_compacted:
+            if log is None or not log.settings.is_compacted or self.is_moving(name):
                 continue
             if uncleanable.get(name) is log:
                 self._uncleanable[name] = log

@@ -27,6 +27,31 @@ class ReplicaView:
 
 
 @dataclass(frozen=True)
+class StoredReplicaView:
+    """A log in a log directory."""
+
+    topic: str
+    partition: int
+    size_bytes: int
+    offset_lag: int
+    """Of a future log: how many records are still to be copied."""
+    is_future: bool
+    """It will replace the partition's log, which is being moved here."""
+
+
+@dataclass(frozen=True)
+class LogDirView:
+    """A log directory of a broker, as DescribeLogDirs tells of it."""
+
+    path: str
+    is_online: bool
+    replicas: tuple[StoredReplicaView, ...]
+    total_bytes: int
+    usable_bytes: int
+    """Size of the volume; -1 if the directory is in memory."""
+
+
+@dataclass(frozen=True)
 class PartitionView:
     """A partition as the controller, its leader and its replicas see it."""
 

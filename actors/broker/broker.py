@@ -45,6 +45,7 @@ from .handlers.authentication import AuthenticationHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
 from .handlers.groups import GroupHandlers
+from .handlers.log_dirs import LogDirHandlers
 from .handlers.transactions import TransactionHandlers
 from .isr_writers import alter_isr_updater, zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
@@ -66,6 +67,7 @@ _HANDLERS = (
     GroupHandlers,
     TransactionHandlers,
     AdminHandlers,
+    LogDirHandlers,
     AuthenticationHandlers,
     AccessHandlers,
 )

@@ -37,6 +37,12 @@ class Disk:
         """What is stored, by partition; whether opened or not."""
         self.logs: dict[TopicPartition, Log] = {}
         """Logs opened by the running process."""
+        self._futures: dict[TopicPartition, LogStorage] = {}
+        """Copies that are to replace their partition's log in another directory (KIP-113)."""
+        self.future_logs: dict[TopicPartition, Log] = {}
+        """Those of them that the running process has opened."""
+        self._preferred: dict[TopicPartition, str] = {}
+        """Where the running process is to create logs that do not exist yet."""
         self._settings: dict[int, LogSettings] = {}
         """By identity of the ``TopicConfig``, which the settings keep alive."""
         self._is_up = False
@@ -76,6 +82,25 @@ class Disk:
         storage = self._storages.get(topic_partition)
         return None if storage is None else storage.directory.path
 
+    def future_directory_of(self, topic_partition: TopicPartition) -> str | None:
+        """The log directory a partition is being moved to; None if it is not."""
+        storage = self._futures.get(topic_partition)
+        return None if storage is None else storage.directory.path
+
+    def is_online(self, path: str) -> bool:
+        """Whether a log directory can be used; ``KafkaError`` LOG_DIR_NOT_FOUND if there is no
+        such directory."""
+        directory = self._directories.get(path)
+        if directory is None:
+            raise KafkaError(
+                ErrorCode.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config."
+            )
+        return not directory.is_offline
+
+    def volume_bytes(self, path: str) -> tuple[int, int]:
+        """Total and usable size of the volume a log directory is on; -1 where there is none."""
+        return -1, -1
+
     def stored(self, topic_partition: TopicPartition) -> LogStorage | None:
         """What is stored of a partition, to look at while no process uses the disk."""
         self._load_all()
@@ -99,7 +124,7 @@ class Disk:
         """End the process cleanly: flush, snapshot, checkpoint; no effect when it has ended."""
         if not self._is_up:
             return
-        for log in self.logs.values():
+        for log in (*self.logs.values(), *self.future_logs.values()):
             if not log.storage.directory.is_offline:
                 log.flush()
                 log.take_producer_snapshot()
@@ -116,7 +141,8 @@ class Disk:
         Logs lie in reference cycles: without this the batches would stay until the collector
         comes by, which it does after so many objects, however large they are.
         """
-        segments = [s for storage in self._storages.values() for s in storage.segments]
+        storages = (*self._storages.values(), *self._futures.values())
+        segments = [segment for storage in storages for segment in storage.segments]
         self.close()
         for segment in segments:
             segment.discard()
@@ -149,6 +175,9 @@ class Disk:
                     offset = survivors[name]
                     storage.flushed_offset = offset
                 self._cut(storage, offset)
+        for storage in self._futures.values():
+            if not storage.directory.is_offline:
+                self._cut(storage, storage.flushed_offset)
         self.kill()
 
     def _load_all(self) -> None:
@@ -160,6 +189,8 @@ class Disk:
     def _forget_process(self) -> None:
         self._is_up = False
         self.logs = {}
+        self.future_logs = {}
+        self._preferred.clear()
         self._settings.clear()
 
     # -- logs ---------------------------------------------------------------------------------
@@ -203,8 +234,8 @@ class Disk:
                     f"{topic_partition} may lie in an offline directory: "
                     + ", ".join(self.offline_dirs),
                 )
-            storage = self._create(topic_partition, self._emptiest_directory())
-            self._storages[topic_partition] = storage
+            directory = self._directory_for(topic_partition)
+            storage = self._storages[topic_partition] = self._create(topic_partition, directory)
         storage.directory.check()
         settings = self._settings_for(config, behaviour)
         self._load(topic_partition, storage, settings)
@@ -217,7 +248,23 @@ class Disk:
             starts.get(topic_partition, 0) if starts else 0,
         )
         self.logs[topic_partition] = log
+        self._preferred.pop(topic_partition, None)
         return log
+
+    def prefer(self, topic_partition: TopicPartition, path: str) -> None:
+        """Have the log created in that directory, unless it lies or is moved there already."""
+        if path not in (
+            self.directory_of(topic_partition),
+            self.future_directory_of(topic_partition),
+        ):
+            self._preferred[topic_partition] = path
+
+    def _directory_for(self, topic_partition: TopicPartition) -> LogDirectory:
+        """Where to create a log: where it is wanted, else where there are fewest."""
+        preferred = self._directories.get(self._preferred.get(topic_partition, ""))
+        if preferred is not None and not preferred.is_offline:
+            return preferred
+        return self._emptiest_directory()
 
     def _settings_for(self, config: TopicConfig, behaviour: Behaviour) -> LogSettings:
         settings = self._settings.get(id(config))
@@ -267,6 +314,79 @@ class Disk:
 
     def _delete(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
         """Remove the files of a partition."""
+
+    # -- moves between directories --------------------------------------------------------------
+
+    def open_future(
+        self, topic_partition: TopicPartition, config: TopicConfig, path: str | None = None
+    ) -> Log:
+        """Open what is to replace a partition's log, or create it in the directory ``path``.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when its directory is offline, or when it does
+        not exist and any directory is offline: it may lie there.
+        """
+        log = self.future_logs.get(topic_partition)
+        if log is not None:
+            return log
+        storage = self._futures.get(topic_partition)
+        if storage is None:
+            if self.offline_dirs or path is None:
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"Can not create log for {topic_partition} because log directories "
+                    f"{', '.join(self.offline_dirs)} are offline",
+                )
+            storage = self._create_future(topic_partition, self._directory(path))
+            self._futures[topic_partition] = storage
+        storage.directory.check()
+        behaviour = behaviour_of(config.kafka_version)
+        settings = self._settings_for(config, behaviour)
+        self._load(topic_partition, storage, settings)
+        log = Log(topic_partition, settings, behaviour, storage)
+        self.future_logs[topic_partition] = log
+        self._preferred.pop(topic_partition, None)
+        return log
+
+    def _create_future(
+        self, topic_partition: TopicPartition, directory: LogDirectory
+    ) -> LogStorage:
+        return LogStorage(directory)
+
+    def replace_by_future(self, topic_partition: TopicPartition) -> Log:
+        """Make the copy the partition's log and delete what it replaces.
+
+        The checkpoints move along (Kafka: ``LogManager.replaceCurrentWithFutureLog``).
+        """
+        log = self.future_logs[topic_partition]
+        storage = self._futures[topic_partition]
+        replaced = self._storages[topic_partition]
+        replaced.directory.check()
+        log.flush()
+        self._become_current(topic_partition, storage)
+        del self.future_logs[topic_partition], self._futures[topic_partition]
+        self.logs[topic_partition] = log
+        self._storages[topic_partition] = storage
+        for name, offsets in tuple(replaced.directory.checkpoints.items()):
+            if topic_partition in offsets:
+                kept = dict(offsets)
+                moved = kept.pop(topic_partition)
+                if name == RECOVERY_POINT_CHECKPOINT:
+                    moved = log.recovery_point
+                self._write_checkpoint(replaced.directory, name, kept)
+                there = storage.directory.checkpoints.get(name, {})
+                self._write_checkpoint(storage.directory, name, {**there, topic_partition: moved})
+        self._delete(topic_partition, replaced)
+        return log
+
+    def _become_current(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
+        """Give the files of a copy the partition's name."""
+
+    def delete_future(self, topic_partition: TopicPartition) -> None:
+        """Remove what was to replace a partition's log; no effect if there is nothing."""
+        storage = self._futures.pop(topic_partition, None)
+        self.future_logs.pop(topic_partition, None)
+        if storage is not None and not storage.directory.is_offline:
+            self._delete(topic_partition, storage)
 
     # -- checkpoints --------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ be killed at any moment (docs/kafka/log.md).
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -36,6 +37,7 @@ from .file_io import FileHandles, read_file, write_atomically
 from .file_storage import FileStorage
 
 _PARTITION_DIRECTORY = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
+_FUTURE_DIRECTORY = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)\.[0-9a-f]{32}-future$")
 _DELETED_DIRECTORY = "-delete"
 _CHECKPOINTS = (
     HIGH_WATERMARK_CHECKPOINT,
@@ -58,9 +60,9 @@ class FileDisk(Disk):
         directories: Sequence[str | PathLike[str]] = (),
         sync: bool = True,
     ) -> None:
-        paths = [os.fspath(path) for path in directories]
+        paths = [os.path.abspath(path) for path in directories]
         if data_dir is not None:
-            paths.insert(0, os.fspath(data_dir))
+            paths.insert(0, os.path.abspath(data_dir))
         super().__init__(paths)
         self._sync = sync
         self._handles = FileHandles()
@@ -82,11 +84,34 @@ class FileDisk(Disk):
             match = _PARTITION_DIRECTORY.match(name)
             if match is not None:
                 found = TopicPartition(match["topic"], int(match["partition"]))
-                self._storages[found] = self._create(found, directory)
+                # Two of them: the process ended when one had just replaced the other.
+                self._storages.setdefault(found, self._create(found, directory))
+                continue
+            match = _FUTURE_DIRECTORY.match(name)
+            if match is not None:
+                found = TopicPartition(match["topic"], int(match["partition"]))
+                self._futures[found] = FileStorage(directory, path, self._handles, self._sync)
 
     def _create(self, topic_partition: TopicPartition, directory: LogDirectory) -> LogStorage:
         path = os.path.join(directory.path, str(topic_partition))
         return FileStorage(directory, path, self._handles, self._sync)
+
+    def _create_future(
+        self, topic_partition: TopicPartition, directory: LogDirectory
+    ) -> LogStorage:
+        path = os.path.join(directory.path, future_directory_name(topic_partition))
+        return FileStorage(directory, path, self._handles, self._sync)
+
+    def _become_current(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
+        if isinstance(storage, FileStorage):
+            storage.move_to(os.path.join(storage.directory.path, str(topic_partition)))
+
+    def volume_bytes(self, path: str) -> tuple[int, int]:
+        try:
+            usage = shutil.disk_usage(path)
+        except OSError:
+            return -1, -1
+        return usage.total, usage.free
 
     # -- life of a process --------------------------------------------------------------------
 
@@ -119,13 +144,13 @@ class FileDisk(Disk):
     def _forget_process(self) -> None:
         super()._forget_process()
         self._handles.close_all()
-        for storage in self._storages.values():
+        for storage in (*self._storages.values(), *self._futures.values()):
             if isinstance(storage, FileStorage):
                 storage.unload()
 
     def _load_all(self) -> None:
         self.start()
-        for name, storage in self._storages.items():
+        for name, storage in (*self._storages.items(), *self._futures.items()):
             if isinstance(storage, FileStorage) and not storage.directory.is_offline:
                 points = storage.directory.checkpoints.get(RECOVERY_POINT_CHECKPOINT, {})
                 with suppress(KafkaError):
@@ -174,3 +199,13 @@ class FileDisk(Disk):
             write_atomically(path, data, self._sync)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
+
+
+def future_directory_name(topic_partition: TopicPartition) -> str:
+    """Directory of a copy that is to replace a partition's log in the directory it is moved to.
+
+    Kafka puts a random number into the name (``Log.logFutureDirName``). Here it is always the same
+    one, so that runs are equal.
+    """
+    digest = hashlib.md5(str(topic_partition).encode(), usedforsecurity=False)
+    return f"{topic_partition}.{digest.hexdigest()}-future"

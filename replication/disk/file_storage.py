@@ -290,6 +290,19 @@ class FileStorage(LogStorage):
         self._dirty.clear()
         self._deleted.clear()
 
+    def move_to(self, path: str) -> None:
+        """Give the directory another name. Everything in it must have been flushed."""
+
+        def run() -> None:
+            self._handles.close_all()
+            os.makedirs(self.path, exist_ok=True)
+            os.replace(self.path, path)
+            self.path = path
+            self._dirty.clear()
+            self._deleted.clear()
+
+        self._guarded(run)
+
     def _load(self, recovery_point: int) -> None:
         os.makedirs(self.path, exist_ok=True)
         self._tidy()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.errors import NotThereYet, UsageError
+from ...protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError
 from .. import arguments
+from ..views import LogDirView, StoredReplicaView
 from .metrics import broker_metrics
+from .partitions import partition_key
 from .zookeeper import ZooKeeperHandle
 
 if TYPE_CHECKING:
@@ -147,6 +149,54 @@ class BrokerHandle:
         self._running.require_going()
         if not self._process.is_alive:
             raise UsageError(f"{self.name} is not running; there is {consequence}")
+
+    @property
+    def log_dirs(self) -> tuple[LogDirView, ...]:
+        """What lies in each of the broker's log directories, future logs of moves included.
+
+        ``UsageError`` if the broker is not running.
+        """
+        broker = self._process.broker
+        if broker is None:
+            raise UsageError(f"{self.name} is not running; look at its disk when it is")
+        log_dirs = broker.replica_manager.log_dirs
+        process = self._process.process
+        described = self._running.in_process(process, lambda: log_dirs.describe(None))
+        return tuple(
+            LogDirView(
+                directory.path,
+                directory.error == ErrorCode.NONE,
+                tuple(
+                    StoredReplicaView(
+                        *replica.topic_partition,
+                        replica.size_bytes,
+                        replica.offset_lag,
+                        replica.is_future,
+                    )
+                    for replica in directory.replicas
+                ),
+                directory.total_bytes,
+                directory.usable_bytes,
+            )
+            for directory in described
+        )
+
+    def move_replica(self, topic: str, partition: int, log_dir: str) -> None:
+        """Begin to move this broker's replica to another of its log directories (KIP-113).
+
+        ``log_dirs`` shows how far it is. Raises ``KafkaError`` as AlterReplicaLogDirs answers:
+        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, REPLICA_NOT_AVAILABLE.
+        """
+        key = partition_key(topic, partition)
+        path = arguments.text("log_dir", log_dir)
+        broker = self._process.broker
+        if broker is None:
+            raise UsageError(f"{self.name} is not running")
+        log_dirs = broker.replica_manager.log_dirs
+        ((_, error),) = self._run(lambda: log_dirs.alter(((key, path),)))
+        if error != ErrorCode.NONE:
+            known = ", ".join(self._process.spec.disk.directories)
+            raise KafkaError(error, f"{key} of {self.name} cannot move to {path!r}; it has {known}")
 
     def fail_log_dir(self, directory: int = 0) -> None:
         """Let one of the broker's log directories fail, the first by default.

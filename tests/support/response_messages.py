@@ -8,7 +8,7 @@ from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
-from fakekafka.tests.support import security_parity, transaction_messages
+from fakekafka.tests.support import broker_parity, security_parity, transaction_messages
 from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import strategies as st
 
@@ -233,4 +233,5 @@ RESPONSES: dict[int, Any] = {
     **security_parity.RESPONSES,
 }
 RESPONSES[44] = RESPONSES[33]
+RESPONSES.update(broker_parity.RESPONSES)
 RESPONSES.update(transaction_messages.RESPONSES)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fakekafka.protocol import admin, data
 from fakekafka.tests.support import (
+    broker_parity,
     response_trees_groups,
     response_trees_transactions,
     security_parity,
@@ -376,6 +377,7 @@ TREES: dict[int, Any] = {
     **response_trees_groups.TREES,
     **response_trees_transactions.TREES,
     **security_parity.TREES,
+    **broker_parity.TREES,
     0: produce,
     1: fetch,
     2: list_offsets,

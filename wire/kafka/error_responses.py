@@ -140,6 +140,10 @@ _BUILDERS: dict[type, _Builder] = {
             for resource, _ in request.resources
         )
     ),
+    admin.DescribeLogDirsRequest: lambda _, error: admin.DescribeLogDirsResponse(error),
+    admin.AlterReplicaLogDirsRequest: lambda request, error: admin.AlterReplicaLogDirsResponse(
+        tuple((partition, error) for partition, _ in request.moves)
+    ),
     admin.AlterConfigsRequest: lambda request, error: admin.AlterConfigsResponse(
         tuple((resource, error, None) for resource, _ in request.resources)
     ),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data
 from fakekafka.tests.support import (
+    broker_parity,
     expected_group_requests,
     security_parity,
     transaction_messages,
@@ -218,6 +219,7 @@ def describe_cluster(e: Any) -> Any:
 
 EXPECTED = {
     **security_parity.EXPECTED,
+    **broker_parity.EXPECTED,
     **expected_group_requests.EXPECTED,
     0: produce,
     1: fetch,
