@@ -15,7 +15,7 @@ TEST_DEFAULTS: dict[str, tuple[str, str]] = {
     "replica.lag.time.max.ms": ("5000", "a stuck follower leaves the ISR soon"),
     "replica.fetch.backoff.ms": ("50", "a restarted follower catches up at once"),
     "controlled.shutdown.retry.backoff.ms": ("100", "shutting down never waits for seconds"),
-    "group.initial.rebalance.delay.ms": ("0", "the first join is answered at once"),
+    "group.initial.rebalance.delay.ms": ("50", "members that start together join together"),
     "group.min.session.timeout.ms": ("100", "tests may use short sessions"),
     "offsets.topic.num.partitions": ("1", "one internal partition is created, not fifty"),
     "transaction.state.log.num.partitions": ("1", "likewise"),

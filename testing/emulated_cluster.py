@@ -14,6 +14,7 @@ from .api_names import error_code, injection_target
 from .handles.admin import AdminClient
 from .handles.broker import BrokerHandle
 from .handles.controller import ControllerHandle
+from .handles.groups import Groups
 from .handles.injection import Injection
 from .handles.network import NetworkHandle
 from .handles.partitions import Partitions
@@ -22,6 +23,7 @@ from .handles.roles import broker_process
 from .handles.waits import Waits
 from .handles.zookeeper import ZooKeeperHandle
 from .restart import is_restored, topics_are_back
+from .running import WaitTimeout
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from ..protocol.records.batch import Record
     from .assembly import ClusterPlan
     from .running import RunningCluster
-    from .views import PartitionView
+    from .views import GroupView, PartitionView
 
 T = TypeVar("T")
 
@@ -270,6 +272,31 @@ class EmulatedCluster(abc.ABC):
         running = self.running
         broker_id = broker_process(running, replica).spec.broker_id
         return Partitions(running).log_bytes(topic, partition, broker_id)
+
+    def group(self, group_id: str) -> GroupView:
+        """A snapshot of a consumer group; one that nobody knows is ``Dead``."""
+        return Groups(self.running).group(group_id)
+
+    def wait_for_group(
+        self, group_id: str, members: int | None = None, timeout_s: float = 10
+    ) -> GroupView:
+        """Wait until a group is stable with so many members, or any; return its snapshot.
+
+        Raises ``WaitTimeout``, which tells of the group as it is.
+        """
+        if members is not None:
+            arguments.integer("members", members, 1)
+
+        def is_stable() -> bool:
+            found = self.group(group_id)
+            return found.state == "Stable" and members in (None, len(found.members))
+
+        try:
+            self.wait_until(is_stable, timeout_s)
+        except WaitTimeout as error:
+            error.add_note(f"the group is {self.group(group_id)}")
+            raise
+        return self.group(group_id)
 
     # -- requests ------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
+from ..actors.clients.group_consumer import GroupConsumerSettings, SimulatedGroupConsumer
 from ..actors.clients.producer import ProducerSettings, SimulatedProducer
 from ..actors.clients.transactional_producer import (
     SimulatedTransactionalProducer,
@@ -260,6 +261,22 @@ class Simulation(EmulatedCluster):
             SimulatedTransformer, name, "transformer", chosen
         )
         return transformer
+
+    def group_consumer(
+        self, group_id: str, topics: Sequence[str], name: str | None = None, **settings: Any
+    ) -> SimulatedGroupConsumer:
+        """A modelled consumer in a group; settings are those of ``GroupConsumerSettings``.
+
+        ``rebalances`` holds what it was assigned and lost; ``leave()`` lets it leave, ``halt()``
+        die.
+        """
+        settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
+        settings.update(group_id=group_id, topics=tuple(topics))
+        chosen = _settings(GroupConsumerSettings, settings)
+        consumer: SimulatedGroupConsumer = self._client(
+            SimulatedGroupConsumer, name, "consumer", chosen
+        )
+        return consumer
 
     # -- the recording -------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..protocol.errors import NotThereYet
+from ..protocol.values import TopicPartition
 
 
 @dataclass(frozen=True)
@@ -84,3 +85,37 @@ class PartitionView:
                 f"broker {broker_id!r} holds no replica of {self.topic}-{self.partition}; "
                 f"replicas are {list(self.replicas)}"
             ) from None
+
+
+@dataclass(frozen=True)
+class GroupMemberView:
+    """A member of a consumer group as its coordinator knows it."""
+
+    member_id: str
+    client_id: str
+    group_instance_id: str | None
+    """Set for static members."""
+    assignment: tuple[TopicPartition, ...]
+    """What the leader gave it in this generation; empty for members that are no consumers."""
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """A consumer group as its coordinator has it."""
+
+    group_id: str
+    state: str
+    """``Empty``, ``PreparingRebalance``, ``CompletingRebalance``, ``Stable``, or ``Dead`` for a
+    group that nobody knows."""
+    coordinator: int | None
+    """Broker id, or None while there is none."""
+    generation: int = -1
+    protocol_type: str = ""
+    protocol: str = ""
+    leader: str | None = None
+    """Member id."""
+    members: tuple[GroupMemberView, ...] = ()
+    offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    """What is committed."""
+    lag: dict[TopicPartition, int] = field(default_factory=dict)
+    """How far each offset is behind the high watermark."""

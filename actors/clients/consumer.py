@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,19 @@ class SimulatedConsumer(SimulatedClient):
             self.use_topic(topic_partition.topic)
         self.on_metadata()
 
+    def seek(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions, too, from these positions; -1 for where
+        ``auto_offset_reset`` says."""
+        self.positions.update(positions)
+        self._plan = None
+        self._poll()
+
+    def unassign(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Read these no more; what is still on its way is dropped."""
+        for topic_partition in topic_partitions:
+            self.positions.pop(topic_partition, None)
+        self._plan = None
+
     def on_metadata(self) -> None:
         self._poll()
 
@@ -168,6 +181,8 @@ class SimulatedConsumer(SimulatedClient):
     def _take(self, partition: FetchPartitionResponse) -> bool:
         """Advance over what was read; True when the leader has to be looked up again."""
         topic_partition = partition.topic_partition
+        if topic_partition not in self.positions:
+            return False
         if partition.error:
             if partition.error != ErrorCode.OFFSET_OUT_OF_RANGE:
                 return True
@@ -234,5 +249,6 @@ class SimulatedConsumer(SimulatedClient):
         if answer.error != ErrorCode.NONE:
             self._back_off(leader_id)
             return
-        self.positions[topic_partition] = answer.offset
+        if self.positions.get(topic_partition) == -1:
+            self.positions[topic_partition] = answer.offset
         self._poll()

@@ -11,6 +11,7 @@ import fakekafka
 import pytest
 from fakekafka import Cluster, Simulation
 from fakekafka.actors.clients.consumer import SimulatedConsumer
+from fakekafka.actors.clients.group_consumer import SimulatedGroupConsumer
 from fakekafka.actors.clients.producer import ProducerSettings, SimulatedProducer
 from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
 from fakekafka.actors.clients.transformer import SimulatedTransformer
@@ -21,7 +22,7 @@ from fakekafka.testing.handles.controller import ControllerHandle
 from fakekafka.testing.handles.injection import Injection
 from fakekafka.testing.handles.network import Hold, NetworkHandle
 from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
-from fakekafka.testing.views import PartitionView, ReplicaView
+from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
 from fakekafka.tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "api.md").read_text()
@@ -37,10 +38,13 @@ CLASSES: dict[str, type] = {
         Hold,
         PartitionView,
         ReplicaView,
+        GroupView,
+        GroupMemberView,
         Record,
         Injection,
         SimulatedProducer,
         SimulatedConsumer,
+        SimulatedGroupConsumer,
         SimulatedTransactionalProducer,
         SimulatedTransformer,
     )
@@ -60,6 +64,7 @@ INTERNAL = {
 PARTLY = {
     "SimulatedProducer",
     "SimulatedConsumer",
+    "SimulatedGroupConsumer",
     "SimulatedTransactionalProducer",
     "SimulatedTransformer",
 }

@@ -1,0 +1,199 @@
+"""The assignors of Kafka's consumer as pure functions, and the bytes they travel in.
+
+An assignor is given the partition counts of topics and, by member, what each subscribes to and
+owns; it gives each member its partitions. Members and topics count in the order of their names,
+as in Kafka, where static members are sorted by their instance id before the others.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ...protocol.values import TopicPartition
+
+_VERSION = 1
+_NO_USER_DATA = b"\xff\xff\xff\xff"
+
+Partitions = tuple[TopicPartition, ...]
+
+
+class Subscription(NamedTuple):
+    """What a member says when it joins."""
+
+    topics: tuple[str, ...]
+    owned: Partitions = ()
+    """What it has; cooperative members keep it while they join (KIP-429)."""
+    group_instance_id: str | None = None
+
+
+Assignment = dict[str, list[TopicPartition]]
+Assignor = Callable[[Mapping[str, int], Mapping[str, Subscription]], Assignment]
+
+
+def range_assignor(counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
+    """Topic by topic, neighbouring partitions to each member; the first get one more."""
+    assignment: Assignment = {member: [] for member in members}
+    for topic in sorted(counts):
+        consumers = [m for m in _in_order(members) if topic in members[m].topics]
+        if not consumers:
+            continue
+        share, rest = divmod(counts[topic], len(consumers))
+        start = 0
+        for index, member in enumerate(consumers):
+            size = share + (index < rest)
+            assignment[member] += _of(topic, range(start, start + size))
+            start += size
+    return assignment
+
+
+def round_robin_assignor(
+    counts: Mapping[str, int], members: Mapping[str, Subscription]
+) -> Assignment:
+    """Partition by partition, to the next member that subscribes to the topic."""
+    assignment: Assignment = {member: [] for member in members}
+    ring = _in_order(members)
+    at = 0
+    for topic in sorted(counts):
+        if not any(topic in subscription.topics for subscription in members.values()):
+            continue
+        for partition in _of(topic, range(counts[topic])):
+            while topic not in members[ring[at % len(ring)]].topics:
+                at += 1
+            assignment[ring[at % len(ring)]].append(partition)
+            at += 1
+    return assignment
+
+
+def sticky_assignor(counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
+    """Balanced to one partition, and everybody keeps what balance lets it keep.
+
+    It is what Kafka's sticky assignor gives for members with equal subscriptions; others get
+    their partitions from those that subscribe to them and have the fewest.
+    """
+    assignment: Assignment = {member: [] for member in members}
+    taken: dict[TopicPartition, None] = {}
+    order = _in_order(members)
+    everything = [p for topic in sorted(counts) for p in _of(topic, range(counts[topic]))]
+    least, rest = divmod(len(everything), max(len(order), 1))
+    for member in order:
+        topics = members[member].topics
+        for partition in sorted(members[member].owned):
+            has_room = len(assignment[member]) < least or (
+                len(assignment[member]) == least and rest > 0
+            )
+            exists = partition.partition < counts.get(partition.topic, 0)
+            if has_room and exists and partition not in taken and partition.topic in topics:
+                if len(assignment[member]) == least:
+                    rest -= 1
+                assignment[member].append(partition)
+                taken[partition] = None
+    for partition in everything:
+        if partition in taken:
+            continue
+        consumers = [m for m in order if partition.topic in members[m].topics]
+        if consumers:
+            fewest = min(consumers, key=lambda member: len(assignment[member]))
+            assignment[fewest].append(partition)
+    return assignment
+
+
+def cooperative_sticky_assignor(
+    counts: Mapping[str, int], members: Mapping[str, Subscription]
+) -> Assignment:
+    """The sticky assignment without what another member still has to give up (KIP-429)."""
+    wanted = sticky_assignor(counts, members)
+    owner = {p: member for member, s in members.items() for p in s.owned}
+    return {
+        member: [p for p in partitions if owner.get(p, member) == member]
+        for member, partitions in wanted.items()
+    }
+
+
+ASSIGNORS: dict[str, Assignor] = {
+    "range": range_assignor,
+    "roundrobin": round_robin_assignor,
+    "sticky": sticky_assignor,
+    "cooperative-sticky": cooperative_sticky_assignor,
+}
+"""By the names under which consumers announce them."""
+COOPERATIVE = ("cooperative-sticky",)
+"""Those whose members keep what they own while they join."""
+
+
+def _in_order(members: Mapping[str, Subscription]) -> list[str]:
+    def key(member: str) -> tuple[bool, str]:
+        instance_id = members[member].group_instance_id
+        return (instance_id is None, member if instance_id is None else instance_id)
+
+    return sorted(members, key=key)
+
+
+def _of(topic: str, numbers: Iterable[int]) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for number in numbers]
+
+
+# -- bytes --------------------------------------------------------------------------------------
+
+
+def encode_subscription(topics: Sequence[str], owned: Iterable[TopicPartition]) -> bytes:
+    """Version 1 of the consumer protocol: topics, no user data, owned partitions."""
+    names = b"".join(map(_string, topics))
+    head = struct.pack(">hi", _VERSION, len(topics))
+    return head + names + _NO_USER_DATA + _topic_partitions(owned)
+
+
+def decode_subscription(data: bytes, group_instance_id: str | None = None) -> Subscription:
+    """What a member of this package said."""
+    version, count = struct.unpack_from(">hi", data)
+    at = 6
+    topics = []
+    for _ in range(count):
+        topic, at = _read_string(data, at)
+        topics.append(topic)
+    at += 4 + max(struct.unpack_from(">i", data, at)[0], 0)
+    owned = _read_topic_partitions(data, at) if version >= 1 else ()
+    return Subscription(tuple(topics), owned, group_instance_id)
+
+
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    """What the leader gives a member."""
+    return struct.pack(">h", _VERSION) + _topic_partitions(partitions) + _NO_USER_DATA
+
+
+def decode_assignment(data: bytes) -> Partitions:
+    """What a member was given; nothing for no bytes."""
+    return _read_topic_partitions(data, 2) if data else ()
+
+
+def _string(text: str) -> bytes:
+    return struct.pack(">h", len(text.encode())) + text.encode()
+
+
+def _read_string(data: bytes, at: int) -> tuple[str, int]:
+    end = at + 2 + struct.unpack_from(">h", data, at)[0]
+    return data[at + 2 : end].decode(), end
+
+
+def _topic_partitions(partitions: Iterable[TopicPartition]) -> bytes:
+    by_topic: dict[str, list[int]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(partition.partition)
+    parts = [struct.pack(">i", len(by_topic))]
+    for topic, numbers in by_topic.items():
+        parts.append(_string(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers))
+    return b"".join(parts)
+
+
+def _read_topic_partitions(data: bytes, at: int) -> Partitions:
+    (count,) = struct.unpack_from(">i", data, at)
+    at += 4
+    partitions: list[TopicPartition] = []
+    for _ in range(count):
+        topic, at = _read_string(data, at)
+        (size,) = struct.unpack_from(">i", data, at)
+        numbers = struct.unpack_from(f">{size}i", data, at + 4)
+        partitions += _of(topic, numbers)
+        at += 4 + 4 * size
+    return tuple(partitions)

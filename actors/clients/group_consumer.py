@@ -1,0 +1,175 @@
+"""A modelled consumer that subscribes: its group tells it what to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...protocol.awaiting import Task
+from ...protocol.data import MetadataResponse
+from ...protocol.values import TopicPartition
+from ..surroundings import Process, Surroundings
+from .assignors import ASSIGNORS, Partitions
+from .client import refuse_setting
+from .consumer import ConsumerSettings, SimulatedConsumer
+from .group_member import GroupMember, MembershipSettings
+
+_LEAST = {
+    "session_timeout_ms": 1,
+    "heartbeat_interval_ms": 1,
+    "rebalance_timeout_ms": 1,
+    "auto_commit_interval_ms": 1,
+}
+
+
+@dataclass(frozen=True)
+class GroupConsumerSettings(ConsumerSettings):
+    """Kafka's settings of a consumer in a group, with the defaults of the 3.x clients."""
+
+    group_id: str = ""
+    topics: tuple[str, ...] = ()
+    assignor: str = "range"
+    """``range``, ``roundrobin``, ``sticky`` or ``cooperative-sticky``."""
+    session_timeout_ms: int = 45000
+    heartbeat_interval_ms: int = 3000
+    rebalance_timeout_ms: int = 300000
+    """Kafka's ``max.poll.interval.ms``."""
+    group_instance_id: str | None = None
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5000
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for values no member can work with."""
+        super().__post_init__()
+        if not self.group_id:
+            refuse_setting(self, "group_id", "the name of a group")
+        if not self.topics:
+            refuse_setting(self, "topics", "at least one topic")
+        if self.assignor not in ASSIGNORS:
+            refuse_setting(self, "assignor", f"one of {', '.join(ASSIGNORS)}")
+        for name, low in _LEAST.items():
+            if not getattr(self, name) >= low:
+                refuse_setting(self, name, f"a number >= {low}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """What a member was given or lost, and when."""
+
+    at_ms: int
+    kind: str
+    """``assigned``, ``revoked`` or ``lost``."""
+    generation: int
+    partitions: Partitions
+
+
+class SimulatedGroupConsumer(SimulatedConsumer):
+    """Reads what its group assigns to it, from where the group left off."""
+
+    def __init__(
+        self,
+        runtime: Surroundings,
+        name: str,
+        process: Process,
+        bootstrap: tuple[int, ...],
+        settings: GroupConsumerSettings,
+    ) -> None:
+        super().__init__(runtime, name, process, bootstrap, settings)
+        self.group_settings = settings
+        self.rebalances: list[Rebalance] = []
+        """Every assignment and revocation, oldest first."""
+        self.on_rebalance: Callable[[Rebalance], object] | None = None
+        self._counts: dict[str, int] = {}
+        membership = MembershipSettings(
+            settings.group_id,
+            settings.topics,
+            settings.assignor,
+            settings.session_timeout_ms,
+            settings.heartbeat_interval_ms,
+            settings.rebalance_timeout_ms,
+            settings.group_instance_id,
+            settings.request_timeout_ms,
+        )
+        self.membership = GroupMember(self, self, membership, lambda: self._known)
+        for topic in settings.topics:
+            self.use_topic(topic)
+        self._membership_task = self.start_task(self.membership.run())
+        if settings.enable_auto_commit:
+            self._commit_later()
+
+    # -- what it is ----------------------------------------------------------------------------
+
+    @property
+    def member_id(self) -> str:
+        return self.membership.member_id
+
+    @property
+    def generation(self) -> int:
+        """-1 while it is no member."""
+        return self.membership.generation
+
+    @property
+    def owned(self) -> Partitions:
+        """The partitions it reads."""
+        return self.membership.owned
+
+    @property
+    def committed(self) -> dict[TopicPartition, int]:
+        """What the coordinator has acknowledged of its commits."""
+        return self.membership.committed
+
+    def leave(self) -> Task[None]:
+        """Commit and leave the group; the outcome comes when that is done."""
+        return self.start_task(self.membership.leave())
+
+    def commit(self) -> Task[bool]:
+        """Commit what was read; the outcome tells whether all of it was taken."""
+        return self.start_task(self.membership.commit())
+
+    def _commit_later(self) -> None:
+        self.call_later_ms(self.group_settings.auto_commit_interval_ms, self._auto_commit)
+
+    def _auto_commit(self) -> None:
+        if self.membership.has_left:
+            return
+        self._commit_later()
+        self.start_task(self.membership.commit())
+
+    # -- what its membership asks and tells ----------------------------------------------------
+
+    def partition_counts(self) -> Mapping[str, int] | None:
+        topics = self.group_settings.topics
+        if any(topic not in self.partitions for topic in topics):
+            self.refresh_metadata()
+            return None
+        self._counts = {topic: self.partitions[topic] for topic in topics}
+        return self._counts
+
+    def partitions_assigned(
+        self, partitions: Partitions, positions: Mapping[TopicPartition, int]
+    ) -> None:
+        self._note("assigned", partitions)
+        self.seek({partition: positions.get(partition, -1) for partition in partitions})
+
+    def partitions_revoked(self, partitions: Partitions, is_lost: bool) -> None:
+        self._note("lost" if is_lost else "revoked", partitions)
+        self.unassign(partitions)
+
+    def read_positions(self, partitions: Partitions) -> dict[TopicPartition, int]:
+        positions = self.positions
+        return {p: positions[p] for p in partitions if positions.get(p, -1) >= 0}
+
+    def _note(self, kind: str, partitions: Partitions) -> None:
+        rebalance = Rebalance(self.now_ms(), kind, self.generation, partitions)
+        self.rebalances.append(rebalance)
+        if self.on_rebalance is not None:
+            self.on_rebalance(rebalance)
+
+    def _learn(self, response: MetadataResponse) -> bool:
+        """The leader has the group rebalance when a topic has got more partitions."""
+        again = super()._learn(response)
+        if self.membership.is_leader and any(
+            self.partitions.get(topic, count) != count for topic, count in self._counts.items()
+        ):
+            self.membership.rejoin()
+        return again

@@ -1,0 +1,352 @@
+"""A member of a consumer group: it finds its coordinator, joins, syncs, beats and commits, as
+Kafka's ``ConsumerCoordinator`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...protocol.awaiting import Disconnected, RequestTimeout, Signal
+from ...protocol.data import FindCoordinatorRequest
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.groups import (
+    CONSUMER_PROTOCOL_TYPE,
+    NO_GENERATION,
+    NO_MEMBER,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeavingMember,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
+from ...protocol.values import TopicPartition
+from ..node import Node
+from .assignors import (
+    ASSIGNORS,
+    COOPERATIVE,
+    Partitions,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from .client import RETRY_BACKOFF_MS
+
+_NONE = ErrorCode.NONE
+_JOIN_ALLOWANCE_MS = 5000
+"""A join is answered within the rebalance timeout, and this is allowed for its way."""
+_ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+_FATAL = (
+    ErrorCode.FENCED_INSTANCE_ID,
+    ErrorCode.GROUP_MAX_SIZE_REACHED,
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+)
+
+
+@dataclass(frozen=True)
+class MembershipSettings:
+    """Kafka's settings of a member, with the defaults of the 3.x clients."""
+
+    group_id: str
+    topics: tuple[str, ...]
+    assignor: str = "range"
+    session_timeout_ms: int = 45000
+    heartbeat_interval_ms: int = 3000
+    rebalance_timeout_ms: int = 300000
+    """Kafka's ``max.poll.interval.ms``."""
+    group_instance_id: str | None = None
+    request_timeout_ms: int = 30000
+
+
+class MemberOwner(Protocol):
+    """The consumer whose membership it is."""
+
+    def partition_counts(self) -> Mapping[str, int] | None:
+        """Partitions of the topics subscribed to; None while some are not known."""
+        ...
+
+    def partitions_assigned(self, partitions: Partitions, positions: Mapping[Any, int]) -> None:
+        """New partitions, and where to begin with them; -1 where nothing is committed."""
+        ...
+
+    def partitions_revoked(self, partitions: Partitions, is_lost: bool) -> None:
+        """Partitions to read no more; lost ones belong to somebody else by now."""
+        ...
+
+    def read_positions(self, partitions: Partitions) -> dict[TopicPartition, int]:
+        """How far these have been read, where that is known."""
+        ...
+
+
+class GroupMember:
+    """The membership of one consumer, run as a coroutine of its node."""
+
+    def __init__(
+        self,
+        node: Node,
+        owner: MemberOwner,
+        settings: MembershipSettings,
+        brokers: Callable[[], list[int]],
+    ) -> None:
+        self._node = node
+        self._owner = owner
+        self._settings = settings
+        self._brokers = brokers
+        self._asked = 0
+        self._coordinator: int | None = None
+        self._rejoins = False
+        self._wake = Signal()
+        self.member_id = NO_MEMBER
+        self.generation = NO_GENERATION
+        self.is_leader = False
+        self.owned: Partitions = ()
+        self.has_left = False
+        self.failure: ErrorCode | None = None
+        """Why the group takes this member no more."""
+        self.committed: dict[TopicPartition, int] = {}
+        """What the coordinator has acknowledged, by this member."""
+
+    # -- the life of a membership --------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Join, beat, join again; until it leaves or may not be a member."""
+        while not self.has_left and self.failure is None:
+            if self._coordinator is None and not await self._find_coordinator():
+                await sleep(self._node, RETRY_BACKOFF_MS)
+                continue
+            if await self._join():
+                await self._beat()
+
+    def rejoin(self) -> None:
+        """What the members are to be assigned has changed."""
+        if self.generation != NO_GENERATION:
+            self._rejoins = True
+            self._wake.notify()
+
+    async def leave(self) -> None:
+        """Commit, give everything up and leave; a static member's place is kept for it."""
+        self.has_left = True
+        self._wake.notify()
+        await self.commit()
+        self._give_up(self.owned, is_lost=False)
+        if self._settings.group_instance_id is None and self.member_id != NO_MEMBER:
+            request = LeaveGroupRequest(
+                self._settings.group_id, (LeavingMember(self.member_id, None, "closed"),)
+            )
+            await self._ask(request, self._settings.request_timeout_ms)
+        self.generation = NO_GENERATION
+
+    async def _find_coordinator(self) -> bool:
+        brokers = self._brokers()
+        broker_id = brokers[self._asked % len(brokers)]
+        self._asked += 1
+        request = FindCoordinatorRequest((self._settings.group_id,))
+        response = await self._ask_broker(broker_id, request, self._settings.request_timeout_ms)
+        if response is None or response.coordinators[0].error is not _NONE:
+            return False
+        self._coordinator = response.coordinators[0].node_id
+        return True
+
+    async def _ask(self, request: Any, timeout_ms: int) -> Any:
+        """Ask the coordinator; None, and it is to be looked for anew, if there is no answer."""
+        if self._coordinator is None:
+            return None
+        response = await self._ask_broker(self._coordinator, request, timeout_ms)
+        if response is None:
+            self._coordinator = None
+        return response
+
+    async def _ask_broker(self, broker_id: int, request: Any, timeout_ms: int) -> Any:
+        try:
+            return await self._node.ask(broker_name(broker_id), request, timeout_ms)
+        except (RequestTimeout, Disconnected, KafkaError):
+            return None
+
+    # -- joining -------------------------------------------------------------------------------
+
+    async def _join(self) -> bool:
+        """Become a member of the next generation; False if that has to be tried again."""
+        settings = self._settings
+        is_eager = settings.assignor not in COOPERATIVE
+        if self.owned and is_eager:
+            await self.commit()
+            self._give_up(self.owned, is_lost=False)
+        self._rejoins = False
+        response: JoinGroupResponse | None = await self._ask(
+            JoinGroupRequest(
+                settings.group_id,
+                settings.session_timeout_ms,
+                settings.rebalance_timeout_ms,
+                self.member_id,
+                settings.group_instance_id,
+                CONSUMER_PROTOCOL_TYPE,
+                ((settings.assignor, encode_subscription(settings.topics, self.owned)),),
+            ),
+            settings.rebalance_timeout_ms + _JOIN_ALLOWANCE_MS,
+        )
+        if response is None or self.has_left:
+            return False
+        if response.error is ErrorCode.MEMBER_ID_REQUIRED:
+            self.member_id = response.member_id
+            return False
+        if response.error is not _NONE:
+            await self._refused(response.error)
+            return False
+        self.member_id = response.member_id
+        self.generation = response.generation
+        self.is_leader = response.leader == response.member_id
+        assignments: tuple[tuple[str, bytes], ...] = ()
+        if self.is_leader and not response.skip_assignment:
+            assignments = await self._assign(response)
+        return await self._sync(response, assignments)
+
+    async def _assign(self, joined: JoinGroupResponse) -> tuple[tuple[str, bytes], ...]:
+        """What the leader decides, once it knows the topics."""
+        counts = self._owner.partition_counts()
+        while counts is None:
+            await sleep(self._node, RETRY_BACKOFF_MS)
+            counts = self._owner.partition_counts()
+        members = {
+            member.member_id: decode_subscription(member.metadata, member.group_instance_id)
+            for member in joined.members
+        }
+        assignment = ASSIGNORS[joined.protocol or self._settings.assignor](counts, members)
+        return tuple((m, encode_assignment(partitions)) for m, partitions in assignment.items())
+
+    async def _sync(
+        self, joined: JoinGroupResponse, assignments: tuple[tuple[str, bytes], ...]
+    ) -> bool:
+        settings = self._settings
+        response: SyncGroupResponse | None = await self._ask(
+            SyncGroupRequest(
+                settings.group_id,
+                joined.generation,
+                joined.member_id,
+                settings.group_instance_id,
+                joined.protocol_type,
+                joined.protocol,
+                assignments,
+            ),
+            settings.rebalance_timeout_ms + _JOIN_ALLOWANCE_MS,
+        )
+        if response is None or self.has_left:
+            return False
+        if response.error is not _NONE:
+            await self._refused(response.error)
+            return False
+        return await self._take(decode_assignment(response.assignment))
+
+    async def _take(self, assigned: Partitions) -> bool:
+        """Give up what went to others, begin with what is new, where the group left off."""
+        revoked = tuple(p for p in self.owned if p not in assigned)
+        if revoked:
+            await self.commit()
+            self._give_up(revoked, is_lost=False)
+            self._rejoins = True  # others wait for them (KIP-429)
+        new = tuple(p for p in assigned if p not in self.owned)
+        positions = await self._fetch_committed(new)
+        if positions is None or self.has_left:
+            return False
+        self.owned = assigned
+        self._owner.partitions_assigned(new, positions)
+        return True
+
+    async def _fetch_committed(self, partitions: Partitions) -> dict[TopicPartition, int] | None:
+        """Where to begin; None when the membership has to be sought again first."""
+        while partitions and not self.has_left:
+            request = OffsetFetchRequest(self._settings.group_id, partitions, True)
+            response = await self._ask(request, self._settings.request_timeout_ms)
+            if response is None:
+                return None
+            errors = [response.error, *(answer.error for answer in response.partitions)]
+            failed = next((error for error in errors if error is not _NONE), _NONE)
+            if failed is _NONE:
+                return {answer.topic_partition: answer.offset for answer in response.partitions}
+            if failed in _ELSEWHERE:
+                self._coordinator = None
+                return None
+            await sleep(self._node, RETRY_BACKOFF_MS)
+        return {}
+
+    async def _refused(self, error: ErrorCode) -> None:
+        """What an error of the coordinator asks for before the next attempt."""
+        if error in _FATAL:
+            self.failure = error
+            self._give_up(self.owned, is_lost=True)
+        elif error in _ELSEWHERE:
+            self._coordinator = None
+        elif error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            if error is ErrorCode.UNKNOWN_MEMBER_ID:
+                self.member_id = NO_MEMBER
+            self.generation = NO_GENERATION
+            self._give_up(self.owned, is_lost=True)
+            return
+        elif error is ErrorCode.REBALANCE_IN_PROGRESS:
+            return
+        await sleep(self._node, RETRY_BACKOFF_MS)
+
+    def _give_up(self, partitions: Partitions, *, is_lost: bool) -> None:
+        if partitions:
+            self.owned = tuple(p for p in self.owned if p not in partitions)
+            self._owner.partitions_revoked(partitions, is_lost)
+
+    # -- between rebalances --------------------------------------------------------------------
+
+    async def _beat(self) -> None:
+        """Heartbeats, until the group rebalances or knows this member no more."""
+        settings = self._settings
+        while not self.has_left:
+            if not self._rejoins:
+                timer = self._node.call_later_ms(settings.heartbeat_interval_ms, self._wake.notify)
+                await self._wake.wait()
+                timer.cancel()
+            if self._rejoins or self.has_left:
+                return
+            if self._coordinator is None and not await self._find_coordinator():
+                await sleep(self._node, RETRY_BACKOFF_MS)
+                continue
+            request = HeartbeatRequest(
+                settings.group_id, self.generation, self.member_id, settings.group_instance_id
+            )
+            response = await self._ask(request, settings.session_timeout_ms)
+            if response is None or response.error is _NONE:
+                continue
+            if response.error is ErrorCode.REBALANCE_IN_PROGRESS:
+                return
+            await self._refused(response.error)
+            if response.error not in _ELSEWHERE:
+                return
+
+    async def commit(self) -> bool:
+        """Commit what was read of the partitions owned; whether all of it was taken."""
+        positions = self._owner.read_positions(self.owned)
+        if not positions:
+            return True
+        request = OffsetCommitRequest(
+            self._settings.group_id,
+            self.generation,
+            self.member_id,
+            self._settings.group_instance_id,
+            tuple(OffsetCommitPartition(p, offset) for p, offset in positions.items()),
+        )
+        response = await self._ask(request, self._settings.request_timeout_ms)
+        if response is None:
+            return False
+        errors = dict(response.partitions)
+        for partition, offset in positions.items():
+            if errors.get(partition) is _NONE:
+                self.committed[partition] = offset
+        if any(error in _ELSEWHERE for error in errors.values()):
+            self._coordinator = None
+        return all(error is _NONE for error in errors.values())

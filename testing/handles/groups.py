@@ -1,0 +1,103 @@
+"""Looking into consumer groups: their members, what each reads, and how far the group has got."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from typing import TYPE_CHECKING
+
+from ...actors.clients.assignors import decode_assignment
+from ...protocol.groups import CONSUMER_PROTOCOL_TYPE
+from ...protocol.internal_topics import OFFSETS_TOPIC
+from ...protocol.values import TopicPartition
+from .. import arguments
+from ..views import GroupMemberView, GroupView
+
+if TYPE_CHECKING:
+    from ...actors.broker.broker import Broker
+    from ...coordinators.groups.group import Group
+    from ..running import RunningCluster
+
+NOBODY_KNOWS = "Dead"
+"""Kafka's word for the state of a group that does not exist."""
+
+
+class Groups:
+    """Groups as their coordinators have them now."""
+
+    __slots__ = ("_running",)
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._running = running
+
+    def group(self, group_id: str) -> GroupView:
+        """A snapshot of a group; one that nobody knows is ``Dead`` and has nothing."""
+        arguments.text("group_id", group_id)
+        self._running.require_own_process()
+        for broker in self._running.living_brokers():
+            look = functools.partial(_look, broker, group_id)
+            view = self._running.in_process(broker.process, look)
+            if view is not None:
+                return self._with_lag(view)
+        return GroupView(group_id, NOBODY_KNOWS, self._coordinator(group_id))
+
+    def _coordinator(self, group_id: str) -> int | None:
+        """The broker that leads the partition of the group, as the brokers have heard."""
+        for broker in self._running.living_brokers():
+            where = TopicPartition(OFFSETS_TOPIC, broker.groups.partition_for(group_id))
+            state = broker.metadata_cache.partition_state(where)
+            if state is not None and state.leader >= 0:
+                return state.leader
+        return None
+
+    def _with_lag(self, view: GroupView) -> GroupView:
+        for partition, offset in view.offsets.items():
+            end = self._high_watermark(partition)
+            if end is not None:
+                view.lag[partition] = max(end - offset, 0)
+        return view
+
+    def _high_watermark(self, partition: TopicPartition) -> int | None:
+        for broker in self._running.living_brokers():
+            hosted = broker.replica_manager.partition(partition)
+            if hosted is not None and hosted.is_leader and hosted.log is not None:
+                return hosted.log.high_watermark
+        return None
+
+
+def _look(broker: Broker, group_id: str) -> GroupView | None:
+    """The group at its coordinator; None at any other broker."""
+    coordinator = broker.groups
+    group = coordinator.groups.get(group_id)
+    if group is None:
+        return None
+    offsets = group.offsets.committed
+    return GroupView(
+        group_id,
+        coordinator.administration.state_name(group.state),
+        broker.broker_id,
+        group.generation,
+        group.protocol_type or "",
+        group.protocol or "",
+        group.leader,
+        tuple(
+            GroupMemberView(
+                member.member_id,
+                member.client_id,
+                member.group_instance_id,
+                _assigned(group, member.assignment),
+            )
+            for member in group.members.values()
+        ),
+        {partition: offsets[partition].value.offset for partition in sorted(offsets)},
+    )
+
+
+def _assigned(group: Group, assignment: bytes) -> tuple[TopicPartition, ...]:
+    """What the leader gave a member; nothing where that is not a consumer's assignment."""
+    if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return ()
+    try:
+        return decode_assignment(assignment)
+    except (struct.error, UnicodeDecodeError):
+        return ()

@@ -1,0 +1,13 @@
+"""Random histories of groups end whole: one owner per generation, no committed offset lost."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.tests.support.group_histories import run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_a_history_of_a_group_ends_whole(seed: int) -> None:
+    """DP-135: members join, leave and die, brokers die, often in the middle of a rebalance."""
+    assert run(seed) == [], f"python -m fakekafka.tests.support.group_histories --seed {seed}"

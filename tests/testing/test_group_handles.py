@@ -1,0 +1,74 @@
+"""``group`` and ``wait_for_group``: consumer groups as a test sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fakekafka import Simulation, UsageError, WaitTimeout
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.testing.views import GroupView
+
+T = [TopicPartition("t", number) for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def simulation() -> Iterator[Simulation]:
+    with Simulation(3, topics={"t": {"partitions": 3, "replication_factor": 3}}) as simulation:
+        yield simulation
+        assert simulation.failures == []
+
+
+def test_a_group_that_nobody_knows_is_dead(simulation: Simulation) -> None:
+    assert simulation.group("nobody") == GroupView("nobody", "Dead", None)
+
+
+def test_a_stable_group_tells_who_reads_what_and_how_far(simulation: Simulation) -> None:
+    """Offsets and lag are those of the coordinator and the leaders."""
+    for number in range(3):
+        simulation.produce("t", ["a", "b"], partition=number)
+    first = simulation.group_consumer("g", ["t"], name="first", auto_commit_interval_ms=500)
+    second = simulation.group_consumer("g", ["t"], name="second", auto_commit_interval_ms=500)
+    view = simulation.wait_for_group("g", members=2)
+    assert (view.state, view.generation, view.protocol_type, view.protocol) == (
+        "Stable",
+        1,
+        "consumer",
+        "range",
+    )
+    assert view.coordinator in simulation.broker_ids
+    assert view.leader == view.members[0].member_id
+    assert {member.client_id for member in view.members} == {"first", "second"}
+    simulation.run_until(lambda: len(first.owned + second.owned) == 3)
+    by_client = {member.client_id: member.assignment for member in view.members}
+    assert by_client == {"first": first.owned, "second": second.owned}
+    simulation.run_until(lambda: simulation.group("g").offsets == dict.fromkeys(T, 2))
+    assert simulation.group("g").lag == dict.fromkeys(T, 0)
+    first.halt()
+    second.halt()
+    simulation.produce("t", "c", partition=1)
+    assert simulation.group("g").lag == {T[0]: 0, T[1]: 1, T[2]: 0}
+
+
+def test_waiting_for_a_group_says_what_it_is_instead(simulation: Simulation) -> None:
+    with pytest.raises(WaitTimeout) as raised:
+        simulation.wait_for_group("nobody", timeout_s=1)
+    assert "state='Dead'" in "".join(raised.value.__notes__)
+    with pytest.raises(UsageError, match="members"):
+        simulation.wait_for_group("g", members=0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("assignor", "best"), ("session_timeout_ms", 0), ("auto_commit_interval_ms", -1)],
+)
+def test_a_member_with_senseless_settings_is_refused(
+    simulation: Simulation, setting: str, value: Any
+) -> None:
+    with pytest.raises(UsageError, match=setting):
+        simulation.group_consumer("g", ["t"], **{setting: value})
+    with pytest.raises(UsageError, match="topics"):
+        simulation.group_consumer("g", [])
+    with pytest.raises(UsageError, match="group_id"):
+        simulation.group_consumer("", ["t"])
