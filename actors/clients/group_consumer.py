@@ -53,7 +53,7 @@ class GroupConsumerSettings(ConsumerSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalance:
+class AssignmentChange:
     """What a member was given or lost, and when."""
 
     at_ms: int
@@ -76,9 +76,9 @@ class SimulatedGroupConsumer(SimulatedConsumer):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings)
         self.group_settings = settings
-        self.rebalances: list[Rebalance] = []
+        self.rebalances: list[AssignmentChange] = []
         """Every assignment and revocation, oldest first."""
-        self.on_rebalance: Callable[[Rebalance], object] | None = None
+        self.on_rebalance: Callable[[AssignmentChange], object] | None = None
         self._counts: dict[str, int] = {}
         membership = MembershipSettings(
             settings.group_id,
@@ -160,7 +160,7 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         return {p: positions[p] for p in partitions if positions.get(p, -1) >= 0}
 
     def _note(self, kind: str, partitions: Partitions) -> None:
-        rebalance = Rebalance(self.now_ms(), kind, self.generation, partitions)
+        rebalance = AssignmentChange(self.now_ms(), kind, self.generation, partitions)
         self.rebalances.append(rebalance)
         if self.on_rebalance is not None:
             self.on_rebalance(rebalance)

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field
 
 from fakekafka import Simulation
-from fakekafka.actors.clients.group_consumer import Rebalance, SimulatedGroupConsumer
+from fakekafka.actors.clients.group_consumer import AssignmentChange, SimulatedGroupConsumer
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
 from fakekafka.protocol.values import TopicPartition
@@ -63,7 +63,7 @@ class GroupWorld:
         self.members.append(consumer)
 
     def _rebalanced(
-        self, consumer: SimulatedGroupConsumer, owner: str, rebalance: Rebalance
+        self, consumer: SimulatedGroupConsumer, owner: str, rebalance: AssignmentChange
     ) -> None:
         if rebalance.kind != "assigned":
             return
