@@ -1,0 +1,358 @@
+"""Transactions in whole clusters: messages, dying coordinators, and what is refused."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+from fakekafka import Cluster, Simulation
+from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
+from fakekafka.protocol.data import READ_COMMITTED, ProducePartition, ProduceRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.groups import OffsetCommitPartition, OffsetFetchRequest
+from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.transactions import (
+    AddPartitionsToTxnRequest,
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+    TransactionMarker,
+    TransactionPartitions,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest,
+)
+from fakekafka.protocol.values import TopicPartition
+
+ORDERS = TopicPartition("orders", 0)
+ID = "shop"
+E = ErrorCode
+CONFIG = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
+VERSIONS = ("1.1", "2.8", "3.9")
+
+
+def cluster_of(version: str) -> Simulation:
+    """Three brokers; another one leads the partition than coordinates."""
+    simulation = Simulation(
+        3, kafka_version=version, config=CONFIG, topics={"other": 1}, trace=False
+    )
+    producer = simulation.transactional_producer("first")
+    run(simulation, producer, producer.init_transactions())
+    number = coordinator(simulation)
+    replicas = [number % 3 + 1, (number + 1) % 3 + 1, number]
+    simulation.create_topic("orders", assignment={0: replicas})
+    return simulation
+
+
+def until(simulation: Simulation, condition: Callable[[], object]) -> None:
+    """Let time pass until a condition holds that asks brokers."""
+    for _ in range(1000):
+        if condition():
+            return
+        simulation.run_for(50)
+    raise AssertionError("the condition did not come to hold")
+
+
+@pytest.fixture(params=VERSIONS)
+def simulation(request: pytest.FixtureRequest) -> Iterator[Simulation]:
+    with cluster_of(request.param) as simulation:
+        yield simulation
+        assert simulation.failures == []
+
+
+def run(
+    simulation: Simulation, producer: SimulatedTransactionalProducer, work: Coroutine[Any, Any, Any]
+) -> Any:
+    task = producer.start_task(work)
+    simulation.run_until(lambda: task.done, 120_000)
+    return task.result()
+
+
+def open_transaction(simulation: Simulation, name: str = ID) -> SimulatedTransactionalProducer:
+    """A producer that has written a record and not ended its transaction."""
+    producer = simulation.transactional_producer(name)
+
+    async def work() -> None:
+        await producer.init_transactions()
+        producer.begin()
+        await producer.write(ORDERS, [b"a"])
+
+    run(simulation, producer, work())
+    return producer
+
+
+def coordinator(simulation: Simulation) -> int:
+    return int(simulation.partition("__transaction_state", 0).leader or 0)
+
+
+def leader(simulation: Simulation) -> int:
+    return int(simulation.partition("orders", 0).leader or 0)
+
+
+def describe(simulation: Simulation) -> Any:
+    request = DescribeTransactionsRequest((ID,))
+    return simulation.ask(coordinator(simulation), request).transactions[0]
+
+
+def committed(simulation: Simulation) -> list[bytes | None]:
+    """What is read of committed records within ten seconds."""
+    values: list[bytes | None] = []
+    reader = simulation.consumer([ORDERS], isolation_level=READ_COMMITTED)
+    reader.on_batch = lambda _, batch, __: values.extend(r.value for r in batch.records())
+    simulation.run_for(10_000)
+    return values
+
+
+TRANSCRIPT = """\
+client -> coordinator: InitProducerIdRequest
+client -> coordinator: AddPartitionsToTxnRequest
+client -> leader: ProduceRequest
+{verification}\
+client -> coordinator: EndTxnRequest
+coordinator -> leader: WriteTxnMarkersRequest
+"""
+VERIFICATION = "leader -> coordinator: AddPartitionsToTxnRequest\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "verification"), [("1.1", ""), ("2.8", ""), ("3.9", VERIFICATION)]
+)
+def test_what_is_sent_for_one_transaction(version: str, verification: str) -> None:
+    """From the first request to the marker; since 3.6 the leader asks before it begins one."""
+    with cluster_of(version) as simulation:
+        roles = {
+            f"broker-{coordinator(simulation)}": "coordinator",
+            f"broker-{leader(simulation)}": "leader",
+        }
+        seen: list[str] = []
+
+        def note(delivery: Any) -> None:
+            kind = type(delivery.message).__name__
+            wanted = ("InitProducerId", "AddPartitions", "Produce", "EndTxn", "WriteTxnMarkers")
+            if kind.startswith(wanted) and kind.endswith("Request"):
+                sender = roles.get(delivery.sender.name, "client")
+                seen.append(f"{sender} -> {roles[delivery.target.name]}: {kind}\n")
+
+        simulation.observe(note)
+        producer = open_transaction(simulation)
+        run(simulation, producer, producer.commit())
+        simulation.run_for(100)
+        assert "".join(seen) == TRANSCRIPT.format(verification=verification)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_coordinator_dies_between_the_decision_and_the_markers(
+    simulation: Simulation, is_commit: bool
+) -> None:
+    """DP-134: its successor reads the decision in the log, and ends what was begun."""
+    producer = open_transaction(simulation)
+    first = coordinator(simulation)
+    held = simulation.network.hold(lambda d: isinstance(d.message, WriteTxnMarkersRequest))
+    run(simulation, producer, producer.commit() if is_commit else producer.abort())
+    simulation.run_until(lambda: bool(held.messages))
+    assert describe(simulation).state == ("PrepareCommit" if is_commit else "PrepareAbort")
+    simulation.broker(first).kill()
+    held.end()
+    simulation.run_until(lambda: coordinator(simulation) not in (0, first), 60_000)
+    word = "CompleteCommit" if is_commit else "CompleteAbort"
+    until(simulation, lambda: describe(simulation).state == word)
+    assert committed(simulation) == ([b"a"] if is_commit else [])
+
+
+@pytest.mark.parametrize(("version", "hangs"), [("1.1", True), ("2.8", True), ("3.9", False)])
+def test_a_batch_that_comes_after_its_transaction_ended(version: str, hangs: bool) -> None:
+    """KIP-890: it began a transaction that nobody ended, and readers stood still behind it."""
+    with cluster_of(version) as simulation:
+        producer = open_transaction(simulation)
+        run(simulation, producer, producer.abort())
+        until(simulation, lambda: describe(simulation).state == "CompleteAbort")
+        found = describe(simulation)
+        batch = build_batch(
+            [Record(0, 0, None, b"late", ())],
+            producer_id=found.producer_id,
+            producer_epoch=found.producer_epoch,
+            base_sequence=1,
+            is_transactional=True,
+        )
+        request = ProduceRequest(-1, 30_000, (ProducePartition(ORDERS, batch),), ID)
+        answer = simulation.ask(leader(simulation), request).partitions[0]
+        assert answer.error is (E.NONE if hangs else E.TRANSACTION_ABORTABLE)
+        simulation.producer().produce(ORDERS, b"behind")
+        assert committed(simulation) == ([] if hangs else [b"behind"])
+
+
+def test_verification_can_be_switched_off() -> None:
+    """``transaction.partition.verification.enable``: nothing is asked, and nothing is refused."""
+    with Simulation(
+        1,
+        config={**CONFIG, "transaction.partition.verification.enable": "false"},
+        topics={"orders": 1},
+        trace=False,
+    ) as simulation:
+        asked: list[Any] = []
+        simulation.observe(lambda d: asked.append(d.message))
+        batch = build_batch(
+            [Record(0, 0, None, b"x", ())],
+            producer_id=5,
+            producer_epoch=0,
+            base_sequence=0,
+            is_transactional=True,
+        )
+        request = ProduceRequest(-1, 30_000, (ProducePartition(ORDERS, batch),), ID)
+        assert simulation.ask(1, request).partitions[0].error is E.NONE
+        assert not [m for m in asked if isinstance(m, AddPartitionsToTxnRequest)]
+
+
+def test_offsets_count_when_the_transaction_commits(simulation: Simulation) -> None:
+    """KIP-98: until then they are pending, and who asks for stable ones is told so (KIP-447)."""
+    producer = open_transaction(simulation)
+
+    def fetched(require_stable: bool = False) -> Any:
+        number = int(simulation.partition("__consumer_offsets", 0).leader or 0)
+        request = OffsetFetchRequest("group", (ORDERS,), require_stable)
+        found = simulation.ask(number, request).partitions[0]
+        return found.offset if found.error is E.NONE else found.error
+
+    run(simulation, producer, producer.send_offsets("group", {ORDERS: 7}))
+    assert (fetched(), fetched(True)) == (-1, E.UNSTABLE_OFFSET_COMMIT)
+    run(simulation, producer, producer.abort())
+    until(simulation, lambda: fetched(True) == -1)
+
+    async def again() -> None:
+        producer.begin()
+        await producer.send_offsets("group", {ORDERS: 9})
+        await producer.commit()
+
+    run(simulation, producer, again())
+    until(simulation, lambda: fetched(True) == 9)
+
+
+def test_pending_offsets_survive_their_coordinator(simulation: Simulation) -> None:
+    """The next coordinator of the group reads them, and the marker still makes them count."""
+    producer = open_transaction(simulation)
+    run(simulation, producer, producer.send_offsets("group", {ORDERS: 7}))
+    first = int(simulation.partition("__consumer_offsets", 0).leader or 0)
+    simulation.broker(first).kill()
+    run(simulation, producer, producer.commit())
+
+    def fetched() -> Any:
+        number = simulation.partition("__consumer_offsets", 0).leader
+        if number in (None, first):
+            return None
+        found = simulation.ask(int(number), OffsetFetchRequest("group", (ORDERS,), True))
+        return found.partitions[0].offset if found.partitions else found.error
+
+    until(simulation, lambda: fetched() == 7)
+
+
+def test_offsets_outside_of_the_transaction_are_refused_since_verification() -> None:
+    """KIP-890: the partition that keeps the group was not added."""
+    with cluster_of("3.9") as simulation:
+        producer = open_transaction(simulation)
+        run(simulation, producer, producer.send_offsets("group", {ORDERS: 7}))
+        run(simulation, producer, producer.commit())
+        until(simulation, lambda: describe(simulation).state == "CompleteCommit")
+        found = describe(simulation)
+        request = TxnOffsetCommitRequest(
+            ID,
+            "group",
+            found.producer_id,
+            found.producer_epoch,
+            (OffsetCommitPartition(ORDERS, 9), OffsetCommitPartition(TopicPartition("no", 0), 1)),
+        )
+        number = int(simulation.partition("__consumer_offsets", 0).leader or 0)
+        assert dict(simulation.ask(number, request).partitions) == {
+            ORDERS: E.TRANSACTION_ABORTABLE,
+            ("no", 0): E.UNKNOWN_TOPIC_OR_PARTITION,
+        }
+
+
+def test_one_unknown_partition_keeps_all_out(simulation: Simulation) -> None:
+    """The others are OPERATION_NOT_ATTEMPTED."""
+    open_transaction(simulation)
+    found = describe(simulation)
+    names = (ORDERS, TopicPartition("no", 0))
+    asked = TransactionPartitions(ID, found.producer_id, found.producer_epoch, names)
+    answer = simulation.ask(coordinator(simulation), AddPartitionsToTxnRequest((asked,)))
+    assert dict(answer.results[0].partitions) == {
+        ORDERS: E.OPERATION_NOT_ATTEMPTED,
+        names[1]: E.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+
+
+def test_markers_are_refused_where_they_do_not_belong(simulation: Simulation) -> None:
+    """An older epoch of producer or coordinator, a partition led elsewhere or nowhere."""
+    producer = open_transaction(simulation)
+    run(simulation, producer, producer.commit())
+    until(simulation, lambda: describe(simulation).state == "CompleteCommit")
+    found = describe(simulation)
+    number = leader(simulation)
+    nowhere = TopicPartition("no", 0)
+
+    def write(broker_id: int, epoch: int, coordinator_epoch: int, *names: TopicPartition) -> Any:
+        marker = TransactionMarker(found.producer_id, epoch, False, names, coordinator_epoch)
+        answer = simulation.ask(broker_id, WriteTxnMarkersRequest((marker,)))
+        return dict(answer.markers[0][1])
+
+    epoch = found.producer_epoch
+    assert write(number, epoch - 1, 99, ORDERS) == {ORDERS: E.INVALID_PRODUCER_EPOCH}
+    assert write(number, epoch, -1, ORDERS) == {ORDERS: E.TRANSACTION_COORDINATOR_FENCED}
+    assert write(number % 3 + 1, epoch, 99, ORDERS) == {ORDERS: E.NOT_LEADER_OR_FOLLOWER}
+    assert write(number, epoch, 99, ORDERS, nowhere) == {
+        ORDERS: E.NONE,
+        nowhere: E.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert simulation.ask(number, WriteTxnMarkersRequest(())).markers == ()
+
+
+def test_descriptions_of_producers_and_transactions(simulation: Simulation) -> None:
+    """KIP-664: what an administrator sees of an open transaction."""
+    open_transaction(simulation)
+    found = describe(simulation)
+    assert (found.state, found.partitions, found.timeout_ms) == ("Ongoing", (ORDERS,), 60_000)
+    number = leader(simulation)
+    names = (ORDERS, TopicPartition("no", 0), TopicPartition("..", 0))
+    described = simulation.ask(number, DescribeProducersRequest(names)).partitions
+    assert [d.error for d in described] == [
+        E.NONE,
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+        E.INVALID_TOPIC_EXCEPTION,
+    ]
+    (active,) = described[0].producers
+    assert (active.producer_id, active.producer_epoch) == (found.producer_id, found.producer_epoch)
+    assert (active.last_sequence, active.transaction_start_offset) == (0, 0)
+    other = simulation.ask(number % 3 + 1, DescribeProducersRequest((ORDERS,))).partitions[0]
+    assert other.error is E.NOT_LEADER_OR_FOLLOWER
+    listed = simulation.ask(coordinator(simulation), ListTransactionsRequest()).transactions
+    states = {transaction.transactional_id: transaction.state for transaction in listed}
+    assert states == {"first": "Empty", ID: "Ongoing"}
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [("1.1", E.NONE), ("2.8", E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)],
+)
+def test_a_transactional_batch_in_a_request_without_id(version: str, error: ErrorCode) -> None:
+    """Refused since 2.2, whoever may write."""
+    batch = build_batch(
+        [Record(0, 0, None, b"x", ())],
+        producer_id=5,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    body = (
+        struct.pack(">hhi", -1, -1, 5000)
+        + struct.pack(">ih6s", 1, 6, b"orders")
+        + struct.pack(">iii", 1, 0, len(batch))
+        + batch
+    )
+    request = struct.pack(">hhih1s", 0, 3, 1, 1, b"c") + body
+    with Cluster(1, kafka_version=version, topics={"orders": 1}) as cluster:
+        host, port = cluster.bootstrap_servers.split(":")
+        with socket.create_connection((host, int(port)), 30) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            answer = connection.recv(1000)
+    assert struct.unpack_from(">h", answer, 4 + 4 + 4 + 8 + 4 + 4) == (error,)
