@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..protocol import admin, control, data
+from ..protocol import admin, control, data, groups, transactions
 from ..protocol.errors import ErrorCode, UsageError
 from ..protocol.security import acls, authentication
 from ..statemachines.controller.events import controller_events
@@ -11,7 +11,7 @@ from . import arguments
 
 REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
-    for module in (control, data, admin, authentication, acls)
+    for module in (control, data, admin, groups, transactions, authentication, acls)
     for name, value in vars(module).items()
     if name.endswith("Request") and isinstance(value, type)
 }
@@ -21,7 +21,7 @@ _EVENTS: dict[str, type] = {event.__name__: event for event in controller_events
 
 _MESSAGES: dict[str, type] = {
     name: value
-    for module in (control, data, admin, authentication, acls, zookeeper)
+    for module in (control, data, admin, groups, transactions, authentication, acls, zookeeper)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__
 } | _EVENTS
