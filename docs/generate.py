@@ -2,10 +2,10 @@
 
 The ```console blocks of the pages written by hand are renewed too, see docs/console_blocks.py.
 
-python docs/generate.py            write docs/reference (versions, configuration, state-machines,
-                                   coverage), the pictures and output of docs/stories,
-                                   the pictures of the rooms and of the state machines, and
-                                   DESCRIPTION.md
+python docs/generate.py            write docs/reference (versions, configuration, apis,
+                                   state-machines, coverage), the pictures and output of
+                                   docs/stories, the pictures of the rooms and of the state
+                                   machines, and DESCRIPTION.md
 python docs/generate.py --check    change nothing; exit 1 and name the pages that are stale
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fakekafka.docs import console_blocks, draw_rooms, draw_states, draw_stories
+from fakekafka.docs.api_table import api_page
 from fakekafka.docs.citations import collect, coverage_page
 from fakekafka.docs.description import description
 
@@ -179,6 +180,7 @@ def pages() -> tuple[dict[str, str], list[str]]:
     return {
         f"{PAGES}/versions.md": versions_page(),
         f"{PAGES}/configuration.md": configuration_page(),
+        f"{PAGES}/apis.md": api_page(SOURCE_NOTE.format(source="protocol/api_versions.py")),
         f"{PAGES}/state-machines.md": state_machines_page(),
         f"{PAGES}/coverage.md": coverage_page(citations, behaviours),
         **{f"docs/img/{name}": text for name, text in draw_states.pictures().items()},

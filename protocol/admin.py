@@ -241,3 +241,35 @@ class AlterReplicaLogDirsRequest:
 @message
 class AlterReplicaLogDirsResponse:
     partitions: tuple[tuple[TopicPartition, ErrorCode], ...]
+
+
+UNKNOWN_UPGRADE_TYPE = 0
+UPGRADE = 1
+SAFE_DOWNGRADE = 2
+UNSAFE_DOWNGRADE = 3
+
+
+@message
+class FeatureUpdate:
+    """A new level of a finalised feature (KIP-584)."""
+
+    name: str
+    level: int
+    upgrade_type: int = UPGRADE
+    """Which changes are permitted (KIP-778). Before, a downgrade that was permitted was safe."""
+
+
+@message
+class UpdateFeaturesRequest:
+    updates: tuple[FeatureUpdate, ...]
+    timeout_ms: int = 60000
+    validate_only: bool = False
+    """KRaft only: with ZooKeeper the update is done."""
+
+
+@message
+class UpdateFeaturesResponse:
+    error: ErrorCode
+    error_message: str | None = None
+    results: tuple[tuple[str, ErrorCode, str | None], ...] = ()
+    """(feature, error, message)."""

@@ -10,10 +10,10 @@ Deviations, all for the sake of today's clients:
   which Produce 3 and Fetch 4 introduced, and Java admin clients need Metadata 4. So clients that
   guess a release from the ranges see 0.11. InitProducerId is in it too: some of those clients are
   idempotent by default then and do not go on without (kafka-python 3, Java since 3.0).
-- ``2.8`` leaves out DescribeCluster (60), which it had at version 0 only: kafka-python 3 fails on
-  such an answer.
-- Nothing of KRaft, telemetry (71, 72) or KIP-848 (68, 69) is offered by any release, as a broker
-  in ZooKeeper mode did not.
+
+The other releases advertise exactly what their brokers do, once every API has a codec. ``3.9``
+advertises groups of the new protocol (68, 69, KIP-848), which its coordinator with ZooKeeper
+refuses. Nothing of KRaft or telemetry (71, 72) is offered by any release.
 """
 
 from __future__ import annotations
@@ -95,14 +95,16 @@ API_NAMES: Mapping[int, str] = MappingProxyType(
         65: "DescribeTransactions",
         66: "ListTransactions",
         67: "AllocateProducerIds",
+        68: "ConsumerGroupHeartbeat",
+        69: "ConsumerGroupDescribe",
     }
 )
 
-ADVERTISED_ONLY = (4, 5, 6, 7)
+ADVERTISED_ONLY = (4, 5, 6, 7, 58)
 """Keys between brokers that a ZooKeeper-era broker advertises and no client sends.
 
 They tell some clients the release (kafka-python takes LeaderAndIsr 7 for 3.4), so they are listed
-without a codec; a client that sends one is disconnected.
+without a codec; a client that sends one is disconnected, as Kafka does with Envelope (58).
 """
 
 # fmt: off
@@ -122,17 +124,19 @@ _MAXIMA: dict[str, dict[int, int]] = {
         14: 5, 15: 5, 16: 4, 17: 1, 18: 3, 19: 7, 20: 6, 21: 2, 22: 4, 23: 4, 24: 3, 25: 3, 26: 3,
         27: 1, 28: 3, 29: 2, 30: 2, 31: 2, 32: 4, 33: 2, 34: 2, 35: 2, 36: 2, 37: 3, 38: 2, 39: 2,
         40: 2, 41: 2, 42: 2, 43: 2, 44: 1, 45: 0, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0, 56: 0,
-        57: 0, 58: 0, 60: 0, 61: 0,
+        57: 0, 60: 0, 61: 0,
     },
     "3.9": {
         0: 11, 1: 17, 2: 9, 3: 12, 4: 7, 5: 4, 6: 8, 7: 3, 8: 9, 9: 9, 10: 6, 11: 9, 12: 4, 13: 5,
         14: 5, 15: 5, 16: 5, 17: 1, 18: 4, 19: 7, 20: 6, 21: 2, 22: 5, 23: 4, 24: 5, 25: 4, 26: 4,
         27: 1, 28: 4, 29: 3, 30: 3, 31: 3, 32: 4, 33: 2, 34: 2, 35: 4, 36: 2, 37: 3, 38: 3, 39: 2,
         40: 2, 41: 3, 42: 2, 43: 2, 44: 1, 45: 0, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0, 56: 3,
-        57: 1, 58: 0, 60: 1, 61: 0, 65: 0, 66: 1, 67: 0,
+        57: 1, 58: 0, 60: 1, 61: 0, 65: 0, 66: 1, 67: 0, 68: 0, 69: 0,
     },
 }
 # fmt: on
+_MINIMA: dict[str, dict[int, int]] = {"0.10": {7: 1}}
+"""Where the first version is gone."""
 
 
 def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
@@ -146,7 +150,8 @@ def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
             f"kafka_version {kafka_version!r} is not emulated; use one of "
             + ", ".join(repr(version) for version in KAFKA_VERSIONS)
         )
-    return {key: VersionRange(0, maximum) for key, maximum in maxima.items()}
+    minima = _MINIMA.get(kafka_version, {})
+    return {key: VersionRange(minima.get(key, 0), maximum) for key, maximum in maxima.items()}
 
 
 def offered_ranges(

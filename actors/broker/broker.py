@@ -44,6 +44,7 @@ from .handlers.admin import AdminHandlers
 from .handlers.authentication import AuthenticationHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
+from .handlers.features import FeatureHandlers
 from .handlers.groups import GroupHandlers
 from .handlers.log_dirs import LogDirHandlers
 from .handlers.transactions import TransactionHandlers
@@ -68,6 +69,7 @@ _HANDLERS = (
     TransactionHandlers,
     AdminHandlers,
     LogDirHandlers,
+    FeatureHandlers,
     AuthenticationHandlers,
     AccessHandlers,
 )

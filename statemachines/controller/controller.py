@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from ...protocol.admin import FeatureUpdate
 from ...protocol.awaiting import Cancelled
 from ...protocol.config import BrokerConfig
 from ...protocol.control import (
@@ -305,10 +306,10 @@ class KafkaController:
         self.event_manager.put(events.AllocateProducerIds(request, callback))
 
     def update_features(
-        self, updates: events.FeatureUpdates, callback: events.FeaturesCallback
+        self, updates: Iterable[FeatureUpdate], callback: events.FeaturesCallback
     ) -> None:
         """Change finalised features (KIP-584)."""
-        self.event_manager.put(events.UpdateFeatures(tuple(updates.items()), callback))
+        self.event_manager.put(events.UpdateFeatures(tuple(updates), callback))
 
     def enable_default_unclean_leader_election(self) -> None:
         """This broker's default was turned on while it runs."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum, unique
 from typing import ClassVar, TypeAlias
 
-from ...protocol.admin import PREFERRED, OngoingReassignment
+from ...protocol.admin import PREFERRED, FeatureUpdate, OngoingReassignment
 from ...protocol.control import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -89,11 +89,8 @@ ReassignmentOutcome: TypeAlias = "ErrorCode | dict[TopicPartition, tuple[ErrorCo
 ReassignmentCallback: TypeAlias = Callable[[ReassignmentOutcome], object]
 ListCallback: TypeAlias = Callable[["ErrorCode | tuple[OngoingReassignment, ...]"], object]
 ControlledShutdownCallback: TypeAlias = Callable[["list[TopicPartition] | Exception"], object]
-FeatureUpdates: TypeAlias = dict[str, tuple[int, bool]]
-"""By feature: (new maximum version level, whether a downgrade is permitted)."""
-FeaturesCallback: TypeAlias = Callable[
-    ["ErrorCode | dict[str, tuple[ErrorCode, str | None]]"], object
-]
+FeatureResults: TypeAlias = dict[str, tuple["ErrorCode", "str | None"]]
+FeaturesCallback: TypeAlias = Callable[["ErrorCode | FeatureResults"], object]
 
 NOT_CONTROLLER_MESSAGE = "This is not the correct controller for this cluster."
 
@@ -340,7 +337,7 @@ class AlterIsrReceived(ControllerEvent):
 class UpdateFeatures(ControllerEvent):
     """Preempted silently, as AlterIsr."""
 
-    updates: tuple[tuple[str, tuple[int, bool]], ...]
+    updates: tuple[FeatureUpdate, ...]
     callback: FeaturesCallback
     state = ControllerState.UPDATE_FEATURES
 

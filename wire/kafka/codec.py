@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ...protocol.api_versions import API_NAMES, VersionRange, offered_ranges
 from ...protocol.errors import ClientError, ErrorCode
+from ...protocol.versions import behaviour
 from .api import Api, CodecAnswer
 from .apis.api_18_api_versions import KEY as API_VERSIONS
 from .apis.api_18_api_versions import ApiVersionsResponse
@@ -44,7 +45,14 @@ class RequestHeader(NamedTuple):
 class Codec:
     """Decodes requests and encodes responses for one listener of one broker."""
 
-    __slots__ = ("_api_versions", "_listener", "_names", "ranges")
+    __slots__ = (
+        "_api_versions",
+        "_features_epoch",
+        "_listener",
+        "_names",
+        "_tells_own_range",
+        "ranges",
+    )
 
     def __init__(
         self,
@@ -55,6 +63,10 @@ class Codec:
         """Raises ``UsageError`` for a release that is not emulated."""
         self.ranges: dict[int, VersionRange] = offered_ranges(kafka_version, implemented_ranges())
         """API key -> versions offered, as ApiVersions tells."""
+        flags = behaviour(kafka_version)
+        self._features_epoch = 0 if flags.feature_versioning else None
+        """Nothing is finalised, because a broker with ZooKeeper supports no feature."""
+        self._tells_own_range = flags.api_versions_range_told
         self._names = names
         self._listener = listener
         self._api_versions: dict[int, bytes] = {}
@@ -103,7 +115,9 @@ class Codec:
         """
         api = APIS[api_key]
         if api_key == API_VERSIONS and not self._offers(api_key, api_version):
-            own_range = {API_VERSIONS: self.ranges[API_VERSIONS]}
+            own_range = {}
+            if self._tells_own_range:
+                own_range = {API_VERSIONS: self.ranges[API_VERSIONS]}
             return CodecAnswer(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own_range))
         reader_class = CompactReader if api_version >= api.flexible_from else Reader
         try:
@@ -162,8 +176,13 @@ class Codec:
                 return cached
         api = APIS[API_VERSIONS]
         writer = self._writer(api, api_version)
-        ranges = self.ranges if response.ranges is None else response.ranges
-        api.encode(writer, api_version, ApiVersionsResponse(response.error, ranges), None)
+        whole = response.ranges is None
+        answer = ApiVersionsResponse(
+            response.error,
+            self.ranges if whole else response.ranges,
+            self._features_epoch if whole else None,
+        )
+        api.encode(writer, api_version, answer, None)
         encoded = b"".join(writer.parts)
         if response.ranges is None:
             self._api_versions[api_version] = encoded

@@ -140,6 +140,7 @@ _BUILDERS: dict[type, _Builder] = {
             for resource, _ in request.resources
         )
     ),
+    admin.UpdateFeaturesRequest: lambda _, error: admin.UpdateFeaturesResponse(error),
     admin.DescribeLogDirsRequest: lambda _, error: admin.DescribeLogDirsResponse(error),
     admin.AlterReplicaLogDirsRequest: lambda request, error: admin.AlterReplicaLogDirsResponse(
         tuple((partition, error) for partition, _ in request.moves)

@@ -4,13 +4,50 @@ docs/kafka/controller-failover.md#failover)."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from ....protocol.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from ....protocol.awaiting import Cancelled
 from ....protocol.errors import ErrorCode
 from ....protocol.values import BrokerInfo
 from ....protocol.znode_payloads import FeatureZnode
 from ..events import UpdateFeatures
 from ..parts import ControllerParts
+
+_FAILED = "Unable to update finalized features due to an unexpected server error."
+_NOT_APPLIED = "Could not apply finalized feature update because"
+
+
+class _Wording(NamedTuple):
+    """What a release says of a refused update."""
+
+    level: str
+    no_deletion: str
+    same: str
+    no_downgrade: str
+    no_upgrade: str
+
+
+_BY_FLAG = _Wording(
+    "maxVersionLevel",
+    "Can not provide maxVersionLevel: {level} less than 1 without setting the allowDowngrade flag "
+    "to true in the request.",
+    "Can not {way} a finalized feature from existing maxVersionLevel:{high} to the same value.",
+    "Can not downgrade finalized feature from existing maxVersionLevel:{high} to provided "
+    "maxVersionLevel:{level} without setting the allowDowngrade flag in the request.",
+    "When the allowDowngrade flag set in the request, the provided maxVersionLevel:{level} can not "
+    "be greater than existing maxVersionLevel:{high}.",
+)
+_BY_TYPE = _Wording(
+    "versionLevel",
+    "Can not provide versionLevel: {level} less than 1 without setting the SAFE downgradeType in "
+    "the request.",
+    "Can not {way} a finalized feature from existing versionLevel:{high} to the same value.",
+    "Can not downgrade finalized feature from existing versionLevel:{high} to provided "
+    "versionLevel:{level} without setting the downgradeType to SAFE in the request.",
+    "When the downgradeType is set to SAFE in the request, the provided versionLevel:{level} can "
+    "not be greater than existing versionLevel:{high}.",
+)
 
 _Levels = dict[str, tuple[int, int]]
 """(minimum, maximum) version level by feature."""
@@ -56,8 +93,9 @@ class Features:
             return
         target = dict(self.finalized)
         results: dict[str, tuple[ErrorCode, str | None]] = {}
-        for name, (level, allow_downgrade) in event.updates:
-            problem = self._problem(name, level, allow_downgrade)
+        for update in event.updates:
+            name, level = update.name, update.level
+            problem = self._problem(update)
             if problem is not None:
                 results[name] = (ErrorCode.INVALID_REQUEST, problem)
                 continue
@@ -67,7 +105,7 @@ class Features:
             else:
                 target[name] = (self._own_levels()[name][0], level)
         if target != self.finalized and not await self._write(target):
-            failed = (ErrorCode.FEATURE_UPDATE_FAILED, "Unable to update the finalized features.")
+            failed = (ErrorCode.FEATURE_UPDATE_FAILED, _FAILED)
             results = {n: failed if r[0] == ErrorCode.NONE else r for n, r in results.items()}
         event.callback(results)
 
@@ -86,31 +124,50 @@ class Features:
     def _own_levels(self) -> _Levels:
         return {name: (low, high) for name, low, high in self._parts.broker_info().features}
 
-    def _problem(self, name: str, level: int, allow_downgrade: bool) -> str | None:
-        """Why an update is refused."""
-        if not name:
+    def _problem(self, update: FeatureUpdate) -> str | None:
+        """Why an update is refused (Kafka: ``KafkaController.validateFeatureUpdate``)."""
+        has_types = self._parts.behaviour.feature_update_types
+        level, upgrade_type = update.level, update.upgrade_type
+        if not update.name:
             return "Feature name can not be empty."
-        current = self.finalized.get(name)
+        if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+            return "Received unknown upgrade type."
+        current = self.finalized.get(update.name)
+        wording = _BY_TYPE if has_types else _BY_FLAG
         if level < 1:
-            if not allow_downgrade:
-                return "Can not provide maxVersionLevel less than 1 without allowDowngrade."
+            if upgrade_type == UPGRADE:
+                return wording.no_deletion.format(level=level)
             return None if current else "Can not delete non-existing finalized feature."
         if current is not None:
             low, high = current
             if level == high:
-                return f"The maxVersionLevel is {high} already."
-            if level < high and not allow_downgrade:
-                return f"Can not downgrade from {high} without allowDowngrade."
-            if level > high and allow_downgrade:
-                return f"allowDowngrade given, but {level} is an upgrade from {high}."
-            if level < low:
-                return f"Can not downgrade below the minimum level {low}."
+                way = "downgrade" if upgrade_type == SAFE_DOWNGRADE else "upgrade"
+                return wording.same.format(way=way, high=high)
+            if level < high and upgrade_type != SAFE_DOWNGRADE:
+                return wording.no_downgrade.format(high=high, level=level)
+            if level > high and upgrade_type != UPGRADE:
+                return wording.no_upgrade.format(high=high, level=level)
+            if level < low and not has_types:
+                return (
+                    f"Can not downgrade finalized feature to maxVersionLevel:{level} because it's "
+                    f"lower than the existing minVersionLevel:{low}."
+                )
+        return self._incompatibility(update.name, level, wording.level)
+
+    def _incompatibility(self, name: str, level: int, level_name: str) -> str | None:
         own = self._own_levels().get(name)
         if own is None:
-            return "The provided feature is not supported."
+            return f"{_NOT_APPLIED} the provided feature is not supported."
+        if level < own[0]:
+            return (
+                f"{_NOT_APPLIED} the provided {level_name}:{level} is lower than the supported "
+                f"minVersion:{own[0]}."
+            )
         brokers = self._parts.context.brokers.live_or_shutting_down_brokers()
         if not all(_supports(broker, {name: (own[0], level)}) for broker in brokers):
-            return "Brokers were found to have incompatible versions for the feature."
+            return (
+                f"{_NOT_APPLIED} brokers were found to have incompatible versions for the feature."
+            )
         return None
 
 

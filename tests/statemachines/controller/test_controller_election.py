@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol import znode_payloads as payloads
+from fakekafka.protocol.admin import FeatureUpdate
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
     LeaderAndIsrRequest,
@@ -283,7 +284,7 @@ def test_an_inactive_controller_answers_not_controller() -> None:
     inactive.elect_leaders([TP], 0, answers.append)
     inactive.alter_partition_reassignments({TP: (1,)}, answers.append)
     inactive.list_partition_reassignments([TP], answers.append)
-    inactive.update_features({"f": (1, False)}, answers.append)
+    inactive.update_features([FeatureUpdate("f", 1)], answers.append)
     inactive.controlled_shutdown(1, -1, answers.append)
     inactive.enable_topic_unclean_leader_election("t")
     inactive.enable_default_unclean_leader_election()

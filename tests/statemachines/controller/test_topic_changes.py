@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fakekafka.protocol.admin import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
@@ -122,12 +123,12 @@ def test_disabled_features_are_enabled_empty_and_enabled_ones_kept() -> None:
 @pytest.mark.parametrize(
     ("update", "expected"),
     [
-        (("", (1, False)), ErrorCode.INVALID_REQUEST),
-        (("f", (2, False)), ErrorCode.NONE),
-        (("f", (9, False)), ErrorCode.INVALID_REQUEST),
-        (("g", (1, False)), ErrorCode.INVALID_REQUEST),
-        (("f", (0, False)), ErrorCode.INVALID_REQUEST),
-        (("f", (0, True)), ErrorCode.INVALID_REQUEST),
+        (FeatureUpdate("", 1), ErrorCode.INVALID_REQUEST),
+        (FeatureUpdate("f", 2), ErrorCode.NONE),
+        (FeatureUpdate("f", 9), ErrorCode.INVALID_REQUEST),
+        (FeatureUpdate("g", 1), ErrorCode.INVALID_REQUEST),
+        (FeatureUpdate("f", 0), ErrorCode.INVALID_REQUEST),
+        (FeatureUpdate("f", 0, SAFE_DOWNGRADE), ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None:
@@ -144,22 +145,23 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
     run_now(process.controller.startup())
     cluster.settle()
     answers: list[Any] = []
-    name, change = update
-    process.controller.update_features({name: change}, answers.append)
+    process.controller.update_features([update], answers.append)
     cluster.settle()
-    assert answers[0][name][0] is expected
+    assert answers[0][update.name][0] is expected
     if expected is ErrorCode.NONE:
         assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(
             True, (("f", 1, 2),)
         )
-        for level, allow, error in (
-            (2, False, ErrorCode.INVALID_REQUEST),
-            (1, False, ErrorCode.INVALID_REQUEST),
-            (3, True, ErrorCode.INVALID_REQUEST),
-            (1, True, ErrorCode.NONE),
-            (0, True, ErrorCode.NONE),
+        for level, upgrade_type, error in (
+            (2, UPGRADE, ErrorCode.INVALID_REQUEST),
+            (1, UPGRADE, ErrorCode.INVALID_REQUEST),
+            (3, SAFE_DOWNGRADE, ErrorCode.INVALID_REQUEST),
+            (1, SAFE_DOWNGRADE, ErrorCode.NONE),
+            (0, SAFE_DOWNGRADE, ErrorCode.NONE),
         ):
-            process.controller.update_features({"f": (level, allow)}, answers.append)
+            process.controller.update_features(
+                [FeatureUpdate("f", level, upgrade_type)], answers.append
+            )
             cluster.settle()
             assert answers[-1]["f"][0] is error
         assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(True)

@@ -2,7 +2,8 @@
 
 Versions 0-4. 1: throttle time. 3: flexible, the client's software name and version (KIP-511).
 The response header is always v0. A version that is not offered is answered in the layout of
-version 0 with error 35 and the range of this API, so that the client can ask again (KIP-511).
+version 0 with error 35 and the range of this API, so that the client can ask again (KIP-511; before
+2.4 without the range).
 Answered by ``wire.kafka.codec`` from cached bytes; the backend never sees it.
 """
 
@@ -20,6 +21,8 @@ from ..primitives import Reader, Writer
 
 KEY = 18
 _RANGE = Struct(">hhh")
+_EPOCH = Struct(">q")
+_FEATURES_EPOCH_TAG = 1
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -30,6 +33,8 @@ class ApiVersionsResponse:
     error: ErrorCode
     ranges: Mapping[int, VersionRange] | None
     """None stands for what the codec offers."""
+    features_epoch: int | None = None
+    """Version of the finalised features, from version 3 on; None where there are none (KIP-584)."""
 
 
 def decode(reader: Reader, version: int) -> CodecAnswer:
@@ -53,7 +58,8 @@ def encode(writer: Writer, version: int, response: ApiVersionsResponse, request:
         writer.tags()
     if version >= 1:
         writer.int32(0)  # throttle time
-    writer.tags()
+    epoch = response.features_epoch
+    writer.tags(*() if epoch is None else ((_FEATURES_EPOCH_TAG, _EPOCH.pack(epoch)),))
 
 
 API = Api(KEY, "ApiVersions", 0, 4, flexible_from=3, decode=decode, encode=encode)

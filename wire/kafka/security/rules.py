@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ....protocol import admin, data, groups, transactions
+from ....protocol import admin, control, data, groups, transactions
 from ....protocol.security import acls, authentication
 from ....protocol.security.acls import AclOperation
 from . import admin_rules, data_rules, group_rules
@@ -53,6 +53,11 @@ RULES: dict[type, Callable[[Permissions, Any], Decision]] = {
     admin.ListPartitionReassignmentsRequest: cluster(AclOperation.DESCRIBE),
     admin.DescribeConfigsRequest: admin_rules.configs(AclOperation.DESCRIBE_CONFIGS),
     admin.AlterConfigsRequest: admin_rules.configs(AclOperation.ALTER_CONFIGS),
+    admin.DescribeLogDirsRequest: cluster(AclOperation.DESCRIBE),
+    admin.AlterReplicaLogDirsRequest: cluster(AclOperation.ALTER),
+    admin.UpdateFeaturesRequest: cluster(AclOperation.ALTER),
+    control.AlterIsrRequest: cluster(AclOperation.CLUSTER_ACTION),
+    control.AllocateProducerIdsRequest: cluster(AclOperation.CLUSTER_ACTION),
     authentication.DescribeUserScramCredentialsRequest: cluster(AclOperation.DESCRIBE),
     authentication.AlterUserScramCredentialsRequest: cluster(AclOperation.ALTER),
     acls.DescribeAclsRequest: cluster(AclOperation.DESCRIBE),
