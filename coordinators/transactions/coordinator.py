@@ -107,6 +107,11 @@ class TransactionCoordinator:
             if partition.topic_partition.topic == TRANSACTIONS_TOPIC:
                 self._resign(partition.topic_partition.partition)
 
+    def metadata_changed(self) -> None:
+        """The controller has told who leads what."""
+        self.states.metadata_changed()
+        self.markers.metadata_changed()
+
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
         """Partitions were stopped for good; those of the log are coordinated no more."""
         for partition in partitions:

@@ -85,6 +85,8 @@ class TransactionStateManager:
         self._owned: dict[int, _OwnedPartition] = {}
         self._loading: dict[int, int] = {}
         """Partitions about to be read, with their coordinator epoch."""
+        self._waiting: dict[int, Callable[[], object]] = {}
+        """Those among them that wait for the controller to tell who leads what."""
 
     def partition_for(self, transactional_id: str) -> int:
         """Partition of ``__transaction_state`` whose leader coordinates the id."""
@@ -162,7 +164,9 @@ class TransactionStateManager:
         """Read a partition that this broker leads now, in a moment.
 
         ``loaded`` is called with the coordinator epoch and what was read, unless the leadership
-        has gone by then.
+        has gone by then. A broker that was just started hears of its leaderships first and then
+        of the partitions there are; Kafka reads for longer than that takes. Were it not so,
+        partitions that wait for a marker would seem deleted.
         """
         number = hosted.topic_partition.partition
         epoch = hosted.leader_epoch
@@ -171,6 +175,9 @@ class TransactionStateManager:
         def load() -> None:
             if self._loading.get(number) != epoch:
                 return
+            if self._replicas.metadata_cache.partition_state(hosted.topic_partition) is None:
+                self._waiting[number] = load
+                return
             transactions = {} if hosted.log is None else _read(hosted.log)
             self._owned[number] = _OwnedPartition(epoch, hosted, transactions)
             del self._loading[number]
@@ -178,9 +185,16 @@ class TransactionStateManager:
 
         self._host.call_later_ms(0, load)
 
+    def metadata_changed(self) -> None:
+        """Go on with what waits for the partitions there are."""
+        waiting, self._waiting = self._waiting, {}
+        for load in waiting.values():
+            load()
+
     def unload(self, number: int) -> None:
         """Forget a partition that this broker does not lead any more."""
         self._loading.pop(number, None)
+        self._waiting.pop(number, None)
         self._owned.pop(number, None)
 
     # -- the log -------------------------------------------------------------------------------

@@ -51,7 +51,8 @@ class Desk:
         self.clock = FakeClock()
         self.host = FakeHost("broker-1", self.clock)
         self.log = FakeLog()
-        self.leaders: dict[TopicPartition, int] = {ORDERS: 1, AUDIT: 2}
+        log = TopicPartition(TRANSACTIONS_TOPIC, 0)
+        self.leaders: dict[TopicPartition, int] = {ORDERS: 1, AUDIT: 2, log: 1}
         self.alive = [1, 2, 3]
         self.appends: list[tuple[ProduceRequest, Callable[[Any], object]]] = []
         self.holds_appends = False

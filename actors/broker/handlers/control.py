@@ -102,7 +102,7 @@ class ControlHandlers:
                 self._dynamic_config.forget(topic)
         if deleted:
             self._groups.partitions_deleted(deleted)
-        self._transactions.markers.metadata_changed()
+        self._transactions.metadata_changed()
         self._waiters.examine()
         return response
 

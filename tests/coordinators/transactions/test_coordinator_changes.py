@@ -77,6 +77,20 @@ def test_a_leadership_lost_before_loading_loads_nothing(desk: Desk) -> None:
     assert desk.init().error is E.NOT_COORDINATOR
 
 
+def test_a_broker_that_was_just_started_waits_until_it_knows_who_leads_what(desk: Desk) -> None:
+    """A partition whose leader it was not told yet would seem deleted, and get no marker."""
+    open_transaction(desk)
+    desk.end()
+    desk.resign(6)
+    known = dict(desk.leaders)
+    desk.leaders.clear()
+    desk.lead(7)
+    assert desk.init().error is E.COORDINATOR_LOAD_IN_PROGRESS
+    desk.leaders.update(known)
+    desk.coordinator.metadata_changed()
+    assert [broker for broker, _ in desk.sent()] == [1, 2]
+
+
 def test_a_deleted_partition_is_coordinated_no_more(desk: Desk) -> None:
     desk.init()
     desk.coordinator.partitions_stopped([desk.hosted(5, 0).topic_partition, ORDERS])
