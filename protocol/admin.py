@@ -42,6 +42,7 @@ class TopicResult:
 @message
 class CreateTopicsResponse:
     topics: tuple[TopicResult, ...]
+    throttle_time_ms: int = 0
 
 
 @message
@@ -54,6 +55,7 @@ class DeleteTopicsRequest:
 @message
 class DeleteTopicsResponse:
     topics: tuple[TopicResult, ...]
+    throttle_time_ms: int = 0
 
 
 @message
@@ -73,6 +75,7 @@ class CreatePartitionsRequest:
 @message
 class CreatePartitionsResponse:
     topics: tuple[TopicResult, ...]
+    throttle_time_ms: int = 0
 
 
 @message

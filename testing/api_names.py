@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..protocol import admin, control, data, groups, transactions
 from ..protocol.errors import ErrorCode, UsageError
-from ..protocol.security import acls, authentication
+from ..protocol.security import acls, authentication, quotas
 from ..statemachines.controller.events import controller_events
 from ..zkfake import messages as zookeeper
 from . import arguments
 
 REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
-    for module in (control, data, admin, groups, transactions, authentication, acls)
+    for module in (control, data, admin, groups, transactions, authentication, acls, quotas)
     for name, value in vars(module).items()
     if name.endswith("Request") and isinstance(value, type)
 }
@@ -21,7 +21,17 @@ _EVENTS: dict[str, type] = {event.__name__: event for event in controller_events
 
 _MESSAGES: dict[str, type] = {
     name: value
-    for module in (control, data, admin, groups, transactions, authentication, acls, zookeeper)
+    for module in (
+        control,
+        data,
+        admin,
+        groups,
+        transactions,
+        authentication,
+        acls,
+        quotas,
+        zookeeper,
+    )
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__
 } | _EVENTS

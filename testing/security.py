@@ -33,8 +33,17 @@ from ..protocol.security.configuration import (
     ListenerSpec,
     SecurityConfig,
 )
+from ..protocol.security.quotas import (
+    CLIENT_ID,
+    IP,
+    USER,
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+    QuotaAlteration,
+)
 from ..protocol.security.scram import ITERATIONS_MIN, MECHANISM_NUMBERS, salted_password
 from ..protocol.versions import Behaviour, behaviour
+from ..protocol.znode_paths import DEFAULT_ENTITY
 from ..wire.kafka.gateway import BrokerCredentials, TcpGateway
 from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
 from ..wire.kafka.security.guard import GuardedBackend
@@ -259,6 +268,47 @@ class ClusterSecurity:
 
         return running.call(ask, _TIMEOUT_MS)
 
+    # -- quotas --------------------------------------------------------------------------------
+
+    def set_quota(
+        self, *, user: str | None = None, client_id: str | None = None, **values: float | None
+    ) -> None:
+        """Set quotas of a user, a client id or both, such as ``producer_byte_rate=1024``.
+
+        ``"<default>"`` stands for everybody without a quota of his own; None removes a quota.
+        """
+        named = {USER: user, CLIENT_ID: client_id}
+        entity = tuple(
+            (kind, None if name == DEFAULT_ENTITY else name)
+            for kind, name in named.items()
+            if name is not None
+        )
+        request = AlterClientQuotasRequest((QuotaAlteration(entity, tuple(values.items())),))
+        ((_, error, text),) = self._ask_any(request).results
+        if error is not ErrorCode.NONE:
+            raise KafkaError(error, text or "")
+        running = self._require_running()
+
+        def every_broker_knows_the_quota() -> bool:
+            return all(
+                broker.security.quotas.holds(dict(entity), name, value)
+                for broker in running.living_brokers()
+                for name, value in values.items()
+            )
+
+        running.wait_until(every_broker_knows_the_quota)
+
+    def _remove_quotas(self) -> None:
+        request = DescribeClientQuotasRequest(())
+        for entity, values in self._ask_any(request).entries:
+            named = {kind: name or DEFAULT_ENTITY for kind, name in entity}
+            if IP not in named:
+                self.set_quota(
+                    user=named.get(USER),
+                    client_id=named.get(CLIENT_ID),
+                    **dict.fromkeys(name for name, _ in values),
+                )
+
     # -- for the cluster -----------------------------------------------------------------------
 
     def attach(self, running: RunningCluster | None) -> None:
@@ -282,6 +332,8 @@ class ClusterSecurity:
         running = self._require_running()
         if any(broker.security.authorizer for broker in running.living_brokers()):
             self.remove_acls()
+        if any(broker.security.quotas.is_any for broker in running.living_brokers()):
+            self._remove_quotas()
         known = {
             user
             for broker in running.living_brokers()

@@ -47,6 +47,7 @@ from .handlers.data import DataHandlers
 from .handlers.features import FeatureHandlers
 from .handlers.groups import GroupHandlers
 from .handlers.log_dirs import LogDirHandlers
+from .handlers.quotas import QuotaHandlers
 from .handlers.transactions import TransactionHandlers
 from .isr_writers import alter_isr_updater, zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
@@ -72,6 +73,7 @@ _HANDLERS = (
     FeatureHandlers,
     AuthenticationHandlers,
     AccessHandlers,
+    QuotaHandlers,
 )
 
 
@@ -130,6 +132,7 @@ class Broker(Node):
         self.security = BrokerSecurity(
             self, self.config, self.behaviour, self.zk, self.dynamic_config
         )
+        self.security.quotas.on_change = lambda _: spec.listener.enforce(self.security.quotas)
         self.fetcher_manager = FetcherManager(
             broker_id=self.broker_id,
             host=self,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...protocol.config import BrokerConfig
 from ...protocol.versions import Behaviour
-from ...protocol.znode_paths import USERS
+from ...protocol.znode_paths import CLIENTS, USERS
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.security.acl_store import AclStore
 from ...statemachines.security.authorizer import Authorizer
+from ...statemachines.security.client_quotas import ClientQuotas
 from ...statemachines.security.scram_credentials import ScramAdmin, ScramCredentials
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ..node import Node
@@ -16,7 +19,7 @@ from ..node import Node
 class BrokerSecurity:
     """Kept up with ZooKeeper while the broker runs."""
 
-    __slots__ = ("acls", "authorizer", "scram", "scram_admin")
+    __slots__ = ("acls", "authorizer", "quotas", "scram", "scram_admin")
 
     def __init__(
         self,
@@ -28,10 +31,16 @@ class BrokerSecurity:
     ) -> None:
         self.scram = ScramCredentials()
         self.scram_admin = ScramAdmin(zk)
-        dynamic_config.on_entity_config[USERS] = self.scram.user_changed
+        self.quotas = ClientQuotas(config)
+        dynamic_config.on_entity_config[USERS] = self._user_changed
+        dynamic_config.on_entity_config[CLIENTS] = self.quotas.client_changed
         has_authorizer = bool(config["authorizer.class.name"])
         self.authorizer = Authorizer(config, behaviour) if has_authorizer else None
         self.acls = AclStore(node, zk, behaviour, self.authorizer, node.log)
+
+    def _user_changed(self, entity: str, values: Mapping[str, str]) -> None:
+        self.scram.user_changed(entity, values)
+        self.quotas.user_changed(entity, values)
 
     async def start(self) -> None:
         """Read what is kept in ZooKeeper."""

@@ -11,6 +11,7 @@ from ...protocol.names import broker_name
 from ...protocol.values import EndPoint
 from ...protocol.versions import Behaviour
 from ...replication.disk.disk import Disk
+from ...statemachines.security.client_quotas import ClientQuotas
 
 
 class BrokerListener(Protocol):
@@ -28,6 +29,10 @@ class BrokerListener(Protocol):
         """Close every socket and refuse connections."""
         ...
 
+    def enforce(self, quotas: ClientQuotas) -> None:
+        """Let clients wait that use more than these allow, from now on."""
+        ...
+
 
 class SimulatedListener:
     """Endpoint of a broker that no socket reaches."""
@@ -40,6 +45,9 @@ class SimulatedListener:
 
     def close(self) -> None:
         """No socket, nothing to close."""
+
+    def enforce(self, quotas: ClientQuotas) -> None:
+        """No socket, nobody who could be told to wait."""
 
 
 @dataclass

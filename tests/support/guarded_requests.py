@@ -10,7 +10,7 @@ from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.data import RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import Record, build_batch
-from fakekafka.protocol.security import acls, authentication
+from fakekafka.protocol.security import acls, authentication, quotas
 from fakekafka.protocol.security.acls import (
     CLUSTER_NAME,
     AclEntry,
@@ -262,6 +262,13 @@ NEEDS: dict[str, tuple[Any, list[Right], str]] = {
         )
         for operation, request in (
             (AclOperation.ALTER, admin.ElectLeadersRequest(0, None)),
+            (AclOperation.ALTER, admin.AlterReplicaLogDirsRequest(((A, "d"),))),
+            (AclOperation.DESCRIBE, admin.DescribeLogDirsRequest(None)),
+            (AclOperation.DESCRIBE_CONFIGS, quotas.DescribeClientQuotasRequest(())),
+            (
+                AclOperation.ALTER_CONFIGS,
+                quotas.AlterClientQuotasRequest((quotas.QuotaAlteration((("user", "u"),), ()),)),
+            ),
             (AclOperation.ALTER, admin.AlterPartitionReassignmentsRequest(())),
             (AclOperation.DESCRIBE, admin.ListPartitionReassignmentsRequest(None)),
             (AclOperation.DESCRIBE, authentication.DescribeUserScramCredentialsRequest(None)),

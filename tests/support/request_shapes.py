@@ -312,3 +312,15 @@ def _security() -> Iterator[Shape]:
         "DeleteAcls", 31, 2,
         lambda size: compact_array(everything for _ in range(size)) + b"\0", True,
     )  # fmt: skip
+    yield Shape(
+        "DescribeClientQuotas of nothing known", 48, 1,
+        lambda size: compact_array(
+            compact(f"k{i}") + int8(2) + b"\0\0" for i in range(size)
+        ) + b"\0\0", True,
+    )  # fmt: skip
+    yield Shape(
+        "AlterClientQuotas, validated only", 49, 1,
+        lambda size: compact_array(
+            b"\2" + compact("user") + compact("u") + b"\0\1\0" for _ in range(min(size, 500))
+        ) + b"\1\0", True,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.security import acls, authentication
+from fakekafka.protocol.security import acls, authentication, quotas
 from hypothesis import strategies as st
 
 _texts = st.text(max_size=8)
@@ -36,7 +36,19 @@ _acls = st.builds(
     st.builds(acls.AclEntry, _texts, _texts, _enum(acls.AclOperation), _enum(acls.Permission)),
 )
 
+_entities = _some(st.tuples(_texts, _nullable_texts))
+_floats = st.floats(allow_nan=False)
+
 RESPONSES: dict[int, Any] = {
+    48: st.builds(
+        quotas.DescribeClientQuotasResponse,
+        _errors,
+        _nullable_texts,
+        _some(st.tuples(_entities, _some(st.tuples(_texts, _floats)))),
+    ),
+    49: st.builds(
+        quotas.AlterClientQuotasResponse, _some(st.tuples(_entities, _errors, _nullable_texts))
+    ),
     29: st.builds(acls.DescribeAclsResponse, _errors, _nullable_texts, _some(_acls)),
     30: st.builds(acls.CreateAclsResponse, _some(st.tuples(_errors, _nullable_texts))),
     31: st.builds(
@@ -165,7 +177,38 @@ def _delete_acls(r: Any, version: int) -> Any:
     }
 
 
+def _entity(entity: Any) -> Any:
+    return [{"entity_type": kind, "entity_name": name} for kind, name in entity]
+
+
+def _describe_quotas(r: Any, version: int) -> Any:
+    return {
+        "throttle_time": 0,
+        "error_code": r.error,
+        "error_message": r.error_message,
+        "entries": [
+            {
+                "entity": _entity(entity),
+                "values": [{"key": name, "value": value} for name, value in values],
+            }
+            for entity, values in r.entries
+        ],
+    }
+
+
+def _alter_quotas(r: Any, version: int) -> Any:
+    return {
+        "throttle_time": 0,
+        "entries": [
+            {"error_code": error, "error_message": text, "entity": _entity(entity)}
+            for entity, error, text in r.results
+        ],
+    }
+
+
 TREES: dict[int, Any] = {
+    48: _describe_quotas,
+    49: _alter_quotas,
     29: _describe_acls,
     30: lambda r, version: {
         "throttle_time": 0,
@@ -212,7 +255,23 @@ def _created(e: Any) -> Any:
     )
 
 
+def _alteration(e: Any) -> Any:
+    return quotas.QuotaAlteration(
+        tuple((one.entity_type, one.entity_name) for one in e.entity),
+        tuple((op.key, None if op.remove else float(op.value)) for op in e.ops),
+    )
+
+
 EXPECTED: dict[int, Any] = {
+    48: lambda e: quotas.DescribeClientQuotasRequest(
+        tuple(
+            quotas.QuotaFilterComponent(c.entity_type, c.match_type, c.match) for c in e.components
+        ),
+        e.strict,
+    ),
+    49: lambda e: quotas.AlterClientQuotasRequest(
+        tuple(map(_alteration, e.entries)), e.validate_only
+    ),
     29: lambda e: acls.DescribeAclsRequest(_filter(e)),
     30: lambda e: acls.CreateAclsRequest(tuple(map(_created, e.creations))),
     31: lambda e: acls.DeleteAclsRequest(tuple(map(_filter, e.filters))),

@@ -6,6 +6,15 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...protocol.data import RequestContext
+from ...protocol.values import message
+
+
+@message
+class Throttled:
+    """An answer, and for how long the connection is not read after it."""
+
+    response: Any
+    throttle_ms: int
 
 
 class Backend(Protocol):

@@ -25,6 +25,7 @@ from ...protocol.errors import ClientError, ErrorCode, KafkaError
 from ...protocol.security.configuration import ANONYMOUS
 from ..accepting import AcceptingListener, cut
 from .api import CodecAnswer, SplitRequest
+from .backend import Throttled
 from .codec import RequestHeader
 from .exchange import Exchange, submit_parts
 from .security.authenticator import AuthenticationStep, Authenticator
@@ -57,6 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         "_idle_timer",
         "_last_active_s",
         "_listener",
+        "_mute_timer",
         "_peer",
         "_principal",
         "_processing",
@@ -102,6 +104,8 @@ class Connection(asyncio.BufferedProtocol):
         sasl = service.security.sasl
         self._authenticator = None if sasl is None else Authenticator(sasl, service.codec)
         self._principal = ANONYMOUS
+        self._mute_timer: asyncio.TimerHandle | None = None
+        """Runs while the client has to wait because it used more than its quota."""
         self._failure_timer: asyncio.TimerHandle | None = None
         """Runs while a client that is refused has to wait for the answer."""
 
@@ -225,7 +229,12 @@ class Connection(asyncio.BufferedProtocol):
             return  # an answer came at once: the loop below goes on with the next frame
         self._processing = True
         try:
-            while self._waiting and self._exchange is None and not self._writing_paused:
+            while (
+                self._waiting
+                and self._exchange is None
+                and not self._writing_paused
+                and self._mute_timer is None
+            ):
                 frame = self._waiting.popleft()
                 self._waiting_bytes -= len(frame)
                 self._handle(frame)
@@ -346,6 +355,9 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(response, BaseException):
             self._close_for(response)
             return
+        if type(response) is Throttled:
+            self._mute(response.throttle_ms)
+            response = response.response
         request = exchange.request
         if isinstance(request, ProduceRequest) and request.acks == 0:
             if any(result.error is not ErrorCode.NONE for result in response.partitions):
@@ -355,6 +367,17 @@ class Connection(asyncio.BufferedProtocol):
                 return
         else:
             self._send(exchange, response)
+        self._process()
+
+    def _mute(self, throttle_ms: int) -> None:
+        """Take no request for so long (KIP-219)."""
+        loop = self._listener.loop
+        if self._mute_timer is not None:
+            self._mute_timer.cancel()
+        self._mute_timer = loop.call_later(throttle_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        self._mute_timer = None
         self._process()
 
     def _send(self, exchange: Exchange, response: Any) -> None:
@@ -436,9 +459,10 @@ class Connection(asyncio.BufferedProtocol):
         if self._held:
             self._held = 0
             self._service.memory.note(self, 0)
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-            self._idle_timer = None
+        for timer in (self._idle_timer, self._mute_timer):
+            if timer is not None:
+                timer.cancel()
+        self._idle_timer = self._mute_timer = None
 
     def _watch_idleness(self) -> None:
         """Close after ``connections.max.idle.ms`` without traffic; one timer, not one a frame."""

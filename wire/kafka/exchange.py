@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from .api import SplitRequest
+from .backend import Throttled
 from .codec import RequestHeader
 
 Submit = Callable[[Any, Callable[[Any], None]], None]
@@ -37,7 +38,7 @@ class Exchange:
 class SplitExchange:
     """Gathers the responses of the requests that one client request stands for."""
 
-    __slots__ = ("_exchange", "_join", "_missing", "_responses")
+    __slots__ = ("_exchange", "_join", "_missing", "_responses", "_throttle_ms")
 
     def __init__(
         self, exchange: Exchange, count: int, join: Callable[[tuple[Any, ...]], Any] = tuple
@@ -46,6 +47,7 @@ class SplitExchange:
         self._join = join
         self._responses: list[Any] = [None] * count
         self._missing = count
+        self._throttle_ms = 0
 
     def respond_to(self, index: int) -> Callable[[Any], None]:
         """What answers the request with this index."""
@@ -59,10 +61,17 @@ class SplitExchange:
             if isinstance(response, BaseException):
                 self._exchange.respond(response)
                 return
+            if type(response) is Throttled:
+                self._throttle_ms = max(self._throttle_ms, response.throttle_ms)
+                response = response.response
             self._responses[index] = response
             self._missing -= 1
             if not self._missing:
-                self._exchange.respond(self._join(tuple(self._responses)))
+                whole = self._join(tuple(self._responses))
+                is_throttled = self._throttle_ms > 0
+                self._exchange.respond(
+                    Throttled(whole, self._throttle_ms) if is_throttled else whole
+                )
 
         return respond
 

@@ -14,6 +14,7 @@ from .backend import Backend
 from .listener import KafkaListener
 from .security.listener_security import ListenerSecurity
 from .security.sasl import TokenCredential
+from .security.throttling import ThrottlingBackend
 from .service import BrokerService
 from .topic_names import uuid_bytes, uuid_text
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
     from ...statemachines.security.authorizer import Authorizer
+    from ...statemachines.security.client_quotas import ClientQuotas
 
 
 class _TcpRequest:
@@ -92,6 +94,12 @@ class TcpGateway:
         broker = self._broker(broker_id)
         return broker is not None and broker.metadata_cache.contains_topic(topic)
 
+    def partitions_of(self, broker_id: int, topic: str) -> int:
+        """How many partitions the topic has as the broker knows it."""
+        broker = self._broker(broker_id)
+        cache = None if broker is None else broker.metadata_cache
+        return 0 if cache is None else sum(1 for _ in cache.topic_partitions(topic))
+
     def security(self, broker_id: int) -> BrokerSecurity | None:
         """What the broker knows of users, None while it is down."""
         broker = self._broker(broker_id)
@@ -146,7 +154,7 @@ class TcpListener:
         gives what stands between the connections and the gateway.
         """
         self._gateway = gateway
-        self._backend = gateway if guard is None else guard(gateway)
+        self._backend: Backend = gateway if guard is None else guard(gateway)
         self._runtime = gateway.runtime
         self._specs = tuple(listeners)
         self._security_of = security_of
@@ -199,6 +207,15 @@ class TcpListener:
             security=self._security_of(self._broker_id, spec),
         )
         return KafkaListener(loop, self.host, port, service)
+
+    def enforce(self, quotas: ClientQuotas) -> None:
+        """Let clients wait that use more than these allow; nothing is counted without any."""
+        gateway, backend = self._gateway, self._backend
+        if quotas.is_any:
+            now_ms = self._runtime.now_ms
+            backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partitions_of)
+        for listener in self._listeners.values():
+            listener.service.backend = backend
 
     def serve(self) -> None:
         self._with_all(KafkaListener.serve)

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ...protocol.errors import ErrorCode
-from ...protocol.security import acls, authentication
+from ...protocol.security import acls, authentication, quotas
 
 BUILDERS: dict[type, Callable[[Any, ErrorCode], Any]] = {
+    quotas.DescribeClientQuotasRequest: lambda _, error: quotas.DescribeClientQuotasResponse(error),
+    quotas.AlterClientQuotasRequest: lambda request, error: quotas.AlterClientQuotasResponse(
+        tuple((alteration.entity, error, None) for alteration in request.alterations)
+    ),
     acls.DescribeAclsRequest: lambda _, error: acls.DescribeAclsResponse(error),
     acls.CreateAclsRequest: lambda request, error: acls.CreateAclsResponse(
         ((error, None),) * len(request.acls)

@@ -38,6 +38,9 @@ class SpyListener:
     def close(self) -> None:
         pass
 
+    def enforce(self, quotas: object) -> None:
+        pass
+
 
 @pytest.fixture
 def simulation() -> Iterator[Simulation]:

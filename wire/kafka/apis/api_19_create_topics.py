@@ -55,7 +55,7 @@ def encode(
     request: CreateTopicsRequest | None,
 ) -> None:
     if version >= 2:
-        writer.int32(0)  # throttle time
+        writer.int32(response.throttle_time_ms)
     writer.array(len(response.topics))
     for topic in response.topics:
         writer.string(topic.name)

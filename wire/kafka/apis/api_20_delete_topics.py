@@ -39,7 +39,7 @@ def encode(
     request: DeleteTopicsRequest | None,
 ) -> None:
     if version >= 1:
-        writer.int32(0)  # throttle time
+        writer.int32(response.throttle_time_ms)
     writer.array(len(response.topics))
     for topic in response.topics:
         if version >= 6:

@@ -33,7 +33,7 @@ def encode(
     response: CreatePartitionsResponse,
     request: CreatePartitionsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(response.throttle_time_ms)
     writer.array(len(response.topics))
     for topic in response.topics:
         writer.string(topic.name)

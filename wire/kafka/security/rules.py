@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....protocol import admin, control, data, groups, transactions
-from ....protocol.security import acls, authentication
+from ....protocol.security import acls, authentication, quotas
 from ....protocol.security.acls import AclOperation
 from . import admin_rules, data_rules, group_rules
 from .permissions import (
@@ -60,6 +60,8 @@ RULES: dict[type, Callable[[Permissions, Any], Decision]] = {
     control.AllocateProducerIdsRequest: cluster(AclOperation.CLUSTER_ACTION),
     authentication.DescribeUserScramCredentialsRequest: cluster(AclOperation.DESCRIBE),
     authentication.AlterUserScramCredentialsRequest: cluster(AclOperation.ALTER),
+    quotas.DescribeClientQuotasRequest: cluster(AclOperation.DESCRIBE_CONFIGS),
+    quotas.AlterClientQuotasRequest: cluster(AclOperation.ALTER_CONFIGS),
     acls.DescribeAclsRequest: cluster(AclOperation.DESCRIBE),
     acls.CreateAclsRequest: cluster(AclOperation.ALTER),
     acls.DeleteAclsRequest: cluster(AclOperation.ALTER),

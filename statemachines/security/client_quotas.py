@@ -1,0 +1,181 @@
+"""Quotas: kept in ``/config/users`` and ``/config/clients``, and how much of them is used.
+
+Kafka: ``ClientQuotaManager``, ``ControllerMutationQuotaManager`` (KIP-599), ``Rate`` and
+``TokenBucket``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from ...protocol.config import BrokerConfig
+from ...protocol.security.quotas import (
+    CLIENT_ID,
+    CLIENT_QUOTAS,
+    CONTROLLER_MUTATION_RATE,
+    USER,
+)
+from ...protocol.znode_paths import CLIENTS
+from .entities import desanitized
+
+_Key = tuple[str | bool | None, str | bool | None]
+"""(user, client id): a name, None for the default, False where it does not matter."""
+
+
+class ByteRate:
+    """A rate over the last windows, as Kafka's ``Rate`` measures it."""
+
+    __slots__ = ("_samples", "_window_count", "_window_ms")
+
+    def __init__(self, window_count: int, window_ms: int) -> None:
+        self._window_count = window_count
+        self._window_ms = window_ms
+        self._samples: deque[list[float]] = deque()
+        """[begin, sum] of each window, the oldest first."""
+
+    def record(self, value: float, now_ms: int) -> None:
+        samples = self._samples
+        if not samples or now_ms - samples[-1][0] >= self._window_ms:
+            samples.append([now_ms, 0.0])
+        samples[-1][1] += value
+
+    def measure(self, now_ms: int) -> tuple[float, float]:
+        """Units per second, and the milliseconds over which they are counted."""
+        samples, window_ms = self._samples, self._window_ms
+        while samples and now_ms - samples[0][0] >= self._window_count * window_ms:
+            samples.popleft()
+        elapsed_ms = now_ms - samples[0][0] if samples else 0.0
+        missing = self._window_count - 1 - int(elapsed_ms // window_ms)
+        if missing > 0:
+            elapsed_ms += missing * window_ms
+        elapsed_ms = max(elapsed_ms, window_ms)
+        return sum(total for _, total in samples) / elapsed_ms * 1000, elapsed_ms
+
+    def throttle_ms(self, bound: float, now_ms: int) -> int:
+        """How long to wait until the rate is within its bound again."""
+        rate, window_ms = self.measure(now_ms)
+        return round((rate - bound) / bound * window_ms) if rate > bound else 0
+
+
+class TokenBucket:
+    """Tokens that come at a rate; as many as a burst may wait."""
+
+    __slots__ = ("_burst_s", "_last_ms", "_tokens")
+
+    def __init__(self, burst_s: float) -> None:
+        self._burst_s = burst_s
+        self._tokens: float | None = None
+        self._last_ms = 0
+
+    def _refill(self, quota: float, now_ms: int) -> float:
+        burst = self._burst_s * quota
+        tokens = burst if self._tokens is None else self._tokens
+        tokens = min(burst, tokens + quota * (now_ms - self._last_ms) / 1000)
+        self._tokens, self._last_ms = tokens, now_ms
+        return tokens
+
+    def is_empty(self, quota: float, now_ms: int) -> bool:
+        """Whether more was taken than there was."""
+        return self._refill(quota, now_ms) < 0
+
+    def take(self, count: float, quota: float, now_ms: int) -> int:
+        """Take tokens, more than there are if need be; the milliseconds until none is missing."""
+        tokens = self._tokens = self._refill(quota, now_ms) - count
+        return round(-tokens / quota * 1000) if tokens < 0 else 0
+
+
+class ClientQuotas:
+    """The quotas that one broker knows, and what its clients have used."""
+
+    __slots__ = ("_burst_s", "_quotas", "_used", "_window", "on_change")
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._window = (
+            config["quota.window.num"],
+            config["quota.window.size.seconds"] * 1000,
+        )
+        self._burst_s = float(
+            config["controller.quota.window.num"] * config["controller.quota.window.size.seconds"]
+        )
+        self._quotas: dict[str, dict[_Key, float]] = {name: {} for name in CLIENT_QUOTAS}
+        self._used: dict[tuple[str, _Key, str, str], ByteRate | TokenBucket] = {}
+        self.on_change: Callable[[bool], object] = lambda _is_any: None
+        """Called with whether there is any quota, after each change."""
+
+    def user_changed(self, entity: str, values: Mapping[str, str]) -> None:
+        """The configuration of a user, or of a client of a user, is another."""
+        user, _, rest = entity.partition(f"/{CLIENTS}/")
+        self._set((desanitized(user), desanitized(rest) if rest else False), values)
+
+    def client_changed(self, entity: str, values: Mapping[str, str]) -> None:
+        """The configuration of a client id is another."""
+        self._set((False, desanitized(entity)), values)
+
+    def _set(self, key: _Key, values: Mapping[str, str]) -> None:
+        was_any = self.is_any
+        for name, quotas in self._quotas.items():
+            if name in values:
+                quotas[key] = float(values[name])
+            else:
+                quotas.pop(key, None)
+        if was_any or self.is_any:
+            self._used.clear()
+            self.on_change(self.is_any)
+
+    @property
+    def is_any(self) -> bool:
+        return any(self._quotas.values())
+
+    def holds(self, entity: Mapping[str, str | None], name: str, value: float | None) -> bool:
+        """Whether the entity has this quota, or none if the value is None."""
+        key = (entity.get(USER, False), entity.get(CLIENT_ID, False))
+        return self._quotas.get(name, {}).get(key) == value
+
+    def quota(self, name: str, user: str, client_id: str) -> tuple[_Key, float] | None:
+        """What holds for a client: the most particular of eight."""
+        quotas = self._quotas[name]
+        keys: tuple[_Key, ...] = (
+            (user, client_id),
+            (user, None),
+            (user, False),
+            (None, client_id),
+            (None, None),
+            (None, False),
+            (False, client_id),
+            (False, None),
+        )
+        return next(((key, quotas[key]) for key in keys if key in quotas), None)
+
+    def use_bytes(self, name: str, user: str, client_id: str, count: int, now_ms: int) -> int:
+        """Count bytes; the milliseconds for which the client has to wait."""
+        found = self.quota(name, user, client_id)
+        if found is None:
+            return 0
+        rate = self._rate(name, found[0], user, client_id)
+        rate.record(count, now_ms)
+        return rate.throttle_ms(found[1], now_ms)
+
+    def _rate(self, name: str, key: _Key, user: str, client_id: str) -> ByteRate:
+        at = (name, key, *_sharers(key, user, client_id))
+        rate = self._used.get(at)
+        if not isinstance(rate, ByteRate):
+            rate = self._used[at] = ByteRate(*self._window)
+        return rate
+
+    def mutations(self, user: str, client_id: str) -> tuple[TokenBucket, float] | None:
+        """The bucket of a client's changes to topics and its rate, None without a quota."""
+        name = CONTROLLER_MUTATION_RATE
+        found = self.quota(name, user, client_id)
+        if found is None:
+            return None
+        at = (name, found[0], *_sharers(found[0], user, client_id))
+        bucket = self._used.get(at)
+        if not isinstance(bucket, TokenBucket):
+            bucket = self._used[at] = TokenBucket(self._burst_s)
+        return bucket, found[1]
+
+
+def _sharers(key: _Key, user: str, client_id: str) -> tuple[str, str]:
+    """Who shares a quota: a default one is each user's, or each client's, by itself."""
+    return "" if key[0] is False else user, "" if key[1] is False else client_id

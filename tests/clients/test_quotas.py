@@ -1,0 +1,97 @@
+"""Quotas as clients meet them: they are told how long to wait, and have to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from fakekafka import Cluster, KafkaError
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster(1, topics={"orders": 1}) as cluster:
+        yield cluster
+        assert cluster.failures == []
+
+
+def throttled(cluster: Cluster, client_id: str = "loader") -> list[float]:
+    """Seconds for which a producer of 40 kB was told to wait."""
+    told: list[float] = []
+
+    def on_throttle(event: Any) -> None:
+        told.append(event.throttle_time)
+
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "client.id": client_id,
+            "throttle_cb": on_throttle,
+            "linger.ms": 0,
+        }
+    )
+    for _ in range(4):
+        producer.produce("orders", bytes(10_000))
+        producer.flush(20)
+        producer.poll(0.1)
+    return [seconds for seconds in told if seconds > 0]
+
+
+def test_a_producer_beyond_its_quota_waits(cluster: Cluster) -> None:
+    """The fourth record is not taken until the wait is over that the third one brought."""
+    assert throttled(cluster) == []
+    cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
+    begun = time.monotonic()
+    told = throttled(cluster)
+    assert told
+    assert time.monotonic() - begun >= told[0]
+
+
+def test_a_quota_is_only_its_clients(cluster: Cluster) -> None:
+    """Others are served as before, and it ends when it is removed."""
+    cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
+    assert throttled(cluster, "other") == []
+    cluster.security.set_quota(client_id="loader", producer_byte_rate=None)
+    assert throttled(cluster) == []
+
+
+def test_a_quota_is_kept_in_zookeeper(cluster: Cluster) -> None:
+    """A broker that starts again enforces it."""
+    cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
+    assert b'"producer_byte_rate":"2500"' in (
+        cluster.zookeeper.get("/config/clients/loader") or b""
+    )
+    cluster.broker(1).restart()
+    cluster.wait_until(lambda: cluster.controller.id is not None)
+    assert throttled(cluster)
+
+
+def test_topics_beyond_the_quota_are_refused(cluster: Cluster) -> None:
+    """THROTTLING_QUOTA_EXCEEDED, which confluent-kafka's version of the request does not know:
+    it is told to wait (KIP-599)."""
+    cluster.security.set_quota(user="<default>", controller_mutation_rate=1)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    begun = time.monotonic()
+    for name, partitions in (("a", 12), ("b", 1)):
+        future = admin.create_topics([NewTopic(name, partitions, 1)])[name]
+        future.result(10)
+    assert time.monotonic() - begun >= 0.5
+
+
+def test_a_quota_that_is_none_is_refused(cluster: Cluster) -> None:
+    """In Kafka's words."""
+    with pytest.raises(KafkaError, match="Invalid configuration key bytes_per_day"):
+        cluster.security.set_quota(user="u", bytes_per_day=3)
+
+
+def test_reset_removes_quotas(cluster: Cluster) -> None:
+    """As after the start."""
+    cluster.security.set_quota(user="u", client_id="c", consumer_byte_rate=9)
+    cluster.reset()
+    assert not cluster.processes[1].broker.security.quotas.is_any  # type: ignore[union-attr]

@@ -1,0 +1,74 @@
+"""Which quota holds for a client, and how long it has to wait."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol.config import BrokerConfig
+from fakekafka.protocol.security.quotas import PRODUCER_BYTE_RATE
+from fakekafka.statemachines.security.client_quotas import ByteRate, ClientQuotas, TokenBucket
+
+ORDER = (
+    ("users", "u/clients/c"),
+    ("users", "u/clients/<default>"),
+    ("users", "u"),
+    ("users", "<default>/clients/c"),
+    ("users", "<default>/clients/<default>"),
+    ("users", "<default>"),
+    ("clients", "c"),
+    ("clients", "<default>"),
+)
+"""From the most particular quota to the most general one."""
+
+
+def with_quotas(entities: tuple[tuple[str, str], ...]) -> ClientQuotas:
+    quotas = ClientQuotas(BrokerConfig())
+    for number, (kind, entity) in enumerate(entities):
+        change = quotas.user_changed if kind == "users" else quotas.client_changed
+        change(entity, {PRODUCER_BYTE_RATE: str(number + 1)})
+    return quotas
+
+
+@pytest.mark.parametrize("left_out", range(len(ORDER)))
+def test_the_most_particular_quota_holds(left_out: int) -> None:
+    """A user's client before the user, a name before the default, users before clients."""
+    found = with_quotas(ORDER[left_out:]).quota(PRODUCER_BYTE_RATE, "u", "c")
+    assert found is not None
+    assert found[1] == 1
+
+
+def test_without_a_quota_nobody_waits() -> None:
+    """Nothing is counted either."""
+    quotas = ClientQuotas(BrokerConfig())
+    assert quotas.quota(PRODUCER_BYTE_RATE, "u", "c") is None
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10**9, 0) == 0
+
+
+def test_a_rate_is_that_of_eleven_seconds() -> None:
+    """Windows that are not there yet count as empty ones (Kafka: ``Rate``)."""
+    rate = ByteRate(11, 1000)
+    rate.record(11000, 0)
+    assert rate.measure(0) == (1100.0, 10000)
+    assert rate.throttle_ms(1000, 0) == 1000
+    assert rate.throttle_ms(1100, 0) == 0
+
+
+def test_what_was_used_is_forgotten_after_eleven_seconds() -> None:
+    """The oldest window goes."""
+    rate = ByteRate(11, 1000)
+    rate.record(11000, 0)
+    assert rate.measure(11000)[0] == 0
+
+
+def test_users_with_the_default_quota_do_not_share_it() -> None:
+    """Each has as much."""
+    quotas = with_quotas((("users", "<default>"),))
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "v", "c", 1, 0) == 0
+
+
+def test_a_bucket_may_be_overdrawn_once() -> None:
+    """Then whoever takes waits until the debt is paid (Kafka: ``TokenBucket``)."""
+    bucket = TokenBucket(11)
+    assert bucket.take(20, 1.0, 0) == 9000
+    assert bucket.is_empty(1.0, 8999)
+    assert not bucket.is_empty(1.0, 9000)

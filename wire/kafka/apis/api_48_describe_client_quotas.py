@@ -1,0 +1,59 @@
+"""DescribeClientQuotas (key 48): quotas that a filter matches (KIP-546).
+
+Versions 0-1. 1: flexible.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from ....protocol.security.quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    Entity,
+    QuotaFilterComponent,
+)
+from ..api import Api
+from ..primitives import Reader, Writer
+
+FLOAT64 = Struct(">d")
+
+
+def decode(reader: Reader, version: int) -> DescribeClientQuotasRequest:
+    components: list[QuotaFilterComponent] = []
+    for _ in range(reader.array()):
+        entity_type, match_type = reader.string(), reader.int8()
+        components.append(QuotaFilterComponent(entity_type, match_type, reader.nullable_string()))
+        reader.tags()
+    is_strict = reader.boolean()
+    reader.tags()
+    return DescribeClientQuotasRequest(tuple(components), is_strict)
+
+
+def encode(
+    writer: Writer, version: int, response: DescribeClientQuotasResponse, request: object
+) -> None:
+    writer.int32(0)  # throttle time
+    writer.int16(response.error)
+    writer.nullable_string(response.error_message)
+    writer.array(len(response.entries))
+    for entity, values in response.entries:
+        write_entity(writer, entity)
+        writer.array(len(values))
+        for name, value in values:
+            writer.string(name)
+            writer.raw(FLOAT64.pack(value))
+            writer.tags()
+        writer.tags()
+    writer.tags()
+
+
+def write_entity(writer: Writer, entity: Entity) -> None:
+    writer.array(len(entity))
+    for entity_type, name in entity:
+        writer.string(entity_type)
+        writer.nullable_string(name)
+        writer.tags()
+
+
+API = Api(48, "DescribeClientQuotas", 0, 1, flexible_from=1, decode=decode, encode=encode)

@@ -1,0 +1,163 @@
+"""Quotas at work: between the connections and a broker that has any.
+
+A client that used more than its quota is told how long to wait, and its connection is not read
+meanwhile (KIP-219). Kafka: ``ClientQuotaManager``, ``ControllerMutationQuotaManager``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ....protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
+from ....protocol.data import FetchRequest, FetchResponse, ProduceRequest, RequestContext
+from ....protocol.errors import ErrorCode
+from ....protocol.security.quotas import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
+from ....statemachines.security.client_quotas import ClientQuotas
+from ..backend import Backend, Throttled
+from ..error_responses import error_response
+
+_STRICT_FROM = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
+"""Versions from which on a client understands THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
+Respond = Callable[[Any], None]
+
+
+class ThrottlingBackend:
+    """A ``Backend`` that counts what clients use and lets them wait."""
+
+    __slots__ = ("_backend", "_now_ms", "_partitions_of", "_quotas")
+
+    def __init__(
+        self,
+        backend: Backend,
+        quotas: ClientQuotas,
+        now_ms: Callable[[], int],
+        partitions_of: Callable[[int, str], int],
+    ) -> None:
+        """``partitions_of`` gives how many partitions a topic has, as a broker knows."""
+        self._backend = backend
+        self._quotas = quotas
+        self._now_ms = now_ms
+        self._partitions_of = partitions_of
+
+    @property
+    def kafka_version(self) -> str:
+        return self._backend.kafka_version
+
+    def topic_id(self, broker_id: int, topic: str) -> bytes | None:
+        return self._backend.topic_id(broker_id, topic)
+
+    def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
+        return self._backend.topic_name(broker_id, topic_id)
+
+    def submit(
+        self,
+        broker_id: int,
+        connection_name: str,
+        request: Any,
+        context: RequestContext,
+        respond: Respond,
+    ) -> None:
+        if isinstance(request, ProduceRequest):
+            respond = self._produce(request, context, respond)
+        elif isinstance(request, FetchRequest) and request.replica_id < 0:
+            respond = self._fetch(request, context, respond)
+        elif type(request) in _STRICT_FROM:
+            request, respond = self._mutate(broker_id, request, context, respond)
+            if request is None:
+                return
+        self._backend.submit(broker_id, connection_name, request, context, respond)
+
+    # -- bytes ---------------------------------------------------------------------------------
+
+    def _use(self, name: str, context: RequestContext, count: int) -> int:
+        user = context.principal.partition(":")[2]
+        return self._quotas.use_bytes(name, user, context.client_id, count, self._now_ms())
+
+    def _produce(
+        self, request: ProduceRequest, context: RequestContext, respond: Respond
+    ) -> Respond:
+        count = sum(len(p.records) for p in request.partitions if p.records is not None)
+
+        def answer(response: Any) -> None:
+            if not isinstance(response, BaseException):
+                response = _throttled(response, self._use(PRODUCER_BYTE_RATE, context, count))
+            respond(response)
+
+        return answer
+
+    def _fetch(self, request: FetchRequest, context: RequestContext, respond: Respond) -> Respond:
+        def answer(response: Any) -> None:
+            if isinstance(response, FetchResponse):
+                count = sum(
+                    len(batch.data) for part in response.partitions for batch in part.records
+                )
+                response = _throttled(response, self._use(CONSUMER_BYTE_RATE, context, count))
+            respond(response)
+
+        return answer
+
+    # -- changes of topics -----------------------------------------------------------------------
+
+    def _mutate(
+        self, broker_id: int, request: Any, context: RequestContext, respond: Respond
+    ) -> tuple[Any, Respond]:
+        """What goes on of the request, and how it is answered; None: it is answered already."""
+        user = context.principal.partition(":")[2]
+        found = self._quotas.mutations(user, context.client_id)
+        if found is None or getattr(request, "validate_only", False):
+            return request, respond
+        bucket, quota = found
+        is_strict = context.api_version >= _STRICT_FROM[type(request)]
+        now_ms = self._now_ms()
+        taken: list[Any] = []
+        left: list[Any] = []
+        throttle_ms = 0
+        for topic in request.topics:
+            if is_strict and bucket.is_empty(quota, now_ms):
+                left.append(topic)
+                throttle_ms = max(throttle_ms, bucket.take(0, quota, now_ms))
+                continue
+            taken.append(topic)
+            wait_ms = bucket.take(self._cost(broker_id, topic), quota, now_ms)
+            if not is_strict:
+                throttle_ms = max(throttle_ms, wait_ms)
+        if not throttle_ms and not left:
+            return request, respond
+        refusals: tuple[Any, ...] = ()
+        if left:
+            error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+            refusal = error_response(replace(request, topics=tuple(left)), error)
+            if not taken:
+                respond(_throttled(refusal, throttle_ms))
+                return None, respond
+            refusals = refusal.topics
+
+        def answer(response: Any) -> None:
+            if not isinstance(response, BaseException):
+                response = replace(response, topics=(*response.topics, *refusals))
+                response = _throttled(response, throttle_ms)
+            respond(response)
+
+        return replace(request, topics=tuple(taken)), answer
+
+    def _cost(self, broker_id: int, topic: Any) -> int:
+        """How many partitions are made or removed."""
+        if isinstance(topic, str):
+            return max(1, self._partitions_of(broker_id, topic))
+        count = getattr(topic, "partitions", None)
+        if count is None:
+            return max(1, int(topic.count) - self._partitions_of(broker_id, topic.name))
+        return max(1, len(topic.assignment) or int(count))
+
+
+def _throttled(response: Any, throttle_ms: int) -> Any:
+    if throttle_ms <= 0:
+        return response
+    return Throttled(replace(response, throttle_time_ms=throttle_ms), throttle_ms)
