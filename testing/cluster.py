@@ -196,7 +196,7 @@ class Cluster(EmulatedCluster):
             zookeeper.node = None
             zookeeper.storage.close()
         self._security.attach(None)
-        self._security.close()
+        self._security.remove_files()
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None
@@ -337,7 +337,7 @@ class Cluster(EmulatedCluster):
         Kafka it cannot be deleted without them.
         """
         reset(self.running)
-        self._security.reset()
+        self._security.restore()
 
     def _start_recording(self, runtime: Runtime) -> None:
         if self._trace is None:

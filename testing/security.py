@@ -12,18 +12,13 @@ from ..protocol.config import BrokerConfig
 from ..protocol.errors import ErrorCode, KafkaError, UsageError
 from ..protocol.names import broker_name
 from ..protocol.security.acls import (
-    CLUSTER_NAME,
     WILDCARD,
     Acl,
     AclEntry,
     AclFilter,
-    AclOperation,
     CreateAclsRequest,
     DeleteAclsRequest,
-    PatternType,
     Permission,
-    Resource,
-    ResourceType,
 )
 from ..protocol.security.authentication import AlterUserScramCredentialsRequest, ScramUpsertion
 from ..protocol.security.configuration import (
@@ -57,6 +52,7 @@ from ..wire.kafka.security.tokens import (
     unsecured_token,
 )
 from . import arguments
+from .acl_arguments import acl_operation, acl_resource
 
 if TYPE_CHECKING:
     from .running import RunningCluster
@@ -235,11 +231,11 @@ class ClusterSecurity:
         self, permission: Permission, principal: str, operation: str, resource: dict[str, Any]
     ) -> None:
         acl = Acl(
-            _resource(resource),
+            acl_resource(resource),
             AclEntry(
                 arguments.text("principal", principal),
                 arguments.text("host", resource.pop("host", WILDCARD)),
-                _operation(operation),
+                acl_operation(operation),
                 permission,
             ),
         )
@@ -320,14 +316,14 @@ class ClusterSecurity:
             raise UsageError("the cluster is not running")
         return self._running
 
-    def close(self) -> None:
+    def remove_files(self) -> None:
         """Remove the certificates' files."""
         for authority in (self._authority, self._foreign):
             if authority is not None:
                 authority.close()
         self._authority = self._foreign = self._server_certificate = None
 
-    def reset(self) -> None:
+    def restore(self) -> None:
         """Be as after the start: no ACLs, and the users that are configured."""
         running = self._require_running()
         if any(broker.security.authorizer for broker in running.living_brokers()):
@@ -388,32 +384,6 @@ class ClusterSecurity:
                 config=config,
             )
         return ListenerSecurity(listener.protocol, tls, self._rules, sasl)
-
-
-_KINDS = {
-    "topic": ResourceType.TOPIC,
-    "group": ResourceType.GROUP,
-    "transactional_id": ResourceType.TRANSACTIONAL_ID,
-}
-
-
-def _resource(given: dict[str, Any]) -> Resource:
-    """The resource that arguments name; they are taken out."""
-    named = [name for name in _KINDS if name in given]
-    if len(named) > 1:
-        raise UsageError(f"an ACL is about one resource, not {' and '.join(named)}")
-    pattern = PatternType.PREFIXED if given.pop("prefix", False) else PatternType.LITERAL
-    if not named:
-        return Resource(ResourceType.CLUSTER, CLUSTER_NAME, pattern)
-    return Resource(_KINDS[named[0]], arguments.text(named[0], given.pop(named[0])), pattern)
-
-
-def _operation(name: str) -> AclOperation:
-    try:
-        return AclOperation[arguments.text("operation", name).upper()]
-    except KeyError:
-        hint = arguments.did_you_mean(name.upper(), [found.name for found in AclOperation])
-        raise UsageError(f"there is no operation {name!r}{hint}") from None
 
 
 def _guarded(gateway: TcpGateway, flags: Behaviour) -> GuardedBackend:

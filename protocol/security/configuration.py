@@ -134,7 +134,7 @@ class SecurityConfig:
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
-            return cls(listeners=_listeners(value.split(";")))
+            return cls(listeners=_listeners(value))
         if isinstance(value, Mapping):
             known = [found.name for found in fields(cls)]
             for name in value:
@@ -198,7 +198,9 @@ def _listeners(value: Any) -> tuple[ListenerSpec, ...]:
     """Listeners as they may be written: specs, strings, or a mapping of name to protocol."""
     if isinstance(value, Mapping):
         return tuple(ListenerSpec(name, protocol) for name, protocol in value.items())
-    if isinstance(value, (str, ListenerSpec)):
+    if isinstance(value, str):
+        value = value.split(";")
+    if isinstance(value, ListenerSpec):
         value = (value,)
     if not isinstance(value, Iterable):
         raise UsageError(f"listeners must be a list or name: protocol, not {value!r}")

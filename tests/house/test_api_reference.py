@@ -22,6 +22,7 @@ from fakekafka.testing.handles.controller import ControllerHandle
 from fakekafka.testing.handles.injection import Injection
 from fakekafka.testing.handles.network import Hold, NetworkHandle
 from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
+from fakekafka.testing.security import ClusterSecurity
 from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
 from fakekafka.tests.support.paths import ROOT
 
@@ -42,6 +43,7 @@ CLASSES: dict[str, type] = {
         GroupMemberView,
         Record,
         Injection,
+        ClusterSecurity,
         SimulatedProducer,
         SimulatedConsumer,
         SimulatedGroupConsumer,
@@ -52,10 +54,17 @@ CLASSES: dict[str, type] = {
 INTERNAL = {
     "behaviour",
     "broker_ids",
+    "attach",
+    "authority",
     "call",
     "create_shaped_topic",
+    "create_users",
+    "guard",
     "kafka_version",
+    "listener_security",
     "processes",
+    "remove_files",
+    "restore",
     "running",
     "runtime",
     "zookeepers",
