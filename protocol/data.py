@@ -31,6 +31,7 @@ class RequestContext:
     listener: str = "PLAINTEXT"
     principal: str = "User:ANONYMOUS"
     client_host: str = "127.0.0.1"
+    security_protocol: str = "PLAINTEXT"
     is_token_authenticated: bool = False
     """Whether the client proved who it is with a delegation token."""
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from ..protocol import admin, control, data, groups, transactions
 from ..protocol.errors import ErrorCode, UsageError
-from ..protocol.security import acls, authentication, quotas
+from ..protocol.security import acls, authentication, delegation_tokens, quotas
 from ..statemachines.controller.events import controller_events
 from ..zkfake import messages as zookeeper
 from . import arguments
 
+_MODULES = (
+    control,
+    data,
+    admin,
+    groups,
+    transactions,
+    authentication,
+    acls,
+    quotas,
+    delegation_tokens,
+)
+
 REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
-    for module in (control, data, admin, groups, transactions, authentication, acls, quotas)
-    for name, value in vars(module).items()
-    if name.endswith("Request") and isinstance(value, type)
-}
-"""Kafka's requests by name."""
-
-_EVENTS: dict[str, type] = {event.__name__: event for event in controller_events()}
-
-_MESSAGES: dict[str, type] = {
-    name: value
     for module in (
         control,
         data,
@@ -30,8 +32,18 @@ _MESSAGES: dict[str, type] = {
         authentication,
         acls,
         quotas,
-        zookeeper,
+        delegation_tokens,
     )
+    for name, value in vars(module).items()
+    if name.endswith("Request") and isinstance(value, type)
+}
+"""Kafka's requests by name."""
+
+_EVENTS: dict[str, type] = {event.__name__: event for event in controller_events()}
+
+_MESSAGES: dict[str, type] = {
+    name: value
+    for module in (*_MODULES, zookeeper)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__
 } | _EVENTS

@@ -48,6 +48,7 @@ from .handlers.features import FeatureHandlers
 from .handlers.groups import GroupHandlers
 from .handlers.log_dirs import LogDirHandlers
 from .handlers.quotas import QuotaHandlers
+from .handlers.tokens import TokenHandlers
 from .handlers.transactions import TransactionHandlers
 from .isr_writers import alter_isr_updater, zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
@@ -74,6 +75,7 @@ _HANDLERS = (
     AuthenticationHandlers,
     AccessHandlers,
     QuotaHandlers,
+    TokenHandlers,
 )
 
 

@@ -11,6 +11,7 @@ from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.security.acl_store import AclStore
 from ...statemachines.security.authorizer import Authorizer
 from ...statemachines.security.client_quotas import ClientQuotas
+from ...statemachines.security.delegation_tokens import DelegationTokens
 from ...statemachines.security.scram_credentials import ScramAdmin, ScramCredentials
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ..node import Node
@@ -19,7 +20,7 @@ from ..node import Node
 class BrokerSecurity:
     """Kept up with ZooKeeper while the broker runs."""
 
-    __slots__ = ("acls", "authorizer", "quotas", "scram", "scram_admin")
+    __slots__ = ("acls", "authorizer", "quotas", "scram", "scram_admin", "tokens")
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class BrokerSecurity:
         has_authorizer = bool(config["authorizer.class.name"])
         self.authorizer = Authorizer(config, behaviour) if has_authorizer else None
         self.acls = AclStore(node, zk, behaviour, self.authorizer, node.log)
+        self.tokens = DelegationTokens(node, zk, config, node.log)
 
     def _user_changed(self, entity: str, values: Mapping[str, str]) -> None:
         self.scram.user_changed(entity, values)
@@ -45,3 +47,4 @@ class BrokerSecurity:
     async def start(self) -> None:
         """Read what is kept in ZooKeeper."""
         await self.acls.start()
+        await self.tokens.start()

@@ -324,3 +324,17 @@ def _security() -> Iterator[Shape]:
             b"\2" + compact("user") + compact("u") + b"\0\1\0" for _ in range(min(size, 500))
         ) + b"\1\0", True,
     )  # fmt: skip
+    yield Shape(
+        "CreateDelegationToken", 38, 2,
+        lambda size: compact_array(
+            compact("User") + compact(f"u{i}") + b"\0" for i in range(size)
+        ) + int64(-1) + b"\0", True,
+    )  # fmt: skip
+    yield Shape("RenewDelegationToken", 39, 0, lambda size: int32(size) + bytes(size) + int64(1))
+    yield Shape("ExpireDelegationToken", 40, 0, lambda size: int32(size) + bytes(size) + int64(1))
+    yield Shape(
+        "DescribeDelegationToken", 41, 2,
+        lambda size: compact_array(
+            compact("User") + compact(f"u{i}") + b"\0" for i in range(size)
+        ) + b"\0", True,
+    )  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.security import acls, authentication, quotas
+from fakekafka.protocol.security import acls, authentication, delegation_tokens, quotas
 from hypothesis import strategies as st
 
 _texts = st.text(max_size=8)
@@ -15,6 +16,7 @@ _int8s = st.integers(-(2**7), 2**7 - 1)
 _int32s = st.integers(-(2**31), 2**31 - 1)
 _durations = st.integers(0, 2**40)
 _bytes = st.binary(max_size=12)
+_times = st.integers(0, 4_000_000_000_000)
 
 
 def _some(items: Any) -> Any:
@@ -39,7 +41,24 @@ _acls = st.builds(
 _entities = _some(st.tuples(_texts, _nullable_texts))
 _floats = st.floats(allow_nan=False)
 
+_principals = st.builds(lambda kind, name: f"{kind}:{name}", st.just("User"), _texts)
+_tokens = st.builds(
+    delegation_tokens.DelegationToken,
+    _texts,
+    _principals,
+    _principals,
+    _some(_principals),
+    _times,
+    _times,
+    _times,
+    _bytes,
+)
+
 RESPONSES: dict[int, Any] = {
+    38: st.builds(delegation_tokens.CreateDelegationTokenResponse, _errors, _tokens),
+    39: st.builds(delegation_tokens.RenewDelegationTokenResponse, _errors, _times),
+    40: st.builds(delegation_tokens.ExpireDelegationTokenResponse, _errors, _times),
+    41: st.builds(delegation_tokens.DescribeDelegationTokenResponse, _errors, _some(_tokens)),
     48: st.builds(
         quotas.DescribeClientQuotasResponse,
         _errors,
@@ -206,7 +225,36 @@ def _alter_quotas(r: Any, version: int) -> Any:
     }
 
 
+def _principal(principal: str, prefix: str = "") -> Any:
+    kind, _, name = principal.partition(":")
+    return {f"{prefix}principal_type": kind, f"{prefix}principal_name": name}
+
+
+def _token(token: Any) -> Any:
+    times = (token.issued_at_ms, token.expires_at_ms, token.ends_at_ms)
+    return {
+        **_principal(token.owner),
+        **_principal(token.requester, "token_requester_"),
+        **dict(zip(("issue_timestamp", "expiry_timestamp", "max_timestamp"), times, strict=True)),
+        "token_id": token.token_id,
+        "hmac": token.hmac,
+        "renewers": [_principal(renewer) for renewer in token.renewers],
+    }
+
+
+def _expiry(r: Any, version: int) -> Any:
+    return {"error_code": r.error, "expiry_timestamp": r.expires_at_ms, "throttle_time": 0}
+
+
 TREES: dict[int, Any] = {
+    38: lambda r, version: {"error_code": r.error, **_token(r.token), "throttle_time": 0},
+    39: _expiry,
+    40: _expiry,
+    41: lambda r, version: {
+        "error_code": r.error,
+        "tokens": [_token(token) for token in r.tokens],
+        "throttle_time": 0,
+    },
     48: _describe_quotas,
     49: _alter_quotas,
     29: _describe_acls,
@@ -262,7 +310,31 @@ def _alteration(e: Any) -> Any:
     )
 
 
+def _named(e: Any) -> str:
+    return f"{e.principal_type}:{e.principal_name}"
+
+
+def _ms(value: Any) -> int:
+    return int(value / datetime.timedelta(milliseconds=1))
+
+
+def _created_token(e: Any) -> Any:
+    name = getattr(e, "owner_principal_name", None)
+    owner = f"{e.owner_principal_type or ''}:{name}" if name else None
+    return delegation_tokens.CreateDelegationTokenRequest(
+        tuple(map(_named, e.renewers)), _ms(e.max_lifetime), owner
+    )
+
+
 EXPECTED: dict[int, Any] = {
+    38: _created_token,
+    39: lambda e: delegation_tokens.RenewDelegationTokenRequest(bytes(e.hmac), _ms(e.renew_period)),
+    40: lambda e: delegation_tokens.ExpireDelegationTokenRequest(
+        bytes(e.hmac), _ms(e.expiry_time_period)
+    ),
+    41: lambda e: delegation_tokens.DescribeDelegationTokenRequest(
+        None if e.owners is None else tuple(map(_named, e.owners))
+    ),
     48: lambda e: quotas.DescribeClientQuotasRequest(
         tuple(
             quotas.QuotaFilterComponent(c.entity_type, c.match_type, c.match) for c in e.components

@@ -413,6 +413,7 @@ class Connection(asyncio.BufferedProtocol):
                 api_version=header.api_version,
                 listener=self._service.listener_name,
                 principal=self._principal,
+                security_protocol=self._service.security.protocol,
                 client_host=self._peer.rpartition(":")[0],
                 is_token_authenticated=(
                     self._authenticator is not None and self._authenticator.is_token_authenticated

@@ -131,7 +131,12 @@ class BrokerCredentials:
         return None if security is None else security.scram.get(mechanism, user)
 
     def delegation_token(self, mechanism: str, token_id: str) -> TokenCredential | None:
-        return None
+        security = self._gateway.security(self._broker_id)
+        found = None if security is None else security.tokens.credential(mechanism, token_id)
+        if found is None:
+            return None
+        token, credential = found
+        return TokenCredential(token.owner.partition(":")[2], credential, token.expires_at_ms)
 
 
 class TcpListener:

@@ -6,9 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 from ...protocol.errors import ErrorCode
-from ...protocol.security import acls, authentication, quotas
+from ...protocol.security import acls, authentication, delegation_tokens, quotas
 
 BUILDERS: dict[type, Callable[[Any, ErrorCode], Any]] = {
+    delegation_tokens.CreateDelegationTokenRequest: lambda request, error: (
+        delegation_tokens.CreateDelegationTokenResponse(
+            error,
+            delegation_tokens.DelegationToken("", request.owner or "", "", (), -1, -1, -1),
+        )
+    ),
+    delegation_tokens.RenewDelegationTokenRequest: lambda _, error: (
+        delegation_tokens.RenewDelegationTokenResponse(error)
+    ),
+    delegation_tokens.ExpireDelegationTokenRequest: lambda _, error: (
+        delegation_tokens.ExpireDelegationTokenResponse(error)
+    ),
+    delegation_tokens.DescribeDelegationTokenRequest: lambda _, error: (
+        delegation_tokens.DescribeDelegationTokenResponse(error)
+    ),
     quotas.DescribeClientQuotasRequest: lambda _, error: quotas.DescribeClientQuotasResponse(error),
     quotas.AlterClientQuotasRequest: lambda request, error: quotas.AlterClientQuotasResponse(
         tuple((alteration.entity, error, None) for alteration in request.alterations)

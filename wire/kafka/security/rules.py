@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....protocol import admin, control, data, groups, transactions
-from ....protocol.security import acls, authentication, quotas
+from ....protocol.security import acls, authentication, delegation_tokens, quotas
 from ....protocol.security.acls import AclOperation
 from . import admin_rules, data_rules, group_rules
 from .permissions import (
@@ -68,5 +68,14 @@ RULES: dict[type, Callable[[Permissions, Any], Decision]] = {
 }
 """By type of request."""
 
-FREE = frozenset((authentication.SaslHandshakeRequest, authentication.SaslAuthenticateRequest))
-"""Requests that everybody may send."""
+FREE = frozenset(
+    (
+        authentication.SaslHandshakeRequest,
+        authentication.SaslAuthenticateRequest,
+        delegation_tokens.CreateDelegationTokenRequest,
+        delegation_tokens.RenewDelegationTokenRequest,
+        delegation_tokens.ExpireDelegationTokenRequest,
+        delegation_tokens.DescribeDelegationTokenRequest,
+    )
+)
+"""Requests that everybody may send; those about tokens the broker decides by itself."""

@@ -1,0 +1,131 @@
+"""Handlers of the requests about delegation tokens."""
+
+from __future__ import annotations
+
+from ....protocol.data import INTERNAL_CONTEXT, RequestContext
+from ....protocol.errors import ErrorCode
+from ....protocol.security.acls import AclOperation, ResourceType
+from ....protocol.security.configuration import ANONYMOUS, PLAINTEXT, SSL
+from ....protocol.security.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DelegationToken,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+from ...delivery import Delivery
+from ...port import Handler
+from ..parts import BrokerParts
+
+_NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+class TokenHandlers:
+    """Only who is known, and not by a token, may ask for tokens."""
+
+    __slots__ = ("_security",)
+
+    def __init__(self, parts: BrokerParts) -> None:
+        self._security = parts.security
+
+    def by_type(self) -> dict[type, Handler]:
+        """The handlers by the requests they take."""
+        return {
+            CreateDelegationTokenRequest: self.create,
+            RenewDelegationTokenRequest: self.renew,
+            ExpireDelegationTokenRequest: self.expire,
+            DescribeDelegationTokenRequest: self.describe,
+        }
+
+    def _refusal(self, context: RequestContext) -> ErrorCode | None:
+        is_unknown = context.security_protocol == PLAINTEXT or (
+            context.security_protocol == SSL and context.principal == ANONYMOUS
+        )
+        if context.is_token_authenticated or is_unknown:
+            return _NOT_ALLOWED
+        if not self._security.tokens.is_enabled:
+            return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+        return None
+
+    def _may(
+        self, context: RequestContext, operation: AclOperation, kind: ResourceType, name: str
+    ) -> bool:
+        authorizer = self._security.authorizer
+        return authorizer is None or authorizer.is_allowed(
+            context.principal, context.client_host, operation, kind, name
+        )
+
+    async def create(
+        self, request: CreateDelegationTokenRequest, delivery: Delivery
+    ) -> CreateDelegationTokenResponse:
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        requester, owner = context.principal, request.owner or context.principal
+        error = self._refusal(context)
+        if error is not _NOT_ALLOWED:
+            if owner != requester and not self._may(
+                context, AclOperation.CREATE_TOKENS, ResourceType.USER, owner
+            ):
+                error = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+            elif any(not renewer.startswith("User:") for renewer in request.renewers):
+                error = ErrorCode.INVALID_PRINCIPAL_TYPE
+        if error is not None:
+            nothing = DelegationToken("", owner, requester, (), -1, -1, -1)
+            return CreateDelegationTokenResponse(error, nothing)
+        return await self._security.tokens.create(request, requester)
+
+    async def renew(
+        self, request: RenewDelegationTokenRequest, delivery: Delivery
+    ) -> RenewDelegationTokenResponse:
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        error = self._refusal(context)
+        if error is not None:
+            return RenewDelegationTokenResponse(error)
+        return RenewDelegationTokenResponse(
+            *await self._security.tokens.renew(request.hmac, request.period_ms, context.principal)
+        )
+
+    async def expire(
+        self, request: ExpireDelegationTokenRequest, delivery: Delivery
+    ) -> ExpireDelegationTokenResponse:
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        error = self._refusal(context)
+        if error is not None:
+            return ExpireDelegationTokenResponse(error)
+        return ExpireDelegationTokenResponse(
+            *await self._security.tokens.expire(request.hmac, request.period_ms, context.principal)
+        )
+
+    def describe(
+        self, request: DescribeDelegationTokenRequest, delivery: Delivery
+    ) -> DescribeDelegationTokenResponse:
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        error = self._refusal(context)
+        if error is not None:
+            return DescribeDelegationTokenResponse(error)
+        owners = request.owners
+        return DescribeDelegationTokenResponse(
+            ErrorCode.NONE,
+            tuple(
+                token
+                for token in self._security.tokens.all()
+                if (owners is None or any(_concerns(token, owner) for owner in owners))
+                and self._may_see(context, token)
+            ),
+        )
+
+    def _may_see(self, context: RequestContext, token: DelegationToken) -> bool:
+        return (
+            _concerns(token, context.principal)
+            or self._may(
+                context, AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id
+            )
+            or self._may(context, AclOperation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
+        )
+
+
+def _concerns(token: DelegationToken, principal: str) -> bool:
+    return principal == token.owner or principal in token.renewers

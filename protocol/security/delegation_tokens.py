@@ -1,0 +1,71 @@
+"""Delegation tokens and the messages about them (KIP-48, KIP-373)."""
+
+from __future__ import annotations
+
+from ..errors import ErrorCode
+from ..values import message
+
+
+@message
+class DelegationToken:
+    token_id: str
+    owner: str
+    """A principal, such as ``User:alice``."""
+    requester: str
+    renewers: tuple[str, ...]
+    issued_at_ms: int
+    expires_at_ms: int
+    ends_at_ms: int
+    """It cannot be renewed beyond."""
+    hmac: bytes = b""
+
+
+@message
+class CreateDelegationTokenRequest:
+    renewers: tuple[str, ...]
+    max_lifetime_ms: int = -1
+    owner: str | None = None
+    """None: who asks."""
+
+
+@message
+class CreateDelegationTokenResponse:
+    error: ErrorCode
+    token: DelegationToken
+
+
+@message
+class RenewDelegationTokenRequest:
+    hmac: bytes
+    period_ms: int
+
+
+@message
+class RenewDelegationTokenResponse:
+    error: ErrorCode
+    expires_at_ms: int = -1
+
+
+@message
+class ExpireDelegationTokenRequest:
+    hmac: bytes
+    period_ms: int
+    """Below 0: at once."""
+
+
+@message
+class ExpireDelegationTokenResponse:
+    error: ErrorCode
+    expires_at_ms: int = -1
+
+
+@message
+class DescribeDelegationTokenRequest:
+    owners: tuple[str, ...] | None
+    """None asks for the tokens of all."""
+
+
+@message
+class DescribeDelegationTokenResponse:
+    error: ErrorCode
+    tokens: tuple[DelegationToken, ...] = ()

@@ -1,0 +1,214 @@
+"""Delegation tokens: kept in ``/delegation_token/tokens``, known to every broker (KIP-48).
+
+Kafka: ``DelegationTokenManager``, in later releases ``DelegationTokenManagerZk``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ErrorCode
+from ...protocol.host import Host
+from ...protocol.security.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DelegationToken,
+)
+from ...protocol.security.scram import ITERATIONS_MIN, ScramCredential, credential_of
+from ...protocol.znode_paths import (
+    DELEGATION_TOKEN_CHANGES,
+    DELEGATION_TOKENS,
+    TOKEN_CHANGE_PREFIX,
+)
+from ..zookeeper.client import KafkaZkClient
+from ..zookeeper.errors import Log
+from ..zookeeper.requests import MATCH_ANY_VERSION
+from .change_notifications import ChangeNotifications
+
+
+def encode_token(token: DelegationToken) -> bytes:
+    """A token's znode; its HMAC follows from the key and is not stored."""
+    value = {
+        "version": 1,
+        "owner": token.owner,
+        "tokenRequester": token.requester,
+        "renewers": list(token.renewers),
+        "issueTimestamp": token.issued_at_ms,
+        "maxTimestamp": token.ends_at_ms,
+        "expiryTimestamp": token.expires_at_ms,
+        "tokenId": token.token_id,
+    }
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def decode_token(data: bytes) -> DelegationToken:
+    """Raises ``ValueError`` for a payload that is no token."""
+    try:
+        value = json.loads(data)
+        owner = value["owner"]
+        return DelegationToken(
+            value["tokenId"],
+            owner,
+            value.get("tokenRequester", owner),
+            tuple(value["renewers"]),
+            value["issueTimestamp"],
+            value["expiryTimestamp"],
+            value["maxTimestamp"],
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"malformed delegation token: {error!r}") from None
+
+
+class DelegationTokens:
+    """The tokens that one broker knows, and what is done with them."""
+
+    __slots__ = ("_config", "_followed", "_host", "_key", "_tokens", "_zk")
+
+    def __init__(self, host: Host, zk: KafkaZkClient, config: BrokerConfig, log: Log) -> None:
+        self._host = host
+        self._zk = zk
+        self._config = config
+        key = config["delegation.token.secret.key"] or config["delegation.token.master.key"]
+        self._key = (key or "").encode()
+        self._tokens: dict[str, DelegationToken] = {}
+        self._followed = ChangeNotifications(
+            host, zk, DELEGATION_TOKEN_CHANGES, self._apply_change, log
+        )
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there is a key to make them with."""
+        return bool(self._key)
+
+    async def start(self) -> None:
+        """Follow the changes, and read all that is there."""
+        if not self.is_enabled:
+            return
+        await self._zk.requests.make_sure_persistent_path_exists(DELEGATION_TOKENS)
+        await self._followed.start()
+        children = await self._zk.requests.get_children(DELEGATION_TOKENS, register_watch=False)
+        for token_id in children:
+            await self._read(token_id)
+        self._expire_later()
+
+    async def _apply_change(self, data: bytes) -> None:
+        await self._read(data.decode())
+
+    async def _read(self, token_id: str) -> None:
+        data, _ = await self._zk.requests.get_data_and_version(f"{DELEGATION_TOKENS}/{token_id}")
+        if data is None:
+            self._tokens.pop(token_id, None)
+        else:
+            self._tokens[token_id] = replace(decode_token(data), hmac=self._hmac(token_id))
+
+    def _hmac(self, token_id: str) -> bytes:
+        return hmac.digest(self._key, token_id.encode(), hashlib.sha512)
+
+    # -- looking up ----------------------------------------------------------------------------
+
+    def credential(
+        self, mechanism: str, token_id: str
+    ) -> tuple[DelegationToken, ScramCredential] | None:
+        """A token that is valid now, with what its bearer proves to know by SCRAM."""
+        token = self._tokens.get(token_id)
+        if token is None or self._is_over(token):
+            return None
+        password = base64.b64encode(token.hmac).decode()
+        salt = hashlib.sha256(token_id.encode()).digest()[:16]
+        return token, credential_of(mechanism, password, salt, ITERATIONS_MIN)
+
+    def all(self) -> tuple[DelegationToken, ...]:
+        return tuple(self._tokens.values())
+
+    def _by_hmac(self, value: bytes) -> DelegationToken | None:
+        return next((token for token in self._tokens.values() if token.hmac == value), None)
+
+    def _is_over(self, token: DelegationToken) -> bool:
+        return min(token.ends_at_ms, token.expires_at_ms) < self._host.now_ms()
+
+    # -- changing ------------------------------------------------------------------------------
+
+    async def create(
+        self, request: CreateDelegationTokenRequest, requester: str
+    ) -> CreateDelegationTokenResponse:
+        now_ms = self._host.now_ms()
+        most_ms = self._config["delegation.token.max.lifetime.ms"]
+        wanted_ms = request.max_lifetime_ms
+        ends_at_ms = now_ms + (most_ms if wanted_ms <= 0 else min(wanted_ms, most_ms))
+        expires_at_ms = min(ends_at_ms, now_ms + self._config["delegation.token.expiry.time.ms"])
+        token_id = base64.urlsafe_b64encode(self._host.rng.randbytes(16)).decode().rstrip("=")
+        token = DelegationToken(
+            token_id,
+            request.owner or requester,
+            requester,
+            request.renewers,
+            now_ms,
+            expires_at_ms,
+            ends_at_ms,
+            self._hmac(token_id),
+        )
+        await self._store(token)
+        return CreateDelegationTokenResponse(ErrorCode.NONE, token)
+
+    async def renew(self, value: bytes, period_ms: int, principal: str) -> tuple[ErrorCode, int]:
+        """Error, and when the token expires from now on."""
+        default_ms = self._config["delegation.token.expiry.time.ms"]
+        return await self._prolong(value, default_ms if period_ms < 0 else period_ms, principal)
+
+    async def expire(self, value: bytes, period_ms: int, principal: str) -> tuple[ErrorCode, int]:
+        """Error, and when the token expires from now on."""
+        token = self._by_hmac(value)
+        if period_ms >= 0 or token is None or not _may_renew(principal, token):
+            return await self._prolong(value, period_ms, principal)
+        await self._remove(token.token_id)
+        return ErrorCode.NONE, self._host.now_ms()
+
+    async def _prolong(self, value: bytes, period_ms: int, who: str) -> tuple[ErrorCode, int]:
+        token = self._by_hmac(value)
+        if token is None:
+            return ErrorCode.DELEGATION_TOKEN_NOT_FOUND, -1
+        if not _may_renew(who, token):
+            return ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, -1
+        if self._is_over(token):
+            return ErrorCode.DELEGATION_TOKEN_EXPIRED, -1
+        expires_at_ms = min(token.ends_at_ms, self._host.now_ms() + period_ms)
+        await self._store(replace(token, expires_at_ms=expires_at_ms))
+        return ErrorCode.NONE, expires_at_ms
+
+    async def _store(self, token: DelegationToken) -> None:
+        path = f"{DELEGATION_TOKENS}/{token.token_id}"
+        await self._zk.requests.set_or_create(path, encode_token(token), MATCH_ANY_VERSION)
+        self._tokens[token.token_id] = token
+        await self._tell(token.token_id)
+
+    async def _remove(self, token_id: str) -> None:
+        await self._zk.requests.delete_path(
+            f"{DELEGATION_TOKENS}/{token_id}", recursive_delete=False
+        )
+        self._tokens.pop(token_id, None)
+        await self._tell(token_id)
+
+    async def _tell(self, token_id: str) -> None:
+        await self._zk.requests.create_sequential(
+            f"{DELEGATION_TOKEN_CHANGES}/{TOKEN_CHANGE_PREFIX}", token_id.encode()
+        )
+
+    # -- expiring ------------------------------------------------------------------------------
+
+    def _expire_later(self) -> None:
+        interval_ms = self._config["delegation.token.expiry.check.interval.ms"]
+        self._host.call_later_ms(interval_ms, self._forget_expired)
+
+    def _forget_expired(self) -> None:
+        """Kafka's controller deletes their znodes; here each broker forgets them."""
+        self._tokens = {i: token for i, token in self._tokens.items() if not self._is_over(token)}
+        self._expire_later()
+
+
+def _may_renew(principal: str, token: DelegationToken) -> bool:
+    return principal == token.owner or principal in token.renewers

@@ -1,0 +1,32 @@
+"""RenewDelegationToken (key 39): let a token live longer (KIP-48).
+
+Versions 0-2. 2: flexible.
+"""
+
+from __future__ import annotations
+
+from ....protocol.security.delegation_tokens import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+from ..api import Api
+from ..primitives import Reader, Writer
+from .api_38_create_delegation_token import read_bytes
+
+
+def decode(reader: Reader, version: int) -> RenewDelegationTokenRequest:
+    hmac, period_ms = read_bytes(reader), reader.int64()
+    reader.tags()
+    return RenewDelegationTokenRequest(hmac, period_ms)
+
+
+def encode(
+    writer: Writer, version: int, response: RenewDelegationTokenResponse, request: object
+) -> None:
+    writer.int16(response.error)
+    writer.int64(response.expires_at_ms)
+    writer.int32(0)  # throttle time
+    writer.tags()
+
+
+API = Api(39, "RenewDelegationToken", 0, 2, flexible_from=2, decode=decode, encode=encode)
