@@ -23,7 +23,7 @@ _Key = tuple[str | bool | None, str | bool | None]
 """(user, client id): a name, None for the default, False where it does not matter."""
 
 
-class ByteRate:
+class ClientRate:
     """A rate over the last windows, as Kafka's ``Rate`` measures it."""
 
     __slots__ = ("_samples", "_window_count", "_window_ms")
@@ -99,7 +99,7 @@ class ClientQuotas:
             config["controller.quota.window.num"] * config["controller.quota.window.size.seconds"]
         )
         self._quotas: dict[str, dict[_Key, float]] = {name: {} for name in CLIENT_QUOTAS}
-        self._used: dict[tuple[str, _Key, str, str], ByteRate | TokenBucket] = {}
+        self._used: dict[tuple[str, _Key, str, str], ClientRate | TokenBucket] = {}
         self.on_change: Callable[[bool], object] = lambda _is_any: None
         """Called with whether there is any quota, after each change."""
 
@@ -156,11 +156,11 @@ class ClientQuotas:
         rate.record(count, now_ms)
         return rate.throttle_ms(found[1], now_ms)
 
-    def _rate(self, name: str, key: _Key, user: str, client_id: str) -> ByteRate:
+    def _rate(self, name: str, key: _Key, user: str, client_id: str) -> ClientRate:
         at = (name, key, *_sharers(key, user, client_id))
         rate = self._used.get(at)
-        if not isinstance(rate, ByteRate):
-            rate = self._used[at] = ByteRate(*self._window)
+        if not isinstance(rate, ClientRate):
+            rate = self._used[at] = ClientRate(*self._window)
         return rate
 
     def mutations(self, user: str, client_id: str) -> tuple[TokenBucket, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.security.quotas import PRODUCER_BYTE_RATE
-from fakekafka.statemachines.security.client_quotas import ByteRate, ClientQuotas, TokenBucket
+from fakekafka.statemachines.security.client_quotas import ClientQuotas, ClientRate, TokenBucket
 
 ORDER = (
     ("users", "u/clients/c"),
@@ -45,7 +45,7 @@ def test_without_a_quota_nobody_waits() -> None:
 
 def test_a_rate_is_that_of_eleven_seconds() -> None:
     """Windows that are not there yet count as empty ones (Kafka: ``Rate``)."""
-    rate = ByteRate(11, 1000)
+    rate = ClientRate(11, 1000)
     rate.record(11000, 0)
     assert rate.measure(0) == (1100.0, 10000)
     assert rate.throttle_ms(1000, 0) == 1000
@@ -54,7 +54,7 @@ def test_a_rate_is_that_of_eleven_seconds() -> None:
 
 def test_what_was_used_is_forgotten_after_eleven_seconds() -> None:
     """The oldest window goes."""
-    rate = ByteRate(11, 1000)
+    rate = ClientRate(11, 1000)
     rate.record(11000, 0)
     assert rate.measure(11000)[0] == 0
 
