@@ -20,10 +20,13 @@ from confluent_kafka import (
     TopicPartition,
 )
 from fakekafka import Cluster
+from fakekafka.testing.handles.broker import BrokerHandle
+from fakekafka.zkfake.messages import ZooKeeperError
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 KILLS = int(os.environ.get("FAKEKAFKA_EXACTLY_ONCE_KILLS", "20"))
+STARTS_MAX = 4
 PARTITIONS = 2
 GROUP = "copiers"
 FAST = {"retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100}
@@ -142,11 +145,22 @@ def read_all(cluster: Cluster, topic: str, count: int) -> dict[int, list[int]]:
     return values
 
 
+def start(broker: BrokerHandle) -> None:
+    """Its session may end while it starts, on a machine that has more to do."""
+    for attempt in range(STARTS_MAX):
+        try:
+            broker.start()
+            return
+        except ZooKeeperError:
+            if attempt == STARTS_MAX - 1:
+                raise
+
+
 def test_random_kills_while_confluent_kafka_copies() -> None:
     """DP-133: brokers die, coordinators and leaders among them; the copy is the original."""
     chance = random.Random(7)
     config = {
-        "zookeeper.session.timeout.ms": "200",
+        "zookeeper.session.timeout.ms": "500",
         "replica.fetch.backoff.ms": "10",
         "zookeeper.connection.timeout.ms": "5000",
     }
@@ -176,7 +190,7 @@ def test_random_kills_while_confluent_kafka_copies() -> None:
             victim = cluster.broker(leader if leader in (1, 2, 3, 4) else chance.randint(1, 4))
             victim.kill()
             pause.wait(chance.choice((0.05, 0.3, 0.6)))
-            victim.start()
+            start(victim)
             pause.wait(chance.choice((0.0, 0.2)))
         assert source.flush(60) == 0
         originals = read_all(cluster, "in", sent)
