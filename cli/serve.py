@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import typer
 
 app = typer.Typer(add_completion=False)
 _PORT_MAX = 65535
+_PARENT_CHECK_S = 0.2
 
 
 def _topic(text: str) -> tuple[str, dict[str, int]]:
@@ -48,15 +50,37 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _ports(first: int | None, brokers: int) -> list[int] | None:
+def _config(file: Path | None, settings: list[str], kafka_version: str) -> dict[str, str]:
+    """What the file says, and over it what the options say."""
+    from .properties_file import read_config_file
+
+    config: dict[str, str] = {}
+    if file is not None:
+        config, remarks = read_config_file(file, kafka_version)
+        for remark in remarks:
+            typer.echo(f"warning: {remark}", err=True)
+    return {**config, **dict(map(_setting, settings))}
+
+
+def _ports(option: str, text: str | None, count: int) -> list[int] | None:
+    """Ports of all servers: those that are listed, or the first one and those that follow it."""
     from ..protocol.errors import UsageError
 
-    if not first:
+    if not text:
         return None
-    ports = [first + number for number in range(brokers)]
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.removeprefix("-").isdigit() for word in words):
+        raise UsageError(f"{option} takes a port, or ports such as 9092,9093, not {text!r}")
+    ports = [int(word) for word in words]
+    if len(ports) == 1 and ports[0]:
+        ports = [ports[0] + number for number in range(count)]
+    elif len(ports) == 1:
+        ports *= count
     for port in ports:
-        if not 0 < port <= _PORT_MAX:
-            raise UsageError(f"port {port} is not between 1 and {_PORT_MAX}")
+        if not 0 <= port <= _PORT_MAX:
+            raise UsageError(f"{option}: port {port} is not between 1 and {_PORT_MAX}")
+    if len(ports) != count:
+        raise UsageError(f"{option} {text} names {len(ports)} ports for {count} servers")
     return ports
 
 
@@ -66,6 +90,50 @@ def _ids(first: int, brokers: int) -> int | list[int]:
     if first < 0:
         raise UsageError(f"--first-broker-id must be 0 or more, not {first}")
     return list(range(first, first + brokers)) if brokers > 0 else brokers
+
+
+def _security(listeners: list[str], users: list[str], brokers: int) -> Any:
+    """The listeners and users, None for one listener without security."""
+    from ..protocol.errors import UsageError
+    from ..protocol.security.configuration import ListenerSpec, SecurityConfig
+
+    if not listeners:
+        if users:
+            raise UsageError("--user needs a --listener that asks for one, such as SASL_PLAINTEXT")
+        return None
+    specs = []
+    for text in listeners:
+        spec = ListenerSpec.parse(text)
+        listed = ",".join(map(str, spec.ports))
+        ports = _ports(f"--listener {text}", listed, brokers) or ()
+        specs.append(ListenerSpec(spec.name, spec.protocol, tuple(ports)))
+    passwords = {}
+    for text in users:
+        name, separator, password = text.partition(":")
+        if not (name and separator and password):
+            raise UsageError(f"--user takes NAME:PASSWORD, not {text!r}")
+        passwords[name] = password
+    return SecurityConfig(tuple(specs), passwords)
+
+
+def _warn_of_open_doors(host: str, security: Any) -> None:
+    """Say so when whoever reaches this machine reaches the cluster."""
+    protocols = ["PLAINTEXT"]
+    if security is not None:
+        protocols = [listener.protocol for listener in security.listeners]
+    if "PLAINTEXT" not in protocols or _is_loopback(host):
+        return
+    typer.echo(
+        f"warning: anybody who can reach {host} may use this cluster: a listener is PLAINTEXT",
+        err=True,
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:
@@ -78,22 +146,57 @@ def _write_ready(path: Path, facts: dict[str, Any]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _facts(cluster: Any, with_zookeeper: bool) -> dict[str, Any]:
+    """What whoever started the process wants to know."""
+    listeners = cluster.security.config.listeners
+    return {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "listeners": {spec.name: cluster.bootstrap_servers_of(spec.name) for spec in listeners},
+        "zookeeper_connect": cluster.zookeeper_connect if with_zookeeper else None,
+        "ca_path": (
+            str(cluster.security.ca_path) if any(spec.uses_tls for spec in listeners) else None
+        ),
+        "control_url": None,
+        "pid": os.getpid(),
+    }
+
+
+def _wait(stopping: threading.Event, with_parent: bool) -> None:
+    """Until a signal comes, or the process that started this one is gone."""
+    if not with_parent:
+        stopping.wait()
+        return
+    parent = os.getppid()
+    while not stopping.wait(_PARENT_CHECK_S) and os.getppid() == parent:
+        pass
+
+
 @app.command()
 def command(
     brokers: int = typer.Option(3, help="number of brokers"),
     first_broker_id: int = typer.Option(1, help="id of the first broker; the others follow"),
-    port: int | None = typer.Option(None, help="port of the first broker; the others follow"),
+    host: str = typer.Option("127.0.0.1", help="address to listen on"),
+    advertised_host: str | None = typer.Option(None, help="host that clients are told"),
+    port: str | None = typer.Option(None, help="port of the first broker, or of each: 9092,9094"),
+    listener: list[str] = typer.Option([], help="NAME:PROTOCOL[:PORTS], repeatable"),
+    user: list[str] = typer.Option([], help="NAME:PASSWORD of a SASL user, repeatable"),
     topic: list[str] = typer.Option([], help="NAME[:PARTITIONS[:REPLICAS]], repeatable"),
     config: list[str] = typer.Option([], help="name=value, Kafka's names, repeatable"),
+    config_file: Path | None = typer.Option(None, help="configuration as in server.properties"),
     kafka_version: str = typer.Option("3.9", help="0.10, 1.1, 2.8 or 3.9"),
     zookeepers: int = typer.Option(1, help="number of ZooKeeper servers"),
+    zookeeper_port: str | None = typer.Option(None, help="serve ZooKeeper clients; 0 picks a port"),
     data_dir: Path | None = typer.Option(
         None, help="directory that keeps logs and ZooKeeper's state"
     ),
+    trace: Path | None = typer.Option(None, help="record what happens to this file"),
     ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
+    exit_with_parent: bool = typer.Option(
+        False, "--exit-with-parent", help="end when the process that started this one is gone"
+    ),
 ) -> None:
-    """Serve a cluster on 127.0.0.1 until interrupted."""
+    """Serve a cluster until interrupted, on 127.0.0.1 unless told otherwise."""
     from ..protocol.errors import FakeKafkaError, UsageError
     from ..testing.cluster import Cluster
     from ..testing.control_api.server import ControlServer
@@ -105,22 +208,25 @@ def command(
         try:
             if ready_file is not None and ready_file.is_dir():
                 raise UsageError(f"--ready-file {ready_file} is a directory; name a file in it")
+            security = _security(listener, user, brokers)
             cluster = stack.enter_context(
                 Cluster(
                     _ids(first_broker_id, brokers),
                     kafka_version=kafka_version,
-                    config=dict(map(_setting, config)),
+                    config=_config(config_file, config, kafka_version),
                     topics=_topics(topic),
                     zookeepers=zookeepers,
-                    ports=_ports(port, brokers),
+                    host=host,
+                    advertised_host=advertised_host,
+                    ports=_ports("--port", port, brokers),
+                    zookeeper_ports=_ports("--zookeeper-port", zookeeper_port, zookeepers),
                     data_dir=data_dir,
+                    trace=trace,
+                    security=security,
                 )
             )
-            facts: dict[str, Any] = {
-                "bootstrap_servers": cluster.bootstrap_servers,
-                "control_url": None,
-                "pid": os.getpid(),
-            }
+            _warn_of_open_doors(host, security)
+            facts = _facts(cluster, with_zookeeper=zookeeper_port is not None)
             if control_port is not None:
                 server = ControlServer(cluster, control_port)
                 stack.callback(server.close)
@@ -131,8 +237,19 @@ def command(
         except (FakeKafkaError, OSError) as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(2) from None
-        if facts["control_url"]:
-            print(f"control API at {facts['control_url']}", flush=True)
-        # Whole lines, whatever the width of the terminal: scripts read them.
-        print(f"bootstrap.servers={facts['bootstrap_servers']}", flush=True)
-        stopping.wait()
+        _print_facts(facts)
+        _wait(stopping, exit_with_parent)
+
+
+def _print_facts(facts: dict[str, Any]) -> None:
+    """Whole lines, whatever the width of the terminal: scripts read them."""
+    if facts["control_url"]:
+        print(f"control API at {facts['control_url']}", flush=True)
+    if facts["zookeeper_connect"]:
+        print(f"zookeeper.connect={facts['zookeeper_connect']}", flush=True)
+    if facts["ca_path"]:
+        print(f"CA certificate at {facts['ca_path']}", flush=True)
+    for name, servers in facts["listeners"].items():
+        if servers != facts["bootstrap_servers"]:
+            print(f"{name}: {servers}", flush=True)
+    print(f"bootstrap.servers={facts['bootstrap_servers']}", flush=True)

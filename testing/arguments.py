@@ -135,6 +135,18 @@ def ports(name: str, values: Any, count: int, of_what: str) -> tuple[int, ...]:
     return tuple(integer(f"{name}[{at}]", port, 0, 65535) for at, port in enumerate(found))
 
 
+def advertised_host(value: Any, host: str) -> str:
+    """What clients are told: the address of the brokers, unless they cannot connect to that."""
+    if value is not None:
+        return text("advertised_host", value)
+    if host in ("0.0.0.0", "::", ""):
+        raise UsageError(
+            f"clients cannot be told the address {host}, on which the brokers would listen; "
+            "give an advertised host"
+        )
+    return host
+
+
 # -- clusters and topics ---------------------------------------------------------------------------
 
 

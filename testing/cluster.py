@@ -44,6 +44,7 @@ class Cluster(EmulatedCluster):
 
     ``config`` takes Kafka's own names, over test-friendly defaults (``testing.defaults``);
     ``topics`` maps names to partition counts or to keyword arguments of ``create_topic``;
+    brokers listen on ``host`` and tell clients ``advertised_host``;
     ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers;
     ``data_dir`` keeps logs and ZooKeeper's state on the real disk: a cluster started there again
     has its topics; ``topics`` that are there already stay as they are;
@@ -66,6 +67,7 @@ class Cluster(EmulatedCluster):
         racks: Sequence[str | None] | None = None,
         restart_delay_ms: float | None = None,
         host: str = "127.0.0.1",
+        advertised_host: str | None = None,
         ports: Sequence[int] | None = None,
         zookeeper_ports: Sequence[int] | None = None,
         runtime: str = "live",
@@ -90,7 +92,8 @@ class Cluster(EmulatedCluster):
             arguments.refuse("runtime", runtime, "'live' or 'threaded'")
         self._runtime_name = runtime
         self._host = arguments.text("host", host)
-        self._security = ClusterSecurity(self._security_config, self._host)
+        self._advertised_host = arguments.advertised_host(advertised_host, self._host)
+        self._security = ClusterSecurity(self._security_config, self._advertised_host)
         if self._security_config.uses_tls:
             require_cryptography()
         if ports is None:
@@ -243,7 +246,8 @@ class Cluster(EmulatedCluster):
         if len(found) != 1:
             known = ", ".join(f"{spec.name} ({spec.protocol})" for spec in specs)
             raise UsageError(f"there is no one listener {listener!r}; there are {known}")
-        host = f"[{self._host}]" if ":" in self._host else self._host
+        host = self._advertised_host
+        host = f"[{host}]" if ":" in host else host
         return ",".join(
             f"{host}:{self.broker(broker_id).ports[found[0]]}" for broker_id in self.broker_ids
         )
@@ -295,6 +299,7 @@ class Cluster(EmulatedCluster):
             self._host,
             listeners,
             functools.partial(self._security.listener_security, gateway, config),
+            advertised_host=self._advertised_host,
             max_request_bytes=config["socket.request.max.bytes"],
             idle_ms=config["connections.max.idle.ms"],
             queued_bytes_max=config["queued.max.request.bytes"],

@@ -167,6 +167,17 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (["--brokers", "1", "--ready-file", "/nonexistent/x/ready"], "/nonexistent/x/ready"),
         (["--brokers", "2", "--port", "65535"], "65536"),
         (["--port", "-5"], "port -5 is not between 1 and 65535"),
+        (["--port", "9092,9093"], "--port 9092,9093 names 2 ports for 3 servers"),
+        (["--port", "first"], "--port takes a port, or ports such as 9092,9093, not 'first'"),
+        (["--zookeeper-port", "70000"], "port 70000 is not between 1 and 65535"),
+        (["--listener", "A:TLS"], "the protocol of listener A must be one of PLAINTEXT, SSL"),
+        (["--listener", "A:SSL:x"], "NAME[:PROTOCOL[:PORT,...]], not 'A:SSL:x'"),
+        (["--user", "alice:secret"], "--user needs a --listener that asks for one"),
+        (["--listener", "SASL_PLAINTEXT", "--user", "alice"], "NAME:PASSWORD, not 'alice'"),
+        (["--host", "0.0.0.0"], "clients cannot be told the address 0.0.0.0"),
+        (["--host", "::"], "clients cannot be told the address ::"),
+        (["--host", "203.0.113.7"], "cannot listen on 203.0.113.7"),
+        (["--config-file", "/nonexistent/x"], "--config-file /nonexistent/x cannot be read"),
         (["--brokers", "1", "--control-port", "70000"], "70000"),
         (["--no-such-option"], "No such option"),
     ],
@@ -194,3 +205,88 @@ def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         port = str(taken.getsockname()[1])
         assert port in refused("--brokers", "1", "--port", port, capsys=capsys)
         assert port in refused("--brokers", "1", "--control-port", port, capsys=capsys)
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+@pytest.mark.slow
+def test_listeners_ports_zookeeper_and_trace_are_where_they_were_asked_for(tmp_path: Path) -> None:
+    """A port for each broker on the first listener, users on the second, one for ZooKeeper."""
+    first, second, third, zookeeper = free_ports(4)
+    path, trace = tmp_path / "ready.json", tmp_path / "run.fktrace"
+    options = ["--brokers", "2", "--zookeeper-port", str(zookeeper), "--trace", str(trace)]
+    options += ["--listener", f"INSIDE:PLAINTEXT:{first},{second}"]
+    options += ["--listener", "OUTSIDE:SASL_PLAINTEXT", "--user", "alice:secret"]
+    options += ["--advertised-host", "localhost", "--port", str(third)]
+    with serving("--ready-file", str(path), *options) as process:
+        facts = ready(path, process)
+        assert facts["bootstrap_servers"] == f"localhost:{first},localhost:{second}"
+        assert list(facts["listeners"]) == ["INSIDE", "OUTSIDE"]
+        assert facts["zookeeper_connect"] == f"127.0.0.1:{zookeeper}"
+        socket.create_connection(("127.0.0.1", zookeeper), timeout=5).close()
+        host, _, port = facts["listeners"]["OUTSIDE"].split(",")[0].rpartition(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+        process.terminate()
+        output, errors = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, errors
+    assert f"OUTSIDE: {facts['listeners']['OUTSIDE']}" in output.splitlines()
+    assert trace.stat().st_size > 0
+
+
+@pytest.mark.slow
+def test_two_at_once_have_nothing_in_common(tmp_path: Path) -> None:
+    """Each has ports and topics of its own."""
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    with contextlib.ExitStack() as stack:
+        found = []
+        for path, topic in zip(paths, ("left", "right"), strict=True):
+            options = ["--brokers", "1", "--topic", topic, "--control-port", "0"]
+            process = stack.enter_context(serving("--ready-file", str(path), *options))
+            found.append((process, ready(path, process)))
+        assert [control(facts, "/topics") for _, facts in found] == [["left"], ["right"]]
+        assert found[0][1]["bootstrap_servers"] != found[1][1]["bootstrap_servers"]
+        for process, _ in found:
+            process.terminate()
+        assert [process.wait(WAIT_S) for process, _ in found] == [0, 0]
+
+
+@pytest.mark.slow
+def test_it_ends_when_the_process_that_started_it_was_killed(tmp_path: Path) -> None:
+    """``--exit-with-parent``: also after ``kill -9``, which nobody can clean up after."""
+    path = tmp_path / "ready.json"
+    command = [*SERVE, "--ready-file", str(path), "--brokers", "1", "--exit-with-parent"]
+    script = f"import subprocess; subprocess.run({command!r})"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.DEVNULL, text=True
+    ) as parent:
+        try:
+            facts = ready(path, parent)
+        finally:
+            parent.kill()
+    host, _, port = facts["bootstrap_servers"].partition(":")
+    deadline = time.monotonic() + WAIT_S
+    while path.exists():
+        assert time.monotonic() < deadline, "it still serves"
+        time.sleep(0.02)
+    with pytest.raises(OSError):  # noqa: PT011 - refused or reset, as the system likes
+        socket.create_connection((host, int(port)), timeout=5)
+
+
+@pytest.mark.slow
+def test_a_configuration_file_counts_and_options_count_more(tmp_path: Path) -> None:
+    """What has no effect is named on standard error."""
+    path, file = tmp_path / "ready.json", tmp_path / "server.properties"
+    file.write_text("num.partitions=4\nnum.io.threads=8\nmin.insync.replicas=2\n")
+    options = ["--config-file", str(file), "--config", "num.partitions=5", "--brokers", "1"]
+    with serving("--ready-file", str(path), *options) as process:
+        facts = ready(path, process)
+        assert facts["zookeeper_connect"] is None
+        process.terminate()
+        _, errors = process.communicate(timeout=WAIT_S)
+    assert errors == f"warning: {file}: num.io.threads has no effect here\n"

@@ -149,14 +149,16 @@ class TcpListener:
         listeners: Sequence[tuple[ListenerSpec, int]],
         security_of: Callable[[int, ListenerSpec], ListenerSecurity],
         *,
+        advertised_host: str,
         max_request_bytes: int,
         idle_ms: int,
         queued_bytes_max: int,
         guard: Callable[[TcpGateway], Backend] | None = None,
     ) -> None:
         """``listeners`` has the port of each, 0 for a free one; ``security_of`` gives what a
-        broker's listener asks of clients; the limits are those of ``BrokerService``; ``guard``
-        gives what stands between the connections and the gateway.
+        broker's listener asks of clients; clients are told ``advertised_host``; the limits are
+        those of ``BrokerService``; ``guard`` gives what stands between the connections and the
+        gateway.
         """
         self._gateway = gateway
         self._backend: Backend = gateway if guard is None else guard(gateway)
@@ -167,6 +169,7 @@ class TcpListener:
         self._idle_ms = idle_ms
         self._queued_bytes_max = queued_bytes_max
         self.host = host
+        self._advertised_host = advertised_host
         self._ports = {spec.name: port for spec, port in self._specs}
         self._listeners: dict[str, KafkaListener] = {}
         self._broker_id = -1
@@ -195,7 +198,7 @@ class TcpListener:
 
         self._runtime.thread.call(bind)
         return tuple(
-            EndPoint(self.host, self._ports[spec.name], spec.name, spec.protocol)
+            EndPoint(self._advertised_host, self._ports[spec.name], spec.name, spec.protocol)
             for spec, _ in self._specs
         )
 

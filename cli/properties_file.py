@@ -1,0 +1,116 @@
+"""A broker's configuration file, such as Kafka's own ``config/server.properties``.
+
+The format is that of Java's ``Properties``. What it says of things that are options here (ids,
+addresses, directories) and what has no effect here is left out, and named.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+
+from ..protocol.config import DEFINITIONS
+from ..protocol.errors import UsageError
+from ..protocol.release_configs import release_configs
+from ..protocol.versions import behaviour
+
+_OPTIONS = {
+    "broker.id": "--first-broker-id",
+    "broker.rack": "the brokers have no racks here",
+    "listeners": "--listener",
+    "advertised.listeners": "--advertised-host",
+    "host.name": "--host",
+    "port": "--port",
+    "advertised.host.name": "--advertised-host",
+    "advertised.port": "--port",
+    "listener.security.protocol.map": "--listener",
+    "log.dir": "--data-dir",
+    "log.dirs": "--data-dir",
+    "zookeeper.connect": "--zookeeper-port",
+}
+"""Configurations for which the command line has an option."""
+_IN_OTHER_UNITS = {
+    "log.retention.minutes": ("log.retention.ms", 60_000),
+    "log.retention.hours": ("log.retention.ms", 3_600_000),
+    "log.roll.hours": ("log.roll.ms", 3_600_000),
+    "log.roll.jitter.hours": ("log.roll.jitter.ms", 3_600_000),
+}
+"""Names that count only where the name in milliseconds is not given, the finer unit first."""
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ENTRY = re.compile(r"((?:\\.|[^\s=:\\])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+
+
+def parse_properties_file(text: str) -> dict[str, str]:
+    """Names and values; a name that comes twice has its last value, as in Java."""
+    values: dict[str, str] = {}
+    lines = iter(text.splitlines())
+    for line in lines:
+        logical = line.lstrip(" \t\f")
+        if not logical or logical[0] in "#!":
+            continue
+        while _continues(logical):
+            logical = logical[:-1] + next(lines, "").lstrip(" \t\f")
+        match = _ENTRY.match(logical)
+        assert match is not None
+        values[_unescaped(match[1])] = _unescaped(match[2]).rstrip()
+    return values
+
+
+def _continues(line: str) -> bool:
+    """Whether a line ends with a backslash that is not escaped itself."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _unescaped(text: str) -> str:
+    def replaced(match: re.Match[str]) -> str:
+        escape = match[1]
+        if len(escape) > 1:
+            return chr(int(escape[1:], 16))
+        return _ESCAPES.get(escape, escape)
+
+    return _ESCAPE.sub(replaced, text)
+
+
+def read_config_file(path: Path, kafka_version: str) -> tuple[dict[str, str], list[str]]:
+    """The configurations that have an effect here, and a line about each of the others.
+
+    Raises ``UsageError`` for a file that cannot be read, and for a name that Kafka does not have.
+    """
+    try:
+        values = parse_properties_file(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--config-file {path} cannot be read: {error}") from None
+    known = release_configs(behaviour(kafka_version).kafka_version).broker
+    heeded: dict[str, str] = {}
+    remarks: list[str] = []
+    for name, value in values.items():
+        if name in _OPTIONS:
+            remarks.append(f"{path}: {name} is left out; {_use(_OPTIONS[name])}")
+        elif name in DEFINITIONS and DEFINITIONS[name].broker:
+            heeded[name] = value
+        elif name in _IN_OTHER_UNITS:
+            continue
+        elif name in known:
+            remarks.append(f"{path}: {name} has no effect here")
+        else:
+            near = difflib.get_close_matches(name, (*known, *DEFINITIONS), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"{path}: Kafka has no configuration {name!r}{hint}")
+    for name, (finer, milliseconds) in _IN_OTHER_UNITS.items():
+        if name in values and finer not in heeded:
+            heeded[finer] = _in_ms(path, name, values[name], milliseconds)
+    return heeded, remarks
+
+
+def _in_ms(path: Path, name: str, value: str, milliseconds: int) -> str:
+    try:
+        amount = int(value)
+    except ValueError:
+        raise UsageError(f"{path}: {name} must be a whole number, not {value!r}") from None
+    return str(amount if amount < 0 else amount * milliseconds)
+
+
+def _use(option: str) -> str:
+    return f"use {option}" if option.startswith("--") else option
