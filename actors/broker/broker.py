@@ -178,6 +178,10 @@ class Broker(Node):
                 controller=self.controller,
                 metadata=self.metadata_cache,
                 wait=self.waiters.wait,
+                surroundings={
+                    "log.dirs": ",".join(spec.disk.directories),
+                    "zookeeper.connect": ",".join(spec.zookeepers),
+                },
             )
         )
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}

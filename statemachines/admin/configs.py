@@ -49,11 +49,11 @@ class ConfigDescriptions:
         )
 
     def _facts(self) -> dict[str, str]:
-        """What the broker's own settings file would name: its id and its listeners."""
+        """What the broker's own settings file would name: its id, its listeners and so on."""
         own_id = self._parts.controller.broker_id
-        facts = {}
+        facts = dict(self._parts.surroundings)
         if self._parts.config["broker.id"] >= 0:  # else it was generated and is in no file
-            facts = {"broker.id": str(own_id), "node.id": str(own_id)}
+            facts |= {"broker.id": str(own_id), "node.id": str(own_id)}
         for broker in self._parts.metadata.alive_brokers():
             if broker.id == own_id:
                 facts["listeners"] = ",".join(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Protocol
 
 from ...protocol.config import BrokerConfig
@@ -34,7 +34,16 @@ Wait = Callable[[Callable[[], object], float], Awaitable[bool]]
 class AdminParts:
     """A broker's connections, as far as the admin APIs use them."""
 
-    __slots__ = ("behaviour", "config", "controller", "host", "metadata", "wait", "zk")
+    __slots__ = (
+        "behaviour",
+        "config",
+        "controller",
+        "host",
+        "metadata",
+        "surroundings",
+        "wait",
+        "zk",
+    )
 
     def __init__(
         self,
@@ -46,6 +55,7 @@ class AdminParts:
         controller: KafkaController,
         metadata: MetadataView,
         wait: Wait,
+        surroundings: Mapping[str, str] | None = None,
     ) -> None:
         self.host = host
         self.config = config
@@ -54,3 +64,5 @@ class AdminParts:
         self.controller = controller
         self.metadata = metadata
         self.wait = wait
+        self.surroundings = surroundings or {}
+        """Configurations that a broker's settings file would have and that are given otherwise."""

@@ -16,6 +16,8 @@ from fakekafka.tests.support.whole_clusters import in_sync, running
 TWO = {"log.dirs": "first, second"}
 LED_BY_2 = {"t": {"assignment": {0: [2, 1]}}}
 SINCE_1_1 = [version for version in KAFKA_VERSIONS if version != "0.10"]
+STATIC = 4
+"""Kafka: ``ConfigSource.STATIC_BROKER_CONFIG``."""
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
@@ -261,3 +263,18 @@ def test_a_dead_broker_tells_nothing_of_its_directories() -> None:
             _ = cluster.broker(2).log_dirs
         with pytest.raises(UsageError, match="broker-2 is not running"):
             cluster.broker(2).move_replica("t", 0, "second")
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_the_described_configuration_names_the_directories(version: str) -> None:
+    """As a static value of the broker, which its settings file gives; clients move replicas to
+    what they find there."""
+    with running(1, version, config=TWO) as cluster:
+        resource = admin.ConfigResource(admin.BROKER_RESOURCE, "1")
+        request = admin.DescribeConfigsRequest(((resource, ("log.dirs", "zookeeper.connect")),))
+        (result,) = cluster.ask(1, request).results
+        described = {entry.name: (entry.value, entry.source) for entry in result.entries}
+        assert described == {
+            "log.dirs": ("first,second", STATIC),
+            "zookeeper.connect": ("zk-1", STATIC),
+        }
