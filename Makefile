@@ -6,6 +6,7 @@
 #   make test       all tests: in parallel, then those that need the machine to themselves
 #   make docs       generated pages, then the site in out/docs
 #   make bench      the figures that matter, beside baselines; NAMES='start memory' for some
+#   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make demo       a minute's tour
 #
 # PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
@@ -13,7 +14,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test docs bench demo constraints clean
+.PHONY: help install lint format typecheck check test docs bench clients demo constraints clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -72,6 +73,9 @@ $(PAGES): $(STAMP) $(PAGE_SOURCES)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run $(NAMES)
+
+clients: $(STAMP)
+	$(BIN)/python -m fakekafka.tests.suites $(NAMES)
 
 demo: $(STAMP)
 	$(BIN)/fakekafka demo

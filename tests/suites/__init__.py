@@ -1,0 +1,1 @@
+"""The suites of released clients, run against ``fakekafka serve``: ``make clients``."""

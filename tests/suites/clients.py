@@ -1,0 +1,173 @@
+"""How the suite of each client is fetched and run."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+from . import outputs
+from .machine import SuiteError, cache_folder, output, prepare
+from .suite import FOLDER, Outcomes, Suite
+
+PROGRAMS = FOLDER / "programs"
+_SERVICE_MODULE = '''"""Services that the fixtures start; here the cluster runs already."""
+
+
+class ExternalService:
+    def __init__(self, host, port):
+        self.host, self.port = host, port
+
+    def open(self):
+        pass
+
+    close = stop = open
+
+
+class SpawnedService(ExternalService):
+    pass
+'''
+
+
+def kafka_python(suite: Suite, bootstrap: str) -> Outcomes:
+    """Its integration tests, from the source distribution, with a cluster that runs already."""
+    cache = cache_folder(f"kafka-python-{suite.version}")
+    python = cache / "venv" / "bin" / "python"
+    archive = cache / f"kafka_python-{suite.version}.tar.gz"
+    if not archive.exists():
+        wanted = f"kafka-python=={suite.version}"
+        choice: list[str | Path] = ["--no-deps", "--no-binary", "kafka-python", wanted]
+        prepare([sys.executable, "-m", "pip", "download", "--quiet", *choice, "-d", cache], cache)
+    source = cache / archive.name.removesuffix(".tar.gz")
+    if not source.exists():
+        with tarfile.open(archive) as packed:
+            packed.extractall(cache, filter="data")
+        # What the archive leaves out of the tests' own package.
+        (source / "test" / "__init__.py").touch()
+        (source / "test" / "service.py").write_text(_SERVICE_MODULE)
+        (source / "servers" / "3.9.0" / "kafka-bin").mkdir(parents=True)
+    done = cache / "venv" / "installed"
+    if not done.exists():
+        prepare([sys.executable, "-m", "venv", "--clear", cache / "venv"], cache)
+        requirements = FOLDER / "kafka_python_requirements.txt"
+        prepare([python, "-m", "pip", "install", "--quiet", "-r", requirements, archive], cache)
+        done.touch()
+    report = cache / "report.xml"
+    report.unlink(missing_ok=True)
+    command: list[str | Path] = [
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore",
+    ]
+    output(
+        [*command, "--timeout=60", f"--junit-xml={report}", "test/integration"],
+        source,
+        suite.minutes * 60,
+        {"KAFKA_VERSION": "3.9.0", "KAFKA_URI": f"kafka://{bootstrap}"},
+    )
+    return outputs.junit(report)
+
+
+def franz_go(suite: Suite, bootstrap: str) -> Outcomes:
+    """The tests of its package ``kgo``, from the module's own archive."""
+    cache = cache_folder(f"franz-go-{suite.version}")
+    source = cache / "source"
+    program = cache / "kgo.test"
+    if not program.exists():
+        if not source.exists():
+            module = f"github.com/twmb/franz-go@{suite.version}"
+            told = output(["go", "mod", "download", "-json", module], cache, 600)
+            folder = next((line for line in told.splitlines() if '"Dir":' in line), "")
+            if not folder:
+                raise SuiteError(f"go mod download {module} failed:\n{told[-3000:]}")
+            shutil.copytree(folder.split('"')[3], source)
+            prepare(["chmod", "-R", "u+w", source], cache)
+        prepare(["go", "test", "-c", "-o", program, "./pkg/kgo"], source)
+    seconds = suite.minutes * 60
+    command: list[str | Path] = ["go", "tool", "test2json", program, "-test.v=test2json"]
+    return outputs.go_tests(
+        output(
+            [*command, f"-test.timeout={seconds - 20:.0f}s"],
+            source / "pkg" / "kgo",
+            seconds,
+            {
+                "KGO_SEEDS": bootstrap,
+                "KGO_LOG_LEVEL": "none",
+                "KGO_TEST_RECORDS": "20000",
+                "KGO_TEST_MAX_TOPIC_PARTS": "7",
+            },
+        )
+    )
+
+
+def _jars(suite: Suite, cache: Path) -> Path:
+    """Bring what the suite's ``pom.xml`` names, with all that it needs."""
+    jars = cache / "jars"
+    pom = PROGRAMS / suite.name / "pom.xml"
+    seen = cache / "pom.xml"
+    if not seen.exists() or seen.read_text() != pom.read_text():
+        shutil.rmtree(jars, ignore_errors=True)
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}"]
+        scope = "-DincludeScope=runtime"
+        prepare(["mvn", "-q", "-B", "-f", pom, *goal, scope], cache)
+        shutil.copy(pom, seen)
+    return jars
+
+
+def java(suite: Suite, bootstrap: str) -> Outcomes:
+    """A program with Kafka's own client."""
+    cache = cache_folder("java")
+    path = f"{cache / 'classes'}:{_jars(suite, cache)}/*"
+    sources = sorted((PROGRAMS / "java").glob("*.java"))
+    prepare(["javac", "-nowarn", "-cp", path, "-d", cache / "classes", *sources], cache)
+    command: list[str | Path] = ["java", "-cp", path, "JavaClient", bootstrap]
+    return outputs.steps(output(command, cache, suite.minutes * 60))
+
+
+def kafkajs(suite: Suite, bootstrap: str) -> Outcomes:
+    """A program with the client of Node.js; its package ships no tests of its own."""
+    cache = cache_folder(f"kafkajs-{suite.version}")
+    if not (cache / "node_modules" / "kafkajs").exists():
+        choice: list[str | Path] = ["--no-audit", "--no-fund", f"kafkajs@{suite.version}"]
+        prepare(["npm", "install", "--prefix", cache, *choice], cache)
+    shutil.copytree(PROGRAMS / "kafkajs", cache, dirs_exist_ok=True)
+    command: list[str | Path] = ["node", cache / "client.mjs", bootstrap]
+    environment = {"KAFKAJS_NO_PARTITIONER_WARNING": "1"}
+    return outputs.steps(output(command, cache, suite.minutes * 60, environment))
+
+
+def aiokafka(suite: Suite, bootstrap: str) -> Outcomes:
+    """A program with aiokafka; its source distribution holds no tests."""
+    command: list[str | Path] = [sys.executable, PROGRAMS / "aiokafka_client.py", bootstrap]
+    return outputs.steps(output(command, FOLDER, suite.minutes * 60))
+
+
+def spark(suite: Suite, bootstrap: str) -> Outcomes:
+    """A program with Spark's source and sink for Kafka."""
+    cache = cache_folder(f"spark-{suite.version}")
+    jars = ",".join(str(jar) for jar in sorted(_jars(suite, cache).glob("*.jar")))
+    command: list[str | Path] = [
+        sys.executable,
+        PROGRAMS / "spark" / "spark_client.py",
+        bootstrap,
+        jars,
+    ]
+    return outputs.steps(output(command, cache, suite.minutes * 60))
+
+
+RUNS: dict[str, Callable[[Suite, str], Outcomes]] = {
+    "kafka_python": kafka_python,
+    "aiokafka": aiokafka,
+    "java": java,
+    "kafkajs": kafkajs,
+    "franz_go": franz_go,
+    "spark": spark,
+}
+"""Name of a suite to how it is run; the shortest first."""

@@ -1,0 +1,121 @@
+"""What a suite is, what came of it, and what should have come of it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+class Result(Enum):
+    """How one test of a suite ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One test of a suite, with the reason where it failed."""
+
+    result: Result
+    reason: str = ""
+
+
+Outcomes = Mapping[str, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A client's tests as its TOML file tells them."""
+
+    name: str
+    title: str
+    version: str
+    minutes: float
+    """The run is stopped after so long; tests that it has not reached count as failed."""
+    tools: tuple[str, ...] = ()
+    """Programs that the machine must have."""
+    serve: tuple[str, ...] = ()
+    """Arguments of ``fakekafka serve``."""
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    """Names of tests, with the wildcards of file names, to the reason why they cannot pass."""
+
+    @classmethod
+    def load(cls, name: str) -> Suite:
+        table = tomllib.loads((FOLDER / f"{name}.toml").read_text())
+        return cls(
+            name,
+            table["title"],
+            table["version"],
+            table["minutes"],
+            tuple(table.get("tools", ())),
+            tuple(table.get("serve", ())),
+            table.get("excluded", {}),
+        )
+
+    def reason(self, test: str) -> str | None:
+        """Return why this test is excluded, or None where it must pass."""
+        for pattern, reason in self.excluded.items():
+            if test == pattern or fnmatchcase(test, pattern):
+                return reason
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says about a suite."""
+
+    suite: Suite
+    passed: tuple[str, ...]
+    skipped: tuple[str, ...]
+    excluded: tuple[str, ...]
+    """Excluded tests that failed, as they were expected to."""
+    failures: Mapping[str, str]
+    """Tests that must pass and did not, with the reason."""
+    stale: tuple[str, ...]
+    """Exclusions that hold no longer: the test passes, or the suite has none of that name."""
+
+    @classmethod
+    def of(cls, suite: Suite, outcomes: Outcomes) -> Verdict:
+        passed: list[str] = []
+        skipped: list[str] = []
+        excluded: list[str] = []
+        stale: list[str] = []
+        failures: dict[str, str] = {}
+        for test, outcome in outcomes.items():
+            is_excluded = suite.reason(test) is not None
+            if outcome.result is Result.SKIPPED:
+                skipped.append(test)
+            elif outcome.result is Result.PASSED:
+                (stale if is_excluded else passed).append(test)
+            elif is_excluded:
+                excluded.append(test)
+            else:
+                failures[test] = outcome.reason
+        for pattern in suite.excluded:
+            if not any(test == pattern or fnmatchcase(test, pattern) for test in outcomes):
+                stale.append(pattern)
+        if not outcomes:
+            failures["the suite"] = "it ran no test"
+        return cls(suite, tuple(passed), tuple(skipped), tuple(excluded), failures, tuple(stale))
+
+    @property
+    def is_good(self) -> bool:
+        return not self.failures and not self.stale
+
+    def lines(self) -> list[str]:
+        """Return the counts, then what is wrong."""
+        found = [
+            f"{self.suite.name:13}{len(self.passed):5} passed {len(self.failures):4} failed "
+            f"{len(self.excluded):4} excluded {len(self.skipped):4} skipped"
+        ]
+        found += [f"  failed: {test}: {reason}" for test, reason in self.failures.items()]
+        found += [f"  excluded for nothing: {test}" for test in self.stale]
+        return found
