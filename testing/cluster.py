@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -31,12 +32,17 @@ if TYPE_CHECKING:
     from ..actors.runtime.runtime import Runtime
 
 T = TypeVar("T")
+logger = logging.getLogger("fakekafka.testing")
 
 _START_TIMEOUT_S = 30
 _RUNTIMES: dict[str, Callable[[], LiveRuntime | ThreadedRuntime]] = {
     "live": LiveRuntime,
     "threaded": ThreadedRuntime,
 }
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 class Cluster(EmulatedCluster):
@@ -92,6 +98,11 @@ class Cluster(EmulatedCluster):
             arguments.refuse("runtime", runtime, "'live' or 'threaded'")
         self._runtime_name = runtime
         self._host = arguments.text("host", host)
+        if not _is_loopback(self._host):
+            logger.warning(
+                "brokers will listen on %s, where others can reach them; they are made for tests",
+                self._host,
+            )
         self._advertised_host = arguments.advertised_host(advertised_host, self._host)
         self._security = ClusterSecurity(self._security_config, self._advertised_host)
         if self._security_config.uses_tls:

@@ -187,6 +187,14 @@ def test_credentials_outlive_the_brokers(cluster: Cluster) -> None:
     assert "orders" in TOPICS["aiokafka"](cluster, login)
 
 
+def test_whoever_can_be_reached_by_others_is_warned(caplog: pytest.LogCaptureFixture) -> None:
+    """The brokers are made for tests, and by default listen on this machine alone."""
+    Cluster(1)
+    assert caplog.text == ""
+    Cluster(1, host="0.0.0.0")
+    assert "others can reach them" in caplog.text
+
+
 def test_a_listener_is_found_by_name_or_protocol(cluster: Cluster) -> None:
     """Two listeners speak SSL, and one of them is named so."""
     assert cluster.bootstrap_servers == cluster.bootstrap_servers_of("PLAINTEXT")
