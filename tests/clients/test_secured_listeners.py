@@ -191,7 +191,7 @@ def test_whoever_can_be_reached_by_others_is_warned(caplog: pytest.LogCaptureFix
     """The brokers are made for tests, and by default listen on this machine alone."""
     Cluster(1)
     assert caplog.text == ""
-    Cluster(1, host="0.0.0.0")
+    Cluster(1, host="0.0.0.0", advertised_host="127.0.0.1")
     assert "others can reach them" in caplog.text
 
 
