@@ -179,6 +179,7 @@ _ALL = (
     _b("fetch.purgatory.purge.interval.requests", "int", 1000),
     _b("producer.purgatory.purge.interval.requests", "int", 1000),
     _b("delete.records.purgatory.purge.interval.requests", "int", 1),
+    _b("log.flush.scheduler.interval.ms", "long", LONG_MAX),
     _b("log.flush.offset.checkpoint.interval.ms", "int", 60000, minimum=0),
     _b("log.flush.start.offset.checkpoint.interval.ms", "int", 60000, minimum=0),
     _b("log.retention.check.interval.ms", "long", 300000, minimum=1),
@@ -246,7 +247,7 @@ _ALL = (
     _b("log.index.size.max.bytes", "int", 10485760, minimum=4, dynamic=True),
     _b("log.segment.delete.delay.ms", "long", 60000, minimum=0, dynamic=True),
     _b("log.flush.interval.messages", "long", LONG_MAX, minimum=1, dynamic=True),
-    _b("log.flush.interval.ms", "long", LONG_MAX, dynamic=True),
+    _b("log.flush.interval.ms", "long", None, dynamic=True),
     _b("log.cleanup.policy", "list", "delete", choices=("compact", "delete"), dynamic=True),
     _b("log.cleaner.delete.retention.ms", "long", 86400000, minimum=0, dynamic=True),
     _b("log.cleaner.min.compaction.lag.ms", "long", 0, minimum=0, dynamic=True),
@@ -365,7 +366,10 @@ class BrokerConfig:
         self._rebuild()
 
     def _rebuild(self) -> None:
-        self._values = {**_defaults(self.kafka_version), **self.static, **self.dynamic}
+        values = {**_defaults(self.kafka_version), **self.static, **self.dynamic}
+        if values["log.flush.interval.ms"] is None:
+            values["log.flush.interval.ms"] = values["log.flush.scheduler.interval.ms"]
+        self._values = values
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]

@@ -1,12 +1,12 @@
-"""What a broker does with its logs by the clock: the ISR check, checkpoints, retention, compaction,
-forgetting of producers (docs/kafka/log.md, docs/kafka/isr.md#shrinking)."""
+"""What a broker does with its logs by the clock: the ISR check, checkpoints, retention, flushing,
+compaction, forgetting of producers (docs/kafka/log.md, docs/kafka/isr.md#shrinking)."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
 
-from ..protocol.config import BrokerConfig
+from ..protocol.config import LONG_MAX, BrokerConfig
 from ..protocol.errors import KafkaError
 from ..protocol.host import Host, Timer
 from ..protocol.values import TopicPartition
@@ -30,6 +30,7 @@ class Upkeep:
         "_fetcher_manager",
         "_host",
         "_hosted",
+        "_is_flushed_once",
         "_is_running",
         "_on_storage_failure",
         "_timers",
@@ -60,6 +61,8 @@ class Upkeep:
         self._uncleanable: dict[TopicPartition, Log] = {}
         self._timers: dict[str, Timer] = {}
         self._is_running = False
+        self._is_flushed_once = False
+        """Whether the flusher has no interval, and its only look is still to come."""
 
     def startup(self) -> None:
         """Begin the periodic work. The broker has no leadership yet."""
@@ -75,10 +78,14 @@ class Upkeep:
             self.apply_retention,
             INITIAL_TASK_DELAY_MS,
         )
+        flush_check_ms: int = config["log.flush.scheduler.interval.ms"]
+        self._is_flushed_once = flush_check_ms == LONG_MAX
+        if not self._is_flushed_once:
+            self._every("log-flusher", flush_check_ms, self.flush_dirty_logs, INITIAL_TASK_DELAY_MS)
         self._every(
             "flush-checkpoints",
             config["log.flush.offset.checkpoint.interval.ms"],
-            self.checkpoint_log_offsets,
+            self._checkpoint_by_the_clock,
             INITIAL_TASK_DELAY_MS,
         )
         self._every("producer-id-expiry", PRODUCER_ID_CHECK_MS, self.expire_producer_ids)
@@ -135,6 +142,12 @@ class Upkeep:
                 high_watermarks[name] = partition.log.high_watermark
         self._hosted.disk.checkpoint_high_watermarks(high_watermarks)
 
+    def _checkpoint_by_the_clock(self) -> None:
+        if self._is_flushed_once:  # at the same time as the first checkpoint: no timer for that
+            self._is_flushed_once = False
+            self.flush_dirty_logs()
+        self.checkpoint_log_offsets()
+
     def checkpoint_log_offsets(self) -> None:
         """Write recovery points and log starts (docs/kafka/log.md#files)."""
         self._hosted.disk.checkpoint_log_offsets()
@@ -169,6 +182,18 @@ class Upkeep:
                 partition.wake_fetchers()
                 self._fetcher_manager.log_start_changed(name)
                 self._deletions.check_and_complete(name)
+
+    def flush_dirty_logs(self) -> None:
+        """Flush the logs whose last flush is ``flush.ms`` ago (docs/kafka/log.md#flushing)."""
+        now_ms = self._host.now_ms()
+        for name, partition in tuple(self._hosted.by_name.items()):
+            log = partition.log
+            if log is None or now_ms - log.last_flush_ms < log.settings.flush_ms:
+                continue
+            try:
+                log.flush(now_ms)
+            except (KafkaError, OSError) as error:
+                self._on_storage_failure(name, error)
 
     def clean_logs(self) -> None:
         """Compact the logs of compacted topics that are dirty enough.

@@ -53,7 +53,7 @@ def append_as_follower(
     for batch in batches:
         largest = max(largest, _append_replicated(log, batch, now_ms))
     if log.settings.flushes_by_count:
-        log.flush_if_due()
+        log.flush_if_due(now_ms)
     return AppendInfo(batches[0].base_offset, batches[-1].last_offset, largest, -1, tuple(batches))
 
 
@@ -85,7 +85,7 @@ def append_next(log: Log, batch: RecordBatch, now_ms: int) -> bool:
             else:
                 entry.add(noted, max_timestamp)
     if log.settings.flushes_by_count:
-        log.flush_if_due()
+        log.flush_if_due(now_ms)
     return True
 
 

@@ -157,7 +157,7 @@ def _append_plainly(
     if entry is not None and noted is not None:
         entry.add(noted, max_timestamp)
     if settings.flushes_by_count:
-        log.flush_if_due()
+        log.flush_if_due(now_ms)
     return AppendInfo(offset, last_offset, max_timestamp, NO_TIMESTAMP, (batch,))
 
 
@@ -214,7 +214,7 @@ def _append_patched(
                 is_transactional,
             )
     if log.settings.flushes_by_count:
-        log.flush_if_due()
+        log.flush_if_due(now_ms)
     return AppendInfo(offset, last_offset, max_timestamp, log_append_time_ms, (batch,))
 
 

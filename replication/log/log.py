@@ -39,6 +39,7 @@ class Log:
         "_epochs",
         "active",
         "high_watermark",
+        "last_flush_ms",
         "latest_epoch",
         "log_end_offset",
         "log_start_offset",
@@ -63,6 +64,8 @@ class Log:
     log_end_offset: int
     recovery_point: int
     """First offset not known to be flushed."""
+    last_flush_ms: int
+    """When the recovery point last rose; at first, when the broker opened the log."""
     producers: ProducerStateManager | None
     """None until a batch with a producer id comes."""
     _epochs: LeaderEpochCache | None
@@ -98,6 +101,7 @@ class Log:
             self._restart_segments_at(self.log_start_offset)
         self.high_watermark = self.log_start_offset
         self.recovery_point = self.log_end_offset
+        self.last_flush_ms = 0
         self._epochs = None
         self.latest_epoch = -1
         if storage.epochs:
@@ -322,11 +326,11 @@ class Log:
         if self.active.size == 0 and self.active.base_offset == end:
             return self.active
         self.take_producer_snapshot()
-        self.flush(end)
+        self.flush(now_ms, end)
         self.active = add_segment(self.storage, end, now_ms)
         return self.active
 
-    def flush(self, offset: int | None = None) -> None:
+    def flush(self, now_ms: int = 0, offset: int | None = None) -> None:
         """Bring everything below ``offset`` (the log end) to the disk."""
         storage = self.storage
         storage.directory.check()
@@ -338,6 +342,7 @@ class Log:
             storage.flushed_offset = offset
         if offset > self.recovery_point:
             self.recovery_point = offset
+            self.last_flush_ms = now_ms
 
     # -- truncation ---------------------------------------------------------------------------
 
@@ -447,9 +452,10 @@ class Log:
             storage.on_append(segment, batch, indexed)
         return segment
 
-    def flush_if_due(self) -> None:
+    def flush_if_due(self, now_ms: int) -> None:
+        """Flush if there are as many new records as ``flush.messages`` says."""
         if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
-            self.flush()
+            self.flush(now_ms)
 
     # -- reading ------------------------------------------------------------------------------
 

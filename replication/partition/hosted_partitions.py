@@ -154,4 +154,6 @@ class HostedPartitions:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         high_watermark = self.high_watermarks.pop(topic_partition, 0)
         log.update_high_watermark(high_watermark)
+        if not log.last_flush_ms:
+            log.last_flush_ms = self.context.host.now_ms()
         return log

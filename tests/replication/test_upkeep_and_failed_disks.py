@@ -49,6 +49,93 @@ def test_checkpoint_is_bounded_by_the_log() -> None:
     assert cluster[0].high_watermark() == 2
 
 
+def flushing(topic: dict[str, str], **broker: str) -> ReplicaCluster:
+    """A broker that leads a partition, with these configurations of topic and broker."""
+    config = {f"log.flush.{name}.interval.ms": value for name, value in broker.items()}
+    cluster = ReplicaCluster("2.8", 1, config, topic)
+    cluster.create((0,))
+    return cluster
+
+
+def test_the_flusher_flushes_logs_whose_time_has_come() -> None:
+    """30 s after the start and then at each interval, what was last flushed ``flush.ms`` ago."""
+    cluster = flushing({"flush.ms": "4000"}, scheduler="3000")
+    storage = cluster[0].log().storage
+    cluster.produce(0, "a")
+    cluster.clock.advance(29_999)
+    assert storage.flushed_offset == 0
+    cluster.clock.advance(1)
+    assert storage.flushed_offset == 1
+    cluster.produce(0, "b")
+    cluster.clock.advance(3000)
+    assert storage.flushed_offset == 1, "the last flush is 3 s ago, not 4 s"
+    cluster.clock.advance(3000)
+    assert storage.flushed_offset == 2
+    cluster[0].power_off()
+    assert storage.segments[-1].next_offset == 2
+
+
+def test_a_flush_for_another_reason_puts_the_next_one_off() -> None:
+    """A flush by number of records counts as well; one without new records does not."""
+    cluster = flushing({"flush.ms": "5000", "flush.messages": "2"}, scheduler="1000")
+    storage = cluster[0].log().storage
+    cluster.clock.advance(40_000)
+    cluster.produce(0, "a", "b")
+    cluster.produce(0, "c")
+    cluster.clock.advance(4000)
+    assert storage.flushed_offset == 2
+    cluster.clock.advance(1000)
+    assert storage.flushed_offset == 3
+    cluster.clock.advance(20_000)
+    cluster.produce(0, "d")
+    cluster.clock.advance(1000)
+    assert storage.flushed_offset == 4
+
+
+def test_flush_ms_counts_for_the_first_look_only_when_the_flusher_has_no_interval() -> None:
+    """By default the flusher looks once, 30 s after the start, as Kafka's does."""
+    cluster = flushing({"flush.ms": "1000"})
+    storage = cluster[0].log().storage
+    cluster.produce(0, "a")
+    cluster.clock.advance(30_000)
+    assert storage.flushed_offset == 1
+    cluster.produce(0, "b")
+    cluster.clock.advance(600_000)
+    assert storage.flushed_offset == 1
+
+
+@pytest.mark.parametrize(
+    ("broker", "flushed"),
+    [({"scheduler": "1000"}, 1), ({"interval": "1000"}, 0), ({}, 0)],
+    ids=["scheduler", "interval without scheduler", "default"],
+)
+def test_the_interval_of_topics_is_that_of_the_scheduler(
+    broker: dict[str, str], flushed: int
+) -> None:
+    """``log.flush.interval.ms`` falls back to ``log.flush.scheduler.interval.ms``."""
+    names = {"scheduler": "log.flush.scheduler.interval.ms", "interval": "log.flush.interval.ms"}
+    config = {names[name]: value for name, value in broker.items()}
+    cluster = ReplicaCluster("2.8", 1, config)
+    cluster.create((0,))
+    cluster.clock.advance(31_000)
+    cluster.produce(0, "a")
+    cluster.clock.advance(60_000)
+    assert cluster[0].log().storage.flushed_offset == flushed
+
+
+def test_a_directory_that_fails_at_a_flush_goes_offline() -> None:
+    """As at any other write; the flusher goes on with the logs of other directories."""
+    cluster = flushing({}, scheduler="1000")
+    cluster.create((0,), OTHER)
+    reported: list[Any] = []
+    cluster[0].manager.failures.on_log_dir_failure = reported.append
+    cluster.produce(0, "a")
+    directory = cluster[0].log().directory
+    cluster[0].disk.fail(directory)
+    cluster.clock.advance(31_000)
+    assert reported == [directory]
+
+
 def test_controlled_stop_keeps_the_high_watermark_and_a_crash_the_checkpoint() -> None:
     """DP-107: after a clean stop the high watermark is the last; after a crash it catches up."""
     cluster = led()
