@@ -109,6 +109,8 @@ def unwrap(
         raise
     except codecs.CorruptPayload as error:
         raise MalformedRecords(str(error)) from None
+    if messages_max is not None and _holds_more(payload, messages_max):
+        raise codecs.PayloadTooLarge(codec, messages_max, "messages")
     inner = []
     position = 0
     while position < len(payload):
@@ -119,8 +121,6 @@ def unwrap(
         if found is None:
             raise MalformedRecords("a compressed message set is cut off")
         inner.append(found)
-        if messages_max is not None and len(inner) > messages_max:
-            raise codecs.PayloadTooLarge(codec, messages_max, "messages")
         position += found.size
     if message.magic == 0 or not inner:
         return inner
@@ -133,6 +133,20 @@ def unwrap(
         )
         for one in inner
     ]
+
+
+def _holds_more(payload: bytes, messages_max: int) -> bool:
+    """Whether a message set has more entries than that, by their sizes alone: each message that is
+    read takes hundreds of bytes."""
+    position = count = 0
+    last = len(payload) - _ENTRY.size
+    while position <= last and count <= messages_max:
+        (size,) = _INT.unpack_from(payload, position + 8)
+        if size < 0:
+            return False
+        position += _ENTRY.size + size
+        count += 1
+    return count > messages_max
 
 
 def build_message(

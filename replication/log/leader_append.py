@@ -43,7 +43,7 @@ numbers take one byte each, and the byte behind its value is zero."""
 _SMALL = HEADER_SIZE + len(_ONE_RECORD)
 """Bytes of a batch below which the size of its only record fits into one byte."""
 _LARGE = 4096
-"""Bytes from which on a batch is looked at through a view."""
+"""Bytes from which on a batch is looked at through a view; fewer are copied sooner."""
 _unpack_plain = struct.Struct(">qi4xbIhiqqqhii").unpack_from
 """``HEADER`` without leader epoch."""
 _pack_prefix = PREFIX.pack
@@ -71,15 +71,17 @@ def append_as_leader(
     """
     if log.storage.directory.is_offline:
         log.storage.directory.check()
+    found = None
     if not records:
         records = b""
     elif log.settings.is_plain and len(records) >= HEADER_SIZE:
         info = _append_plainly(log, records, leader_epoch, now_ms, origin)
-        if info is not None:
+        if isinstance(info, AppendInfo):
             return info
+        found = info
     validated = validate(
         records,
-        ValidationContext(log.settings, log.behaviour, now_ms, origin, api_version),
+        ValidationContext(log.settings, log.behaviour, now_ms, origin, api_version, found),
     )
     if validated is None:
         return NOTHING_APPENDED
@@ -92,10 +94,11 @@ def append_as_leader(
 
 def _append_plainly(
     log: Log, records: Readable, leader_epoch: int, now_ms: int, origin: str
-) -> AppendInfo | None:
+) -> AppendInfo | tuple[int, bool] | None:
     """Append one batch that passes every check; None, and nothing done, if one fails.
 
-    Whatever fails, or belongs to a transaction, is left to the validator.
+    What fails, or belongs to a transaction, is left to the validator, with what ``look_through``
+    found where records are well formed and cannot stay as they are.
     """
     (
         base_offset, length, magic, crc, attributes, last_delta, base_timestamp,
@@ -103,7 +106,6 @@ def _append_plainly(
     ) = _unpack_plain(records)  # fmt: skip
     size = length + LENGTH_OVERHEAD
     settings = log.settings
-    # Few bytes are copied sooner than looked at through a view.
     view = records if size < _LARGE else memoryview(records)
     if (
         magic != 2
@@ -133,16 +135,17 @@ def _append_plainly(
             return None  # not plainly the producer's next batch
     offset = log.log_end_offset
     data = _pack_prefix(offset, length, leader_epoch) + view[16:]
-    if (
-        # One small record that fills its batch, or a look at all of them.
+    if (  # more than one small record that fills its batch
         count != 1
         or attributes
         or size >= _SMALL
         or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
         or data[-1]
         or max_timestamp != base_timestamp
-    ) and not _can_stay(data, count, attributes, base_timestamp, max_timestamp, settings):
-        return None
+    ):
+        found = _look_through(data, count, attributes, base_timestamp, settings)
+        if found != (max_timestamp, True):
+            return found
     last_offset = offset + last_delta
     if log.latest_epoch != leader_epoch and leader_epoch >= 0:
         log.assign_epoch_start_offset(leader_epoch, offset)
@@ -271,19 +274,13 @@ def _check_producer(
     )
 
 
-def _can_stay(
-    data: bytes,
-    count: int,
-    codec: int,
-    base_timestamp: int,
-    max_timestamp: int,
-    settings: LogSettings,
-) -> bool:
-    """Whether a batch holds the records its header tells of, so that it can stay as it is."""
+def _look_through(
+    data: bytes, count: int, codec: int, base_timestamp: int, settings: LogSettings
+) -> tuple[int, bool] | None:
+    """What ``look_through`` finds; None where it finds no such records."""
     try:
-        found = look_through(data, count, codec, base_timestamp, settings.decompressed_bytes_max)
+        return look_through(data, count, codec, base_timestamp, settings.decompressed_bytes_max)
     except codecs.PayloadTooLarge as error:
         raise too_large(error) from None  # the validator would decompress as much again
     except (codecs.CorruptPayload, MalformedRecords):
-        return False
-    return found == (max_timestamp, True)
+        return None

@@ -57,6 +57,8 @@ class ValidationContext(NamedTuple):
     now_ms: int
     origin: str
     api_version: int | None
+    found: tuple[int, bool] | None = None
+    """What ``look_through`` found in the only batch, where somebody has looked already."""
 
 
 def validate(records: Readable, context: ValidationContext) -> Validated | None:
@@ -154,7 +156,7 @@ def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated
     _check_header(batch, context)
     source = batch.compression
     target = source if settings.codec is None else settings.codec
-    largest, in_order = _look_through(batch, settings)
+    largest, in_order = context.found or _look_through(batch, settings)
     in_place = source == target and in_order
     append_time = NO_TIMESTAMP
     if settings.timestamp_type == LOG_APPEND_TIME:

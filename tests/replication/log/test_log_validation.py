@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.records import compression
+from fakekafka.protocol.records import compression, legacy
 from fakekafka.protocol.records.batch import (
+    HEADER_SIZE,
     Record,
     RecordBatch,
     build_batch,
@@ -15,7 +16,9 @@ from fakekafka.protocol.records.batch import (
     with_timestamps,
 )
 from fakekafka.protocol.records.legacy import build_message
+from fakekafka.replication.log import leader_append, validator
 from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.tests.support.hostile_payloads import batch
 from fakekafka.tests.support.logs import Tools
 
 
@@ -202,6 +205,46 @@ def test_a_message_of_old_wraps_no_more_than_that(
     error = refused(log, wrapped[1], tools.now_ms)
     assert error.code is ErrorCode.MESSAGE_TOO_LARGE
     assert "gzip data of more than 100 messages" in str(error)
+
+
+def test_too_many_messages_of_old_are_refused_before_any_is_read(
+    tools: type[Tools], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their sizes are enough to count them; only the wrapper is read."""
+    monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
+    one = build_message(0, 1, b"k", b"", tools.now_ms)
+    wrapper = build_message(0, 1, None, compression.compress(1, one * 200), tools.now_ms, 1)
+    log = tools.log(max_message_bytes=700)
+    read: list[int] = []
+    original = legacy.parse_message
+
+    def parse(*arguments: Any) -> Any:
+        read.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(legacy, "parse_message", parse)
+    assert refused(log, wrapper, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
+    assert read == []
+
+
+def test_records_whose_offsets_change_are_looked_through_once(
+    tools: type[Tools], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the short way ends because of that, the validator goes by what it found."""
+    looks: list[int] = []
+    for module in (leader_append, validator):
+
+        def look(*arguments: Any, original: Any = module.look_through) -> Any:
+            looks.append(1)
+            return original(*arguments)
+
+        monkeypatch.setattr(module, "look_through", look)
+    record = build_batch([Record(0, tools.now_ms, b"k", b"v" * 40)])[HEADER_SIZE:]
+    log = tools.log()
+    append_as_leader(log, batch(compression.compress(1, record * 3), 3, 1), 0, tools.now_ms)
+    assert looks == [1]
+    (stored,) = log.batches()
+    assert [one.offset for one in stored.records()] == [0, 1, 2]
 
 
 def test_one_batch_per_request(tools: type[Tools], log: Any) -> None:
