@@ -12,7 +12,7 @@ from .engines import choose_engine, open_engine
 from .histogram import BucketHistogram
 from .results import BatchResult
 from .runs import make_specs
-from .tables import prepare, write_tables
+from .tables import prepare, remove_empty, write_tables
 
 
 class BatchEnded(FakeKafkaError):
@@ -47,18 +47,21 @@ def run_suite(
     specs = make_specs(suite, runs, seed, **parameters)
     if engine == "auto":
         engine, _ = choose_engine()
-    if out is not None:
-        prepare(out, overwrite=overwrite)
+    made = [] if out is None else prepare(out, overwrite=overwrite)
     opened_at = time.perf_counter()
     results: list[dict[str, Any]] = []
     ended: BaseException | None = None
-    with open_engine(engine, workers) as opened:
-        started = time.perf_counter()
-        try:
-            results.extend(opened.run(specs, progress))
-        except (KeyboardInterrupt, SystemExit) as cause:
-            ended = cause
-        finished = time.perf_counter()
+    started = finished = opened_at
+    try:
+        with open_engine(engine, workers) as opened:
+            started = time.perf_counter()
+            try:
+                results.extend(opened.run(specs, progress))
+            except (KeyboardInterrupt, SystemExit) as cause:
+                ended = cause
+            finished = time.perf_counter()
+    except (KeyboardInterrupt, SystemExit) as cause:  # while the engine came up or went down
+        ended = cause
     results.sort(key=lambda result: result["row"]["run_id"])
     batch = BatchResult(
         suite,
@@ -71,6 +74,7 @@ def run_suite(
     )
     if out is not None and results:
         write_tables(out, batch, results)
+    remove_empty(made)
     if ended is not None:
         raise BatchEnded(batch, ended)
     return batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,11 +36,12 @@ def _write(table: Any, out: Path, name: str) -> None:
     os.replace(temporary, path)
 
 
-def prepare(out: Path, *, overwrite: bool) -> None:
+def prepare(out: Path, *, overwrite: bool) -> list[Path]:
     """Make sure, before hours of runs, that tables can be written to ``out``.
 
-    Raises ``UsageError`` when pyarrow is missing, ``out`` cannot be a directory, or it has tables
-    that nobody said may be overwritten.
+    Gives the directories that it made for that, the innermost first. Raises ``UsageError`` when
+    pyarrow is missing, ``out`` cannot be a directory, or it has tables that nobody said may be
+    overwritten.
     """
     _arrow()
     taken = [name for name in TABLES if (out / name / f"{name}.parquet").exists()]
@@ -48,10 +50,19 @@ def prepare(out: Path, *, overwrite: bool) -> None:
             f"{out} has the tables of another batch ({', '.join(taken)}): name another directory, "
             "or say --overwrite"
         )
+    made = [path for path in (out, *out.parents) if not path.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"tables cannot be written to {out}: {error.strerror}") from None
+    return made
+
+
+def remove_empty(made: list[Path]) -> None:
+    """Remove the directories that ``prepare`` made, as far as nothing is in them."""
+    with contextlib.suppress(OSError):
+        for path in made:
+            path.rmdir()
 
 
 def write_tables(out: Path, batch: BatchResult, results: list[dict[str, Any]]) -> None:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +163,34 @@ def test_a_table_cannot_go_where_a_file_is(
     taken.write_text("")
     assert bench("run", "failover", "--runs", "1", "--out", str(taken), *SMALL) == 2
     assert str(taken) in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", "process"])
+def test_ctrl_c_at_a_terminal_ends_a_batch_in_one_line(engine: str, tmp_path: Path) -> None:
+    """The exit status is that of an interrupt, nothing is left behind, and no traceback is seen."""
+    out = tmp_path / "new"
+    command = ["bench", "run", "failover", "--runs", "100000", "--workers", "1", "--out", str(out)]
+    screen, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fakekafka.cli.main", *command, "--engine", engine],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(terminal)
+    shown = b""
+    is_interrupted = False
+    with contextlib.suppress(OSError):  # the terminal of nobody
+        while part := os.read(screen, 65536):
+            shown += part
+            if not is_interrupted and b"/100000" in shown:  # a run was done
+                is_interrupted = os.write(screen, b"\x03") == 1
+    os.close(screen)
+    assert process.wait(60) == 130
+    text = shown.decode()
+    assert re.search(r"failover: ended after \d+ of 100000 runs", text), text
+    assert "Traceback" not in text
+    assert (out / "runs" / "runs.parquet").is_file()

@@ -127,6 +127,38 @@ def test_a_batch_that_is_ended_leaves_the_tables_of_the_runs_that_were_done(
     assert ended.value.batch.rows == rows
 
 
+def test_a_batch_that_is_ended_before_its_first_run_leaves_no_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What was there before stays."""
+
+    class Ended:
+        def run(self, specs: list[RunSpec], progress: Any) -> Iterator[dict[str, Any]]:
+            raise KeyboardInterrupt
+
+    (tmp_path / "kept").mkdir()
+    for out in (tmp_path / "kept" / "new" / "newer", tmp_path / "kept"):
+        opened = contextlib.nullcontext(Ended())
+        monkeypatch.setattr(batch_module, "open_engine", lambda name, workers, at=opened: at)
+        with pytest.raises(BatchEnded, match="ended after 0 of 4 runs"):
+            run_suite("failover", runs=4, engine="serial", out=out)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
+
+
+def test_an_engine_that_is_ended_while_it_starts_ends_the_batch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Spark takes seconds to start, and whoever waits may lose patience."""
+
+    def open_engine(name: str, workers: int | None) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batch_module, "open_engine", open_engine)
+    with pytest.raises(BatchEnded, match="ended after 0 of 4 runs"):
+        run_suite("failover", runs=4, engine="serial", out=tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_tables_of_another_batch_are_overwritten_only_when_asked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
