@@ -21,7 +21,10 @@ console = Console()
 
 
 def _parameters(settings: list[str]) -> dict[str, Any]:
-    """``--set cluster.brokers=5``: values are TOML, and plain text where they are not."""
+    """``--set cluster.brokers=5``: values are TOML, and plain text where they are not.
+
+    A version is text even where it looks like a number: 0.10 is not 0.1.
+    """
     import tomllib
 
     from ..protocol.errors import UsageError
@@ -31,8 +34,9 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
         name, separator, text = setting.partition("=")
         if not separator:
             raise UsageError(f"--set takes key=value, not {setting!r}")
+        is_version = name == "cluster.kafka_version" and text[:1].isdigit()
         try:
-            values[name] = tomllib.loads(f"value = {text}")["value"]
+            values[name] = text if is_version else tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             values[name] = text
     return values

@@ -165,6 +165,38 @@ def test_the_limit_of_events_is_kept_to_the_event(extra: str) -> None:
     assert result.problems[0].endswith("stopped after 1,234 events, as stop.max_events says")
 
 
+@pytest.mark.parametrize("window", [1, 4])
+def test_a_closed_loop_keeps_so_many_records_unanswered(window: int) -> None:
+    """An answer, and only that, makes room for the next record, failures included."""
+    model = f'model = "closed"\nin_flight = {window}\nproducers = 2'
+    run = ScenarioRun(parse_scenario(SHORT.replace("rate_per_s = 50", model), "short.toml"), 5)
+    run.set_up()
+    (workload,) = run.workloads
+    unanswered = []
+
+    def look() -> None:
+        answered = len(workload.acknowledged) + workload.failed
+        unanswered.append(workload.sent - answered)
+        if len(unanswered) < 100:
+            run.simulation.runtime.call_later(None, 20_000, look)
+
+    run.simulation.runtime.call_later(None, 1_000_000, look)
+    run.set_up = lambda: None  # type: ignore[method-assign]
+    result = run.run()
+    assert (result.problems, result.metrics["lost"]) == ([], 0)
+    assert max(unanswered) == 2 * window
+    assert min(unanswered) >= 2 * window - 2, "a window of each producer is open for a moment only"
+    assert result.metrics["acknowledged"] == workload.sent - workload.failed > 100
+
+
+def test_a_version_is_set_as_text() -> None:
+    """0.10 is a version, not a tenth; quotes do no harm."""
+    for text in ("0.10", '"0.10"', "'0.10'"):
+        values = _parameters([f"cluster.kafka_version={text}"])
+        assert parse_scenario(SHORT, "short.toml", values).cluster.kafka_version == "0.10"
+    assert _parameters(["workload.rate_per_s=0.10"]) == {"workload.rate_per_s": 0.1}
+
+
 def test_a_workload_may_only_read() -> None:
     text = SHORT.replace("rate_per_s = 50", "producers = 0\nconsumers = 1")
     result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
