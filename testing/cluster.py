@@ -139,6 +139,9 @@ class Cluster(EmulatedCluster):
         """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
         return [] if self._failures is None else self._failures
 
+    def _shown(self) -> str:
+        return f" at {self.bootstrap_servers}"
+
     # -- life ----------------------------------------------------------------------------------
 
     def start(self) -> Cluster:

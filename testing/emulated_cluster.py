@@ -7,15 +7,15 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..protocol.data import ACKS_ALL
-from ..protocol.errors import ErrorCode, UsageError
+from ..protocol.errors import ErrorCode, FakeKafkaError, UsageError
 from ..protocol.values import TopicPartition
 from . import arguments
-from .api_names import error_code, injection_target
 from .handles.admin import AdminClient
 from .handles.broker import BrokerHandle
 from .handles.controller import ControllerHandle
 from .handles.groups import Groups
-from .handles.injection import Injection
+from .handles.injection import Answer, Injection
+from .handles.injection_arguments import read_effect, read_filter
 from .handles.network import NetworkHandle
 from .handles.partitions import Partitions
 from .handles.records import RecordClient
@@ -46,6 +46,18 @@ class EmulatedCluster(abc.ABC):
     def __init__(self, plan: ClusterPlan) -> None:
         self._plan = plan
         self._handles: dict[BrokerProcess, BrokerHandle] = {}
+        self._injections = 0  # made so far
+
+    def __repr__(self) -> str:
+        try:
+            state = self.running.describe()
+        except FakeKafkaError as error:
+            return f"<{type(self).__name__} {self.kafka_version}: {error}>"
+        return f"<{type(self).__name__} {self.kafka_version}{self._shown()}: {state}>"
+
+    def _shown(self) -> str:
+        """What ``repr`` tells beside the brokers."""
+        return ""
 
     # -- what runs -----------------------------------------------------------------------------
 
@@ -337,41 +349,71 @@ class EmulatedCluster(abc.ABC):
     def inject(
         self,
         api: str,
-        error: str | int | None = None,
-        times: int = 1,
+        error: str | int | Mapping[tuple[str, int], str | int] | None = None,
+        times: int | None = 1,
         broker: int | str | None = None,
         delay_ms: float = 0,
         disconnect: bool = False,
+        *,
+        answer: Answer | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        client_id: str | None = None,
+        nth: int = 1,
     ) -> Injection:
-        """Answer, delay or disconnect the next ``times`` requests of an API.
+        """Answer, delay or disconnect the next ``times`` requests of an API; None: all of them.
 
-        ``error`` is the name or number of one of Kafka's errors. Without it the request is only
-        delayed, or ``disconnect`` closes its connection. An event of the controller, such as
-        ``BrokerChange``, can be delayed too.
+        ``error`` is the name or number of one of Kafka's errors, or a mapping of partitions to
+        such. Without it the request is only delayed, or ``disconnect`` closes its connection.
+        ``answer`` is a function that gets the request; it gives the response, an error, or None
+        to leave the request alone. In real time it runs on a thread of the cluster.
+
+        ``topic``, ``partition``, ``client_id`` (with wildcards) and ``broker`` choose the
+        requests; ``nth=3`` leaves the first two of them alone. When only some partitions of a
+        request are meant, the broker serves the others.
+
+        An event of the controller, such as ``BrokerChange``, can be delayed too.
         """
         running = self.running
         running.require_going()
-        arguments.number("delay_ms", delay_ms, "milliseconds")
-        if error is None and not delay_ms and not disconnect:
-            raise UsageError("inject needs an error, a delay_ms or disconnect=True")
-        arguments.integer("times", times, 1)
-        wanted = injection_target(api, answers=error is not None or disconnect)
-        code = None if error is None else error_code(error)
-        machine = None if broker is None else broker_process(running, broker).name
+        effect = read_effect(error, answer, delay_ms, disconnect, topic)
+        if times is not None:
+            arguments.integer("times", times, 1)
+        which = read_filter(
+            running,
+            api,
+            effect,
+            broker=broker,
+            topic=topic,
+            partition=partition,
+            client_id=client_id,
+            nth=nth,
+        )
+        self._injections += 1
+        number = self._injections
 
         def install() -> Injection:
-            return Injection(
-                running.runtime,
-                wanted,
-                code,
-                times,
-                machine,
-                delay_ms,
-                disconnect,
-                running.require_own_process,
-            )
+            guard = running.require_own_process
+            return Injection(number, running.runtime, which, effect, times, guard)
 
         return running.in_process(None, install)
+
+    @property
+    def injections(self) -> list[Injection]:
+        """The injections that may still affect a request, oldest first."""
+        running = self.running
+        running.require_own_process()
+        installed = running.runtime.network.interceptors
+        found = [one for one in installed if isinstance(one, Injection)]
+        return [injection for injection in found if injection.is_active]
+
+    def injection(self, number: int) -> Injection:
+        """An active injection by its ``id``; ``UsageError`` names those there are."""
+        for injection in self.injections:
+            if injection.id == number:
+                return injection
+        active = [injection.id for injection in self.injections]
+        raise UsageError(f"there is no active injection {number!r}; active are {active}")
 
     def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
         """Call a function with every message that arrives; return a function that ends this.

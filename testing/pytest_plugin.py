@@ -1,8 +1,9 @@
-"""The pytest plugin: fixtures ``kafka_cluster``, ``shared_kafka_cluster``, ``kafka_simulation``.
+"""The pytest plugin: clusters and simulations as fixtures, and the mark that shapes them.
 
 ``@pytest.mark.kafka(brokers=3, topics={"orders": 3}, config={...})`` gives the arguments of
-``Cluster`` or ``Simulation`` for one test. When a test with a simulation fails, its trace is kept
-and the command that opens it is printed.
+``Cluster`` or ``Simulation``: for a test, a class or a module. The ini file and the fixture
+``kafka_arguments`` give those of the whole session. When a test with a simulation fails, its trace
+is kept and the command that opens it is printed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import shlex
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
 
 _TRACES = ".fakekafka-traces"
 """Directory of kept traces, in pytest's rootdir: a test may change the working directory."""
+_INI: dict[str, tuple[Any, str]] = {
+    "kafka_brokers": ("string", "how many brokers a cluster has, or their ids, such as 0,1,2"),
+    "kafka_version": ("string", "the release that is emulated, such as 2.8"),
+    "kafka_zookeepers": ("string", "how many ZooKeeper servers"),
+    "kafka_runtime": ("string", "live or threaded"),
+    "kafka_config": ("linelist", "broker configuration, a line such as num.partitions=4 each"),
+    "kafka_topics": ("linelist", "topics of every test, a line such as orders=3 each"),
+}
 _NAME_MAX = 200
 """Characters of a trace's name; file systems take 255 bytes."""
 
@@ -36,11 +45,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="failed",
         help="when to keep the traces of simulations (default: of failed tests)",
     )
+    for name, (kind, text) in _INI.items():
+        parser.addini(name, f"fakekafka: {text}", type=kind, default=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "kafka(**arguments): arguments of the test's Cluster or Simulation"
+        "markers",
+        "kafka(**arguments): arguments of the test's Cluster or Simulation; those of a module, a "
+        "class and a test add up; seeds=range(20) runs a test with kafka_simulation once for each",
     )
 
 
@@ -87,73 +100,276 @@ def _keep_trace(item: pytest.Item, simulation: Simulation) -> Path:
     return path
 
 
-def _arguments(request: pytest.FixtureRequest) -> dict[str, Any]:
-    marker = request.node.get_closest_marker("kafka")
-    if marker is None:
-        return {}
-    if marker.args:
-        raise pytest.UsageError("the kafka mark takes keyword arguments only, as Cluster does")
-    return dict(marker.kwargs)
+# -- the arguments of a cluster -------------------------------------------------------------------
 
 
-def _checked_arguments(request: pytest.FixtureRequest, kind: type[Any]) -> dict[str, Any]:
-    """What the mark gives, if ``kind`` can be made with it."""
-    arguments = _arguments(request)
-    known = [name for name in inspect.signature(kind).parameters if name != "self"]
-    for name in arguments:
-        if name not in known:
-            raise pytest.UsageError(
-                f"the kafka mark gives {request.fixturename} an unknown argument {name!r}; "
-                f"there are {', '.join(known)}"
-            )
-    return arguments
+def _of_ini(config: pytest.Config) -> dict[str, Any]:
+    """What the ini file says, as arguments of a cluster."""
+    found: dict[str, Any] = {}
+    for key in _INI:
+        value = config.getini(key)
+        if not value:
+            continue
+        name = key if key == "kafka_version" else key.removeprefix("kafka_")
+        read = _INI_READERS.get(name)
+        found[name] = value if read is None else read(key, value)
+    return found
 
 
-@pytest.fixture
-def kafka_cluster(request: pytest.FixtureRequest) -> Generator[Cluster, None, None]:
-    """A fresh cluster for this test alone."""
+def _whole(key: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise pytest.UsageError(f"{key} must be a whole number, not {text!r}") from None
+
+
+def _brokers(key: str, text: str) -> int | list[int]:
+    if "," not in text:
+        return _whole(key, text)
+    return [_whole(key, part.strip()) for part in text.split(",") if part.strip()]
+
+
+def _pairs(key: str, lines: list[str]) -> dict[str, str]:
+    found = {}
+    for line in lines:
+        name, separator, value = line.partition("=")
+        if not separator:
+            example = "orders=3" if key == "kafka_topics" else "num.partitions=4"
+            raise pytest.UsageError(f"{key}: write a line such as {example}, not {line!r}")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _topics(key: str, lines: list[str]) -> dict[str, int]:
+    return {name: _whole(f"{key}: {name}", count) for name, count in _pairs(key, lines).items()}
+
+
+_INI_READERS: dict[str, Any] = {
+    "brokers": _brokers,
+    "zookeepers": _whole,
+    "config": _pairs,
+    "topics": _topics,
+}
+
+
+def _merged(nearer: dict[str, Any], farther: Mapping[str, Any]) -> dict[str, Any]:
+    """The nearer one wins; ``config`` and ``topics`` are merged by their keys."""
+    found = dict(farther)
+    if {"seed", "seeds"} & nearer.keys():
+        found.pop("seed", None)
+        found.pop("seeds", None)
+    for name, value in nearer.items():
+        if name in ("config", "topics") and isinstance(value, Mapping) and found.get(name):
+            value = {**found[name], **value}
+        found[name] = value
+    return found
+
+
+def _of_marks(node: pytest.Item) -> dict[str, Any]:
+    """The arguments of all marks of a test, of its class and of its module, merged."""
+    found: dict[str, Any] = {}
+    for mark in node.iter_markers("kafka"):  # the nearest first
+        if mark.args:
+            raise pytest.UsageError("the kafka mark takes keyword arguments only, as Cluster does")
+        if {"seed", "seeds"} <= mark.kwargs.keys():
+            raise pytest.UsageError("the kafka mark takes seed or seeds, not both")
+        found = _merged(found, mark.kwargs)
+    return found
+
+
+def _names(kind: type[Any]) -> list[str]:
+    return [name for name in inspect.signature(kind).parameters if name != "self"]
+
+
+def _checked_arguments(
+    request: pytest.FixtureRequest, kind: type[Any], session: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the session and the marks give, if ``kind`` can be made with it.
+
+    A session or a module may have arguments of the other kind; a test's own mark may not.
+    """
+    from .arguments import nearest
     from .cluster import Cluster
+    from .simulation import Simulation
 
-    with Cluster(**_checked_arguments(request, Cluster)) as cluster:
-        yield cluster
+    known = _names(kind)
+    of_either = {*_names(Cluster), *_names(Simulation), "seeds"}
+    own = {name for m in request.node.own_markers if m.name == "kafka" for name in m.kwargs}
+    merged = _merged(_of_marks(request.node), session)
+    for name in merged:
+        if name not in of_either or (name in own and name not in (*known, "seeds")):
+            hint = nearest(name, known)
+            raise pytest.UsageError(
+                f"the kafka mark gives {request.fixturename} an unknown argument {name!r}{hint}"
+            )
+    return {name: value for name, value in merged.items() if name in known}
 
 
 @pytest.fixture(scope="session")
-def _shared_cluster() -> Generator[Cluster, None, None]:
+def kafka_arguments() -> dict[str, Any]:
+    """Arguments of every cluster and simulation of the session: override it in a conftest.
+
+    They win over the ini file, and marks win over them.
+    """
+    return {}
+
+
+@pytest.fixture(scope="session")
+def _session_arguments(
+    pytestconfig: pytest.Config, kafka_arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    from .arguments import nearest
+    from .cluster import Cluster
+    from .simulation import Simulation
+
+    known = [*_names(Cluster), *_names(Simulation)]
+    if not isinstance(kafka_arguments, Mapping):
+        raise pytest.UsageError(
+            f"the fixture kafka_arguments must give a dict of arguments, not {kafka_arguments!r}"
+        )
+    for name in kafka_arguments:
+        if name not in known:
+            raise pytest.UsageError(
+                f"the fixture kafka_arguments gives an unknown argument {name!r}"
+                f"{nearest(name, known)}"
+            )
+    return _merged(dict(kafka_arguments), _of_ini(pytestconfig))
+
+
+# -- clusters --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kafka_cluster(
+    request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
+) -> Generator[Cluster, None, None]:
+    """A fresh cluster for this test alone."""
     from .cluster import Cluster
 
-    with Cluster() as cluster:
+    with Cluster(**_checked_arguments(request, Cluster, _session_arguments)) as cluster:
         yield cluster
+
+
+class _Shared:
+    """The cluster that tests share: a new one after one that could not be emptied."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._arguments = arguments
+        self._cluster: Cluster | None = None
+
+    def take(self) -> Cluster:
+        from .cluster import Cluster
+
+        if self._cluster is None:
+            self._cluster = Cluster(**self._arguments).start()
+        return self._cluster
+
+    def give_back(self) -> None:
+        if self._cluster is None:
+            return
+        try:
+            self._cluster.reset()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def _shared_cluster(_session_arguments: dict[str, Any]) -> Generator[_Shared, None, None]:
+    from .cluster import Cluster
+
+    known = _names(Cluster)
+    shape = {name: value for name, value in _session_arguments.items() if name in known}
+    shape.pop("topics", None)
+    shared = _Shared(shape)
+    yield shared
+    shared.stop()
 
 
 @pytest.fixture
 def shared_kafka_cluster(
-    request: pytest.FixtureRequest, _shared_cluster: Cluster
+    request: pytest.FixtureRequest,
+    _shared_cluster: _Shared,
+    _session_arguments: dict[str, Any],
 ) -> Generator[Cluster, None, None]:
-    """One cluster of three brokers per session, emptied after every test.
+    """One cluster per session, emptied after every test.
 
     The ``kafka`` mark may give ``topics`` only: everything else is the same for all tests.
     """
-    arguments = _arguments(request)
-    topics = arguments.pop("topics", {})
-    if arguments:
+    arguments = _of_marks(request.node)
+    given = arguments.keys() - {"topics", "seed", "seeds"}
+    if given:
         raise pytest.UsageError(
-            f"shared_kafka_cluster takes only topics, not {', '.join(sorted(arguments))}; "
+            f"shared_kafka_cluster takes only topics, not {', '.join(sorted(given))}; "
             "use kafka_cluster for a cluster of its own"
         )
+    topics = _merged(arguments, _session_arguments).get("topics") or {}
     try:
+        cluster = _shared_cluster.take()
         for name, shape in topics.items():
-            _shared_cluster.create_shaped_topic(name, shape)
-        yield _shared_cluster
+            cluster.create_shaped_topic(name, shape)
+        yield cluster
     finally:
-        _shared_cluster.reset()
+        _shared_cluster.give_back()
 
 
 @pytest.fixture
-def kafka_simulation(request: pytest.FixtureRequest) -> Generator[Simulation, None, None]:
+def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
+    """Addresses for clients: of ``kafka_cluster`` if the test has one, or its mark asks for one.
+
+    Else of ``shared_kafka_cluster``; a mark that gives no more than topics fits that one.
+    """
+    asks_for_own = _of_marks(request.node).keys() - {"topics", "seed", "seeds"}
+    has_own = "kafka_cluster" in request.fixturenames or bool(asks_for_own)
+    cluster = request.getfixturevalue("kafka_cluster" if has_own else "shared_kafka_cluster")
+    return str(cluster.bootstrap_servers)
+
+
+# -- simulations -----------------------------------------------------------------------------------
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test once for each seed that its marks name."""
+    try:
+        seeds = _of_marks(metafunc.definition).get("seeds")
+    except pytest.UsageError:
+        return  # the fixture says so
+    own = [m for m in metafunc.definition.own_markers if m.name == "kafka" and "seeds" in m.kwargs]
+    if "kafka_simulation" not in metafunc.fixturenames:
+        if own:
+            raise pytest.Collector.CollectError(
+                f"{metafunc.definition.nodeid}: the kafka mark gives seeds, but the test has no "
+                "kafka_simulation; only simulations have a seed"
+            )
+        return
+    if seeds is None:
+        return
+    if isinstance(seeds, (str, Mapping)) or not isinstance(seeds, Iterable):
+        example = f"range({seeds})" if isinstance(seeds, int) else "range(20)"
+        raise pytest.Collector.CollectError(
+            f"{metafunc.definition.nodeid}: seeds must be whole numbers, such as {example}, "
+            f"not {seeds!r}"
+        )
+    each = list(seeds)
+    names = [f"seed{seed}" for seed in each]
+    metafunc.parametrize("kafka_simulation", each, indirect=True, ids=names)
+
+
+@pytest.fixture
+def kafka_simulation(
+    request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
+) -> Generator[Simulation, None, None]:
     """A simulated cluster; its trace is kept when the test fails."""
     from .simulation import Simulation
 
-    with Simulation(**_checked_arguments(request, Simulation)) as simulation:
+    arguments = _checked_arguments(request, Simulation, _session_arguments)
+    if hasattr(request, "param"):
+        arguments["seed"] = request.param
+    with Simulation(**arguments) as simulation:
         request.node.stash[_SIMULATION] = simulation
         yield simulation

@@ -120,6 +120,9 @@ class Simulation(EmulatedCluster):
     def runtime(self) -> VirtualRuntime:
         return self._running.runtime
 
+    def _shown(self) -> str:
+        return f", seed {self.seed}, t={self.now_ms:g} ms"
+
     @property
     def failures(self) -> list[tuple[str, BaseException]]:
         """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""

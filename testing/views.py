@@ -8,7 +8,7 @@ from ..protocol.errors import NotThereYet
 from ..protocol.values import TopicPartition
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplicaView:
     """One replica as its broker holds it."""
 
@@ -25,6 +25,15 @@ class ReplicaView:
     """Leader-epoch cache: (epoch, start offset) pairs."""
     log_dir: str | None = None
     """The log directory it is stored in, also while the broker or the directory is down."""
+
+    def __repr__(self) -> str:
+        if self.role == "none":
+            return f"<broker {self.broker_id}: no log>"
+        return (
+            f"<broker {self.broker_id}: {self.role}, epoch {self.leader_epoch}, "
+            f"{self.log_start_offset} to {self.log_end_offset}, "
+            f"high watermark {self.high_watermark}>"
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class LogDirView:
     """Size of the volume; -1 if the directory is in memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PartitionView:
     """A partition as the controller, its leader and its replicas see it."""
 
@@ -75,6 +84,15 @@ class PartitionView:
     log_start_offset: int
     log_end_offset: int
     _replicas: dict[int, ReplicaView] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        leader = "no leader" if self.leader is None else f"leader {self.leader}"
+        replicas = ", ".join(map(repr, self._replicas.values()))
+        return (
+            f"<{self.topic}-{self.partition} {self.state or 'state unknown'}: {leader}, "
+            f"epoch {self.leader_epoch}, ISR {list(self.isr)} of {list(self.replicas)}, "
+            f"high watermark {self.high_watermark}; {replicas}>"
+        )
 
     def replica(self, broker_id: int) -> ReplicaView:
         """That broker's replica; ``NotThereYet`` names the replicas there are."""

@@ -19,7 +19,7 @@ from .latency import LatencyModel
 
 Filter = Callable[[Delivery], bool]
 Interceptor = Callable[[Delivery], bool]
-"""Sees a request before it is handled; True takes it over (the interceptor answers or drops)."""
+"""Sees a message before its target does; True takes it over (the interceptor sees to the rest)."""
 
 
 def _no_delay(_rng: random.Random) -> int:
@@ -250,7 +250,7 @@ class Network:
             )
         if self._observers:
             self._show(delivery)
-        if self._interceptors and not delivery.is_reply:
+        if self._interceptors:
             for interceptor in list(self._interceptors):
                 if interceptor(delivery):
                     runtime.cause = None
@@ -346,6 +346,16 @@ class Network:
 
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut
+
+    def describe(self) -> str:
+        """The rules in force, in words."""
+        told = [f"{source} to {target} cut" for source, target in self._cut]
+        if self._loss:
+            told.append(f"loses {self._loss:.0%} of all messages")
+        told += [f"loses {loss:.0%} from {a} to {b}" for (a, b), loss in self._link_loss.items()]
+        if self._held:
+            told.append(f"{len(self._held)} messages held back")
+        return ", ".join(told) or "no faults"
 
     def heal(self) -> None:
         """Remove every cut and every loss."""
@@ -460,7 +470,7 @@ class Network:
         return True
 
     def intercept(self, interceptor: Interceptor) -> None:
-        """Ask a function about every request that arrives, whether it takes it over."""
+        """Ask a function about every message that arrives, whether it takes it over."""
         self._interceptors.append(interceptor)
         self.watchers_changed()
 
@@ -471,6 +481,11 @@ class Network:
         elif interceptor in self._interceptors:
             self._interceptors.remove(interceptor)
         self.watchers_changed()
+
+    @property
+    def interceptors(self) -> tuple[Interceptor, ...]:
+        """The interceptors that are installed."""
+        return tuple(self._interceptors)
 
     def forget_watchers(self) -> None:
         """End every observer and every interceptor."""

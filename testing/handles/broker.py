@@ -29,7 +29,8 @@ class BrokerHandle:
         self._process = process
 
     def __repr__(self) -> str:
-        return f"<broker {self.id} {self._process.state}>"
+        paused = ", paused" if self._process.process.paused else ""
+        return f"<broker {self.id} {self._process.state}{paused}, port {self.port}>"
 
     @property
     def id(self) -> int:

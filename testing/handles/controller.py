@@ -25,6 +25,12 @@ class ControllerHandle:
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 
+    def __repr__(self) -> str:
+        controller = self._running.active_controller()
+        if controller is None:
+            return "<no controller>"
+        return f"<controller {controller.broker_id}, epoch {controller.epoch}>"
+
     @property
     def id(self) -> int | None:
         """Broker id of the active controller; None during an election."""

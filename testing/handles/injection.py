@@ -1,83 +1,267 @@
-"""Injected answers: a fault aimed at the next requests of one API."""
+"""Injections: answer, delay or fail the next requests of one API."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.awaiting import Disconnected
-from ...wire.kafka.error_responses import error_response
+from ...protocol.data import MetadataRequest, RequestContext
+from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.values import TopicPartition
+from .partial_answers import is_about, partitions_of, plan_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...actors.delivery import Delivery
     from ...actors.runtime.runtime import Runtime
-    from ...protocol.errors import ErrorCode
+    from .partial_answers import Plan
+
+Answer = Callable[[Any], object]
+"""Gets a request; gives its response, an error of Kafka's, or None to leave it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFilter:
+    """Which requests an injection is about; what is None does not matter."""
+
+    wanted: type
+    machine: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    client_id: str | None = None
+    """May have wildcards, as file names have."""
+    nth: int = 1
+    """The first of them to be affected, counted from 1."""
+
+    def holds(self, delivery: Delivery) -> bool:
+        if type(delivery.message) is not self.wanted:
+            return False
+        if self.machine is not None and delivery.target.machine != self.machine:
+            return False
+        if self.client_id is not None and not fnmatchcase(client_id_of(delivery), self.client_id):
+            return False
+        return self.topic is None or is_about(
+            delivery.message, delivery.target, self.topic, self.partition
+        )
+
+    def __str__(self) -> str:
+        names = ("machine", "topic", "partition", "client_id")
+        told = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
+        told += [f"nth={self.nth}"] if self.nth > 1 else []
+        return ", ".join([self.wanted.__name__.removesuffix("Request"), *told])
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What becomes of the requests."""
+
+    error: ErrorCode | None = None
+    errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
+    """Of single partitions."""
+    answer: Answer | None = None
+    delay_us: int = 0
+    disconnect: bool = False
+
+    def is_about(self, request: Any, broker: Any) -> bool:
+        """Whether a request can be affected: errors by partition need one of these in it."""
+        return not self.errors or any(
+            is_about(request, broker, key.topic, key.partition) for key in self.errors
+        )
+
+    @property
+    def only_delays(self) -> bool:
+        return self.error is None and not (self.errors or self.answer or self.disconnect)
+
+
+def client_id_of(delivery: Delivery) -> str:
+    """The client id of a request's sender; of one without a connection, its name."""
+    context = delivery.context
+    return context.client_id if type(context) is RequestContext else str(delivery.sender.name)
 
 
 class Injection:
-    """One standing order; ``remaining`` counts down, ``cancel`` ends it."""
+    """One standing order: it affects so many requests, or all until ``cancel`` ends it."""
 
     def __init__(
         self,
+        number: int,
         runtime: Runtime,
-        wanted: type,
-        error: ErrorCode | None,
-        times: int,
-        machine: str | None,
-        delay_ms: float,
-        disconnect: bool,
+        which: RequestFilter,
+        effect: Effect,
+        times: int | None,
         require_own_process: Callable[[], None],
     ) -> None:
+        self.id = number
+        self.applied = 0
+        self.remaining = times
         self._require_own_process = require_own_process
         self._runtime = runtime
-        self._wanted = wanted
-        self._error = error
-        self._machine = machine
-        self._delay_us = int(delay_ms * 1000)
-        self._disconnect = disconnect
-        self.remaining = times
-        self.applied = 0
+        self._which = which
+        self._effect = effect
+        self._seen = 0  # requests of the filter
+        self._counting = threading.Lock()  # brokers have threads of their own on one runtime
+        self._delayed = 0
         self._passed: dict[int, None] = {}
+        # By asker and correlation: what becomes of the broker's answer.
+        self._plans: dict[tuple[str, int], Plan] = {}
         runtime.network.intercept(self)
 
+    def __repr__(self) -> str:
+        left = "no limit" if self.remaining is None else f"{self.remaining} remaining"
+        return f"<injection {self.id} into {self._which}: {self.applied} applied, {left}>"
+
+    @property
+    def api(self) -> str:
+        """The API it is about, by Kafka's name."""
+        return self._which.wanted.__name__.removesuffix("Request")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may affect another request."""
+        return self.remaining != 0 and self in self._runtime.network.interceptors
+
     def cancel(self) -> None:
-        """Stop injecting; idempotent."""
+        """Stop injecting; idempotent. What is delayed already arrives in its time."""
         self._require_own_process()
         self.remaining = 0
-        self._runtime.network.stop_intercepting(self)
+        if not self._plans:
+            self._runtime.network.stop_intercepting(self)
 
     def __call__(self, delivery: Delivery) -> bool:
-        if type(delivery.message) is not self._wanted or delivery.is_reply:
-            return False
-        if self._machine is not None and delivery.target.machine != self._machine:
-            return False
+        if delivery.is_reply:
+            return self._complete(delivery)
         if delivery.message_id in self._passed:
             del self._passed[delivery.message_id]
             return False
-        if self.remaining <= 0:
+        if not self._which.holds(delivery):
             return False
-        self.remaining -= 1
-        self.applied += 1
+        if not self._effect.is_about(delivery.message, delivery.target) or not self._takes():
+            return False
         runtime = self._runtime
-        runtime.note("fault", delivery.target.name, f"injected into {self._wanted.__name__}")
-        if self._delay_us:
-            runtime.call_later(delivery.target, self._delay_us, lambda: self._act(delivery))
-        else:
-            self._act(delivery)
-        if self.remaining == 0 and not (self._delay_us and self._error is None):
-            self.cancel()
-        return True
+        text = f"injected into {type(delivery.message).__name__}"
+        runtime.note("fault", delivery.target.name, text)
+        if self._effect.delay_us:
+            self._delayed += 1
+            act = self._act_late
+            runtime.call_later(delivery.target, self._effect.delay_us, lambda: act(delivery))
+            return True
+        taken = self._act(delivery)
+        self._end_if_done()
+        return taken
 
-    def _act(self, delivery: Delivery) -> None:
-        if self._disconnect:
-            error = Disconnected("injected disconnect")
-            self._runtime.network.reply(delivery.target, delivery, error)
-        elif self._error is not None:
-            response = error_response(delivery.message, self._error)
-            self._runtime.network.reply(delivery.target, delivery, response)
-        else:
+    def _takes(self) -> bool:
+        """Count a request that the filter holds for; whether it is to be affected."""
+        with self._counting:
+            if self.remaining == 0:
+                return False
+            self._seen += 1
+            if self._seen < self._which.nth:
+                return False
+            if self.remaining is not None:
+                self.remaining -= 1
+            self.applied += 1
+            return True
+
+    def _act_late(self, delivery: Delivery) -> None:
+        self._delayed -= 1
+        if not self._act(delivery):
             self._passed[delivery.message_id] = None
             self._runtime.network.arrive(delivery)
-            if self.remaining == 0:
-                self.cancel()
+        self._end_if_done()
+
+    def _act(self, delivery: Delivery) -> bool:
+        """Do it; False if the request is to go its usual way."""
+        effect, network = self._effect, self._runtime.network
+        if effect.disconnect:
+            network.reply(delivery.target, delivery, Disconnected("injected disconnect"))
+            return True
+        error = effect.error
+        if effect.answer is not None:
+            answer = self._asked(effect.answer, delivery.message)
+            if answer is None:
+                self._give_back()
+                return False
+            if not isinstance(answer, ErrorCode):
+                network.reply(delivery.target, delivery, answer)
+                return True
+            error = answer
+        if error is None and not effect.errors:
+            return False
+        whole = ErrorCode.UNKNOWN_SERVER_ERROR if error is None else error
+        plan = plan_answer(delivery.message, self._errors(delivery, error), whole)
+        if plan.request is None:
+            network.reply(delivery.target, delivery, plan.answer(None))
+            return True
+        if delivery.correlation:
+            self._plans[delivery.sender.name, delivery.correlation] = plan
+        delivery.target.receive(delivery._replace(message=plan.request))
+        return True
+
+    def _errors(
+        self, delivery: Delivery, error: ErrorCode | None
+    ) -> dict[TopicPartition, ErrorCode]:
+        """The error of each partition that fails; none if the request fails as a whole."""
+        request, which = delivery.message, self._which
+        about = partitions_of(request, delivery.target) or []
+        if self._effect.errors:
+            named = self._effect.errors
+            is_metadata = type(request) is MetadataRequest
+            return {key: named[key] for key in (named if is_metadata else about) if key in named}
+        assert error is not None
+        if which.topic is not None and type(request) is MetadataRequest:
+            number = -1 if which.partition is None else which.partition
+            return {TopicPartition(which.topic, number): error}
+        is_incremental = getattr(request, "session_epoch", -1) > 0
+        if which.topic is None and not is_incremental:
+            return {}
+        return {
+            key: error
+            for key in about
+            if which.topic in (None, key.topic) and which.partition in (None, key.partition)
+        }
+
+    def _asked(self, answer: Answer, request: Any) -> Any:
+        """What the user's function gives, if it fits; else it is ended, as an observer is."""
+        try:
+            found = answer(request)
+            if found is None or isinstance(found, ErrorCode):
+                return found
+            if isinstance(found, str) and found in ErrorCode.__members__:
+                return ErrorCode[found]
+            wanted = type(request).__name__.removesuffix("Request") + "Response"
+            if type(found).__name__ != wanted:
+                raise UsageError(
+                    f"answer must give a {wanted} (of {type(request).__module__}), the name of an "
+                    f"error of Kafka's, or None to let the request pass; not {found!r}"
+                )
+            return found
+        except Exception as error:
+            self.cancel()
+            self._runtime.outsider_failed("answer of inject", answer, error)
+            return None
+
+    def _give_back(self) -> None:
+        """A request was left alone; it does not count."""
+        with self._counting:
+            self.applied -= 1
+            if self.remaining is not None and self in self._runtime.network.interceptors:
+                self.remaining += 1
+
+    def _complete(self, delivery: Delivery) -> bool:
+        """Put the error into the broker's answer, if this is one that was waited for."""
+        plan = self._plans.pop((delivery.target.name, delivery.correlation), None)
+        if plan is None:
+            return False
+        answer = delivery.message
+        if not isinstance(answer, BaseException):
+            answer = plan.answer(answer)
+        delivery.target.receive(delivery._replace(message=answer))
+        self._end_if_done()
+        return True
+
+    def _end_if_done(self) -> None:
+        if self.remaining == 0 and not self._delayed and not self._plans:
+            self._runtime.network.stop_intercepting(self)

@@ -33,6 +33,10 @@ class Hold:
         self._rule = rule
         self._run(lambda: self._network.hold(rule))
 
+    def __repr__(self) -> str:
+        kept = len(self._network.held_by(self._rule))
+        return f"<hold of {self._rule.__qualname__}: {kept} messages kept>"
+
     def _run(self, function: Callable[[], Any]) -> Any:
         self._running.require_going()
         return self._running.in_process(None, function)
@@ -70,6 +74,9 @@ class NetworkHandle:
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
         self._network = running.runtime.network
+
+    def __repr__(self) -> str:
+        return f"<network: {self._network.describe()}>"
 
     def _link(
         self, source: Machine | None, target: Machine | None

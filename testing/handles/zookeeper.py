@@ -31,6 +31,13 @@ class ZooKeeperHandle:
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 
+    def __repr__(self) -> str:
+        states = [
+            f"{number}: {'alive' if process.is_alive else 'dead'}"
+            for number, process in self._running.zookeepers.items()
+        ]
+        return f"<ZooKeeper servers {', '.join(states)}>"
+
     def _tree(self) -> Any:
         self._running.require_own_process()
         alive = [p for p in self._running.zookeepers.values() if p.is_alive]
@@ -172,6 +179,9 @@ class ZooKeeperServerHandle:
     def __init__(self, running: RunningCluster, server_id: int) -> None:
         self._running = running
         self._process = running.zookeepers[server_id]
+
+    def __repr__(self) -> str:
+        return f"<{self._process.name} {'alive' if self._process.is_alive else 'dead'}>"
 
     @property
     def is_alive(self) -> bool:

@@ -16,7 +16,14 @@ from ...protocol.config import validate_topic_config
 from ...protocol.errors import UsageError
 from ..api_names import error_code, injection_target
 from ..defaults import log_dirs
-from .pieces import PARTITION_NAME, check_machine, check_partition, read_latency, read_machine
+from .pieces import (
+    PARTITION_NAME,
+    check_broker,
+    check_machine,
+    check_partition,
+    read_latency,
+    read_machine,
+)
 from .spec import ClusterSpec
 from .table import Table, flatten
 
@@ -141,7 +148,17 @@ def _read_inject(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     if "error" not in arguments and not arguments["delay_ms"] and not arguments["disconnect"]:
         raise table.error("", "inject needs an error, a delay_ms or disconnect = true")
     if table.has("broker"):
-        arguments["broker"] = check_machine(table, "broker", table.integer("broker", 1), cluster)
+        reference = check_broker(table, "broker", cluster)
+        arguments["broker"] = reference.text if reference.value is None else reference.value
+    for name in ("topic", "client_id"):
+        if table.has(name):
+            arguments[name] = table.text(name)
+    if table.has("partition"):
+        if "topic" not in arguments:
+            raise table.error("partition", "needs a topic beside it")
+        arguments["partition"] = table.integer("partition", 0, 0)
+    if table.has("nth"):
+        arguments["nth"] = table.integer("nth", 1, 1)
     return arguments
 
 
@@ -160,6 +177,10 @@ def _read_note(table: Table, _cluster: ClusterSpec) -> dict[str, Any]:
     if not text:
         raise table.error("text", "is missing")
     return {"text": text}
+
+
+def _read_kill(table: Table, _cluster: ClusterSpec) -> dict[str, Any]:
+    return {"expire_session": table.flag("expire_session", False)}
 
 
 def _read_start(_table: Table, _cluster: ClusterSpec) -> dict[str, Any]:
@@ -224,6 +245,11 @@ def _of_broker(summary: str, method: str, **fixed: Any) -> Action:
     return Action(summary, perform, {"broker": 1}, is_about_broker=True)
 
 
+def _kill(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> None:
+    expires = arguments.get("expire_session", False)
+    cluster.broker(arguments["broker"]).kill(expire_session=expires)
+
+
 def _start(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> None:
     cluster.broker(arguments["broker"]).start(wait=arguments.get("wait", True))
 
@@ -251,9 +277,14 @@ def _elect_leaders(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> di
     return {str(partition): error.name for partition, error in outcome.items()}
 
 
-def _inject(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> None:
-    names = ("error", "times", "broker", "delay_ms", "disconnect")
-    cluster.inject(arguments["api"], **{n: arguments[n] for n in names if n in arguments})
+_FILTERS = ("topic", "partition", "client_id", "nth")
+"""Arguments of ``inject`` that choose the requests."""
+
+
+def _inject(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> int:
+    names = ("error", "times", "broker", "delay_ms", "disconnect", *_FILTERS)
+    given = {n: arguments[n] for n in names if n in arguments}
+    return cluster.inject(arguments["api"], **given).id
 
 
 def _note(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> None:
@@ -267,7 +298,7 @@ def _create_topic(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> Non
 
 ACTIONS: Mapping[str, Action] = MappingProxyType(
     {
-        "kill": _of_broker("kill a broker", "kill"),
+        "kill": Action("kill a broker", _kill, {"broker": 1}, _read_kill, is_about_broker=True),
         "power_off": _of_broker("cut a broker's power", "power_off"),
         "shutdown": _of_broker("shut a broker down in control", "shutdown"),
         "start": Action("start a broker", _start, {"broker": 1}, _read_start, is_about_broker=True),

@@ -64,6 +64,8 @@ def check_machine(table: Table, name: str, value: Any, cluster: ClusterSpec) -> 
     if not isinstance(value, str):
         raise table.error(name, f"must be a broker id or a machine's name, not {value!r}")
     servers = tuple(range(1, cluster.zookeepers + 1))
+    if value == "controller" or (":" in value and value not in cluster.clients):
+        return _check_role(table, name, value, cluster).text
     role, _, _ = value.partition("-")
     known = {"broker": cluster.broker_ids, "zk": servers}.get(role)
     if known is not None and value not in [f"{role}-{one}" for one in known]:
@@ -99,6 +101,10 @@ def check_broker(table: Table, name: str, cluster: ClusterSpec) -> BrokerReferen
     value = table.raw(name)
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise table.error(name, f"must be a broker id or a role, not {value!r}")
+    return _check_role(table, name, value, cluster)
+
+
+def _check_role(table: Table, name: str, value: int | str, cluster: ClusterSpec) -> BrokerReference:
     try:
         reference = BrokerReference(value)
     except UsageError as error:

@@ -157,6 +157,11 @@ _BUILDERS: dict[type, _Builder] = {
 }
 
 
+def has_error_response(request_type: type) -> bool:
+    """Whether requests of this type can be answered with an error."""
+    return request_type in _BUILDERS
+
+
 def error_response(request: Any, error: ErrorCode) -> Any:
     """Build the response; ``UsageError`` for a request that has none."""
     try:

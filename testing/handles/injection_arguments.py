@@ -1,0 +1,77 @@
+"""What a user wrote for ``inject``, checked and made into a filter and an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import ErrorCode, UsageError
+from ...protocol.values import TopicPartition
+from ...wire.kafka.error_responses import has_error_response
+from .. import arguments
+from ..api_names import error_code, injection_target
+from .injection import Answer, Effect, RequestFilter
+from .roles import broker_process
+
+if TYPE_CHECKING:
+    from ..running import RunningCluster
+
+
+def read_filter(
+    running: RunningCluster,
+    api: str,
+    effect: Effect,
+    *,
+    broker: int | str | None,
+    topic: str | None,
+    partition: int | None,
+    client_id: str | None,
+    nth: int,
+) -> RequestFilter:
+    """Which requests are meant."""
+    wanted = injection_target(api, answers=not effect.only_delays)
+    can_fail = effect.error is not None or bool(effect.errors)
+    if can_fail and not has_error_response(wanted):
+        raise UsageError(
+            f"{api} has no answer with an error; inject a delay_ms, disconnect=True or an answer"
+        )
+    if topic is not None:
+        arguments.text("topic", topic)
+    if partition is not None:
+        arguments.integer("partition", partition, 0)
+        if topic is None:
+            raise UsageError(f"partition={partition} needs a topic")
+    if client_id is not None:
+        arguments.text("client_id", client_id)
+    arguments.integer("nth", nth, 1)
+    machine = None if broker is None else broker_process(running, broker).name
+    return RequestFilter(wanted, machine, topic, partition, client_id, nth)
+
+
+def read_effect(
+    error: Any, answer: Answer | None, delay_ms: float, disconnect: bool, topic: str | None
+) -> Effect:
+    """What becomes of them: an error, errors by partition, an answer, a delay or the end."""
+    arguments.number("delay_ms", delay_ms, "milliseconds")
+    ways = {"error": error is not None, "answer": answer is not None, "disconnect": disconnect}
+    given = [name for name, is_given in ways.items() if is_given]
+    if not given and not delay_ms:
+        raise UsageError("inject needs an error, a delay_ms or disconnect=True, or an answer")
+    if len(given) > 1:
+        raise UsageError(f"inject takes one of {' and '.join(given)}: each ends the request")
+    if answer is not None:
+        arguments.function("answer", answer, "lambda request: 'NOT_CONTROLLER'")
+    delay_us = int(delay_ms * 1000)
+    if not isinstance(error, Mapping):
+        code = None if error is None else error_code(error)
+        return Effect(code, {}, answer, delay_us, bool(disconnect))
+    if topic is not None:
+        raise UsageError("errors by partition name their topics; leave out topic and partition")
+    if not error:
+        right = "errors by partition, such as {('orders', 0): 'NOT_LEADER_OR_FOLLOWER'}"
+        arguments.refuse("error", error, right)
+    errors: dict[TopicPartition, ErrorCode] = {
+        TopicPartition(*arguments.partition_key("a key of error", key)): error_code(value)
+        for key, value in error.items()
+    }
+    return Effect(None, errors, None, delay_us)

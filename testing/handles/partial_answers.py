@@ -1,0 +1,154 @@
+"""What a request is about, and answers of which an error is only a part.
+
+A request about several partitions can fail for some of them: the others are served by the broker,
+and its answer and the error become one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...protocol import data, groups, transactions
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+from ...wire.kafka.error_responses import error_response
+
+Errors = Mapping[TopicPartition, ErrorCode]
+
+_PARTITION_FIELDS = ("partitions", "partition_states", "offsets")
+"""Fields of requests that hold partitions, or what is to be done with them."""
+
+_DIVISIBLE: dict[type, str] = {
+    data.ProduceRequest: "partitions",
+    data.ListOffsetsRequest: "partitions",
+    data.OffsetForLeaderEpochRequest: "partitions",
+    data.DeleteRecordsRequest: "offsets",
+    groups.OffsetCommitRequest: "partitions",
+    transactions.TxnOffsetCommitRequest: "partitions",
+    transactions.DescribeProducersRequest: "partitions",
+}
+"""Requests that can be served without some of their partitions, and the field that has these."""
+
+_OF_SESSIONS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+
+
+def _key(item: Any) -> TopicPartition | None:
+    """The partition that an item of a request or a response is about."""
+    if isinstance(item, TopicPartition):
+        return item
+    found = getattr(item, "topic_partition", item[0] if type(item) is tuple and item else None)
+    return found if isinstance(found, TopicPartition) else None
+
+
+def partitions_of(request: Any, broker: Any) -> list[TopicPartition] | None:
+    """The partitions a request is about; None for one that is not about partitions.
+
+    An incremental fetch is about every partition of its session.
+    """
+    for name in _PARTITION_FIELDS:
+        items = getattr(request, name, None)
+        if isinstance(items, tuple):
+            found = [key for item in items if (key := _key(item)) is not None]
+            if type(request) is data.FetchRequest and request.session_epoch > 0:
+                session = broker.replica_manager.fetch.sessions.get(request.session_id)
+                kept = () if session is None else session.partitions
+                found += [key for key in kept if key not in found]
+            return found
+    return None
+
+
+def topics_of(request: Any, broker: Any) -> list[str] | None:
+    """The topics a request is about; None for one about no topics or about all."""
+    partitions = partitions_of(request, broker)
+    if partitions is not None:
+        return [key.topic for key in partitions]
+    topics = getattr(request, "topics", None)
+    if topics is None:
+        return None
+    return [str(getattr(topic, "name", topic)) for topic in topics]
+
+
+def is_about(request: Any, broker: Any, topic: str, partition: int | None) -> bool:
+    """Whether a request names a topic, or one partition of it; one for all topics names each."""
+    if type(request) is data.MetadataRequest:
+        return request.topics is None or topic in request.topics
+    if partition is None:
+        return topic in (topics_of(request, broker) or ())
+    return TopicPartition(topic, partition) in (partitions_of(request, broker) or ())
+
+
+class Plan:
+    """How a request is answered in part: what the broker is asked, and what becomes of its answer.
+
+    ``request`` is None when the broker need not be asked: ``answer(None)`` is the answer then.
+    """
+
+    __slots__ = ("answer", "request")
+
+    def __init__(self, request: Any, answer: Callable[[Any], Any]) -> None:
+        self.request = request
+        self.answer = answer
+
+
+def plan_answer(request: Any, errors: Errors, whole: ErrorCode) -> Plan:
+    """Answer a request with an error for some partitions.
+
+    ``whole`` answers what cannot be answered in part, and what fails altogether.
+    """
+    kind = type(request)
+    if kind is data.MetadataRequest and errors:
+        return Plan(request, lambda answer: _metadata(answer, errors))
+    if kind is data.FetchRequest and errors and whole not in _OF_SESSIONS:
+        # Served as a whole, so that client and broker agree about their session.
+        prompt = dataclasses.replace(request, max_wait_ms=0)
+        return Plan(prompt, lambda answer: _fetched(answer, errors))
+    field = _DIVISIBLE.get(kind)
+    if field is None or not errors:
+        return Plan(None, lambda _: error_response(request, whole))
+    items = getattr(request, field)
+    failing = [item for item in items if _key(item) in errors]
+    serving = tuple(item for item in items if _key(item) not in errors)
+    results = {}
+    for item in failing:
+        key = _key(item)
+        assert key is not None
+        part = error_response(dataclasses.replace(request, **{field: (item,)}), errors[key])
+        results[key] = part.partitions[0]
+
+    def joined(answer: Any) -> Any:
+        found = {} if answer is None else {_key(result): result for result in answer.partitions}
+        keys = (_key(item) for item in items)
+        every = tuple(results.get(key) or found[key] for key in keys if key in results | found)  # type: ignore[arg-type]
+        if answer is None:
+            answer = error_response(request, whole)
+        return dataclasses.replace(answer, partitions=every)
+
+    asked = dataclasses.replace(request, **{field: serving}) if serving else None
+    return Plan(asked, joined)
+
+
+def _fetched(answer: data.FetchResponse, errors: Errors) -> data.FetchResponse:
+    if answer.error is not ErrorCode.NONE:
+        return answer
+    failed = tuple(data.FetchPartitionResponse(key, error) for key, error in errors.items())
+    served = tuple(part for part in answer.partitions if part.topic_partition not in errors)
+    return dataclasses.replace(answer, partitions=served + failed)
+
+
+def _metadata(answer: data.MetadataResponse, errors: Errors) -> data.MetadataResponse:
+    """A partition that fails has no leader in the answer; partition -1 stands for its topic."""
+
+    def partitions(topic: data.MetadataTopic) -> Iterable[data.MetadataPartition]:
+        for part in topic.partitions:
+            error = errors.get(TopicPartition(topic.name or "", part.partition))
+            yield part if error is None else dataclasses.replace(part, error=error, leader=-1)
+
+    def changed(topic: data.MetadataTopic) -> data.MetadataTopic:
+        error = errors.get(TopicPartition(topic.name or "", -1))
+        if error is not None:
+            return dataclasses.replace(topic, error=error, partitions=())
+        return dataclasses.replace(topic, partitions=tuple(partitions(topic)))
+
+    return dataclasses.replace(answer, topics=tuple(map(changed, answer.topics)))
