@@ -12,7 +12,9 @@ from collections.abc import Callable
 
 from benchmarks import (
     batches,
+    client_failover,
     cost_model,
+    fixtures,
     memory,
     produce,
     replication,
@@ -33,6 +35,8 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "scale": scale.measure,
     "cost-model": cost_model.measure,
     "batches": batches.measure,
+    "fixtures": fixtures.measure,
+    "client-failover": client_failover.measure,
 }
 
 

@@ -29,6 +29,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("file_size", "replication/disk/file_storage.py"): "one class: the directory of a partition",
     ("file_size", "actors/broker/broker.py"): "one class: the parts of a broker and its life",
     ("file_size", "coordinators/transactions/coordinator.py"): "one class: what producers ask",
+    ("file_size", "testing/emulated_cluster.py"): "one class: what users ask a cluster",
     ("file_size", "protocol/versions.py"): "the one table in which versions are compared",
     ("file_size", "actors/network/network.py"): "one class: the point where messages pass",
     ("file_size", "replication/log/log.py"): "the state of one replica's log, and what changes it",

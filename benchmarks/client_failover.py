@@ -1,0 +1,255 @@
+"""How long clients are without a leader: with their defaults, and with settings for tests.
+
+One producer sends a record, waits for its acknowledgement and sends the next; the figure is the
+longest pause between two acknowledgements around a fault of the leader. KAFKAJS names a directory
+with ``node_modules/kafkajs``, KAFKA_CLIENTS a class path with Java's kafka-clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import line
+
+ROUNDS = 1
+LIMIT_S = 12
+TOPIC = "orders"
+
+CONFLUENT = {
+    "retry.backoff.ms": 10,
+    "retry.backoff.max.ms": 50,
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 50,
+    "topic.metadata.refresh.interval.ms": 20,
+    "socket.timeout.ms": 1000,
+}
+KAFKA_PYTHON = {
+    "retry_backoff_ms": 10,
+    "reconnect_backoff_ms": 10,
+    "reconnect_backoff_max_ms": 50,
+    "request_timeout_ms": 1000,
+}
+AIOKAFKA = {"retry_backoff_ms": 10, "request_timeout_ms": 1000}
+KAFKAJS = {"initialRetryTime": 10, "maxRetryTime": 50, "retries": 100}
+JAVA = {
+    "retry.backoff.ms": 10,
+    "retry.backoff.max.ms": 50,
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 50,
+    "request.timeout.ms": 1000,
+}
+
+_NODE = """
+const { Kafka, logLevel } = require('kafkajs');
+const fast = JSON.parse(process.argv[2]);
+const retry = Object.keys(fast).length ? fast : { retries: 100 };
+const options = Object.keys(fast).length ? { requestTimeout: 1000, connectionTimeout: 500 } : {};
+const kafka = new Kafka({ brokers: process.argv[1].split(','), logLevel: logLevel.NOTHING, retry,
+  ...options });
+(async () => {
+  const producer = kafka.producer({ retry });
+  await producer.connect();
+  for (;;) {
+    try {
+      await producer.send({ topic: 'orders', messages: [{ value: 'x', partition: 0 }] });
+      process.stdout.write('ack\\n');
+    } catch (error) { /* sent again */ }
+    await new Promise(done => setTimeout(done, 1));
+  }
+})();
+"""
+
+_JAVA = """
+import java.util.Properties;
+import org.apache.kafka.clients.producer.*;
+public class Send {
+  public static void main(String[] given) throws Exception {
+    Properties settings = new Properties();
+    settings.put("bootstrap.servers", given[0]);
+    settings.put("linger.ms", "0");
+    for (int i = 1; i + 1 < given.length; i += 2) settings.put(given[i], given[i + 1]);
+    if (given.length > 1) settings.put("delivery.timeout.ms", "60000");
+    String bytes = "org.apache.kafka.common.serialization.ByteArraySerializer";
+    settings.put("key.serializer", bytes);
+    settings.put("value.serializer", bytes);
+    Producer<byte[], byte[]> producer = new KafkaProducer<>(settings);
+    for (;;) {
+      try {
+        producer.send(new ProducerRecord<>("orders", 0, null, new byte[1])).get();
+        System.out.println("ack");
+        System.out.flush();
+      } catch (java.util.concurrent.ExecutionException again) { }
+      Thread.sleep(1);
+    }
+  }
+}
+"""
+
+
+class Acknowledgements:
+    """The times of a client's acknowledgements; ``ended`` tells it to stop."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.ended = threading.Event()
+
+    def note(self) -> None:
+        self.times.append(time.perf_counter())
+
+    def longest_pause_ms(self) -> float:
+        return max(b - a for a, b in itertools.pairwise(self.times)) * 1000
+
+
+def _noting(failed: list[object]) -> Callable[[object, object], None]:
+    return lambda error, _: failed.append(error)
+
+
+def _confluent(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "log_level": 0, **settings})
+    while not seen.ended.is_set():
+        failed: list[object] = []
+        producer.produce(TOPIC, b"x", partition=0, on_delivery=_noting(failed))
+        while not failed and not seen.ended.is_set():
+            producer.poll(0.005)
+        if failed and failed[0] is None:
+            seen.note()
+        time.sleep(0.001)
+
+
+def _kafka_python(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+    import kafka
+
+    producer = kafka.KafkaProducer(bootstrap_servers=servers.split(","), acks="all", **settings)
+    while not seen.ended.is_set():
+        try:
+            producer.send(TOPIC, b"x", partition=0).get(LIMIT_S)
+        except Exception:
+            continue
+        seen.note()
+        time.sleep(0.001)
+    producer.close(timeout=1)
+
+
+def _aiokafka(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+    import aiokafka
+
+    async def send() -> None:
+        producer = aiokafka.AIOKafkaProducer(bootstrap_servers=servers, acks="all", **settings)
+        await producer.start()
+        while not seen.ended.is_set():
+            try:
+                await producer.send_and_wait(TOPIC, b"x", partition=0)
+            except Exception:
+                continue
+            seen.note()
+            await asyncio.sleep(0.001)
+        await producer.stop()
+
+    asyncio.run(send())
+
+
+def _child(command: list[str], seen: Acknowledgements, **options: Any) -> None:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **options
+    ) as child:
+        assert child.stdout is not None
+
+        def stop() -> None:
+            seen.ended.wait()
+            child.kill()
+
+        threading.Thread(target=stop, daemon=True).start()
+        for _ in child.stdout:
+            seen.note()
+
+
+def _kafkajs(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+    command = ["node", "-e", _NODE, "--", servers, json.dumps(settings)]
+    _child(command, seen, cwd=os.environ["KAFKAJS"])
+
+
+def _java(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory) / "Send.java"
+        source.write_text(_JAVA)
+        pairs = [str(part) for pair in settings.items() for part in pair]
+        classes = os.environ["KAFKA_CLIENTS"]
+        _child(["java", "-cp", classes, str(source), servers, *pairs], seen)
+
+
+Client = Callable[[str, dict[str, Any], Acknowledgements], None]
+CLIENTS: dict[str, tuple[Client, dict[str, Any]]] = {
+    "confluent-kafka": (_confluent, CONFLUENT),
+    "kafka-python": (_kafka_python, KAFKA_PYTHON),
+    "aiokafka": (_aiokafka, AIOKAFKA),
+}
+
+
+def failover_ms(client: Client, settings: dict[str, Any], fault: Callable[[Any], object]) -> float:
+    """The longest pause of one producer around one fault; -1 if it did not go on in time."""
+    from fakekafka import Cluster
+
+    with Cluster(3, topics={TOPIC: {"replication_factor": 3}}) as cluster:
+        seen = Acknowledgements()
+        arguments = (cluster.bootstrap_servers, settings, seen)
+        thread = threading.Thread(target=client, args=arguments, daemon=True)
+        thread.start()
+        try:
+            cluster.wait_until(lambda: len(seen.times) >= 50, 60)
+            before = cluster.wait_for_leader(TOPIC)
+            fault(cluster)
+            struck = time.perf_counter()
+            cluster.wait_for_leader(TOPIC, other_than=before, timeout_s=30)
+            deadline = struck + LIMIT_S
+            # Ten acknowledgements in a row without another pause: the client goes on.
+            while time.perf_counter() < deadline:
+                if len(seen.times) > 10 and seen.times[-10] > struck + 0.3:
+                    return seen.longest_pause_ms()
+                time.sleep(0.01)
+            return -1
+        finally:
+            seen.ended.set()
+            cluster.network.heal()
+            for broker_id in cluster.broker_ids:
+                if cluster.broker(broker_id).is_paused:
+                    cluster.broker(broker_id).resume()
+            thread.join(5)
+
+
+FAULTS: dict[str, Callable[[Any], object]] = {
+    "kill(expire_session=True)": lambda c: c.broker(f"leader:{TOPIC}-0").kill(expire_session=True),
+    "kill()": lambda c: c.broker(f"leader:{TOPIC}-0").kill(),
+    "isolate()": lambda c: c.network.isolate(f"leader:{TOPIC}-0"),
+    "pause()": lambda c: c.broker(f"leader:{TOPIC}-0").pause(),
+}
+
+
+def measure() -> None:
+    """Print a median for each client, fault and kind of settings."""
+    clients = dict(CLIENTS)
+    if "KAFKAJS" in os.environ:
+        clients["KafkaJS"] = (_kafkajs, KAFKAJS)
+    if "KAFKA_CLIENTS" in os.environ:
+        clients["Java"] = (_java, JAVA)
+    for name, (client, fast) in clients.items():
+        for fault, strike in FAULTS.items():
+            for kind, settings in (("defaults", {}), ("for tests", fast)):
+                found = [failover_ms(client, settings, strike) for _ in range(ROUNDS)]
+                ended = [f"{value:.0f}" for value in found if value >= 0]
+                shown = f"{statistics.median(map(float, ended)):,.0f} ms" if ended else "-"
+                if len(ended) < len(found):
+                    shown += f" ({len(found) - len(ended)} of {len(found)} not in {LIMIT_S} s)"
+                line(f"{name}, {fault}, {kind}", shown)

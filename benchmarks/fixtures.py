@@ -1,0 +1,100 @@
+"""What the pytest fixtures cost a test, and how long ``reset`` takes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.common import line
+
+TESTS = 100
+ROUNDS = 30
+
+_SUITE = """
+import pytest
+
+@pytest.mark.kafka(topics={{"orders": 3}})
+@pytest.mark.parametrize("number", range({tests}))
+def test_one({fixture}number):
+    pass
+"""
+
+
+_CONFTEST = """
+import json, statistics
+
+taken = {{}}
+
+def pytest_runtest_logreport(report):
+    if report.when != "call":
+        taken[report.nodeid] = taken.get(report.nodeid, 0) + report.duration
+
+def pytest_sessionfinish():
+    with open("taken.json", "w") as out:
+        json.dump(statistics.median(taken.values()), out)
+"""
+
+
+def _each_ms(fixture: str) -> float:
+    """Set-up and tear-down of a test that does nothing but have a fixture; the median test."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = _SUITE.format(tests=TESTS, fixture=fixture and f"{fixture}, ")
+        (Path(directory) / "test_fixture.py").write_text(source)
+        (Path(directory) / "conftest.py").write_text(_CONFTEST.format())
+        (Path(directory) / "pytest.ini").write_text("[pytest]\n")
+        options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+        command = [sys.executable, "-m", "pytest", *options, directory]
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+        return float(json.loads((Path(directory) / "taken.json").read_text())) * 1000
+
+
+def _resets_ms(with_more: bool) -> list[float]:
+    from confluent_kafka import Consumer, Producer
+    from fakekafka import Cluster
+
+    found = []
+    with Cluster(brokers=3) as cluster:
+        for number in range(ROUNDS):
+            cluster.create_topic("orders", partitions=3, replication_factor=3)
+            cluster.produce("orders", [b"value"] * 10)
+            if with_more:
+                servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+                transactional = Producer({**servers, "transactional.id": f"t{number}"})
+                transactional.init_transactions(10)
+                transactional.begin_transaction()
+                transactional.produce("orders", b"value")
+                transactional.commit_transaction(10)
+                consumer = Consumer(
+                    {**servers, "group.id": f"g{number}", "auto.offset.reset": "earliest"}
+                )
+                consumer.subscribe(["orders"])
+                assert consumer.poll(10) is not None
+                consumer.close()
+                del transactional, consumer
+            started = time.perf_counter()
+            cluster.reset()
+            found.append((time.perf_counter() - started) * 1000)
+    return found
+
+
+def measure() -> None:
+    """Print the cost of each fixture over a test without one, and of ``reset``."""
+    bare_ms = _each_ms("")
+    for fixture in ("shared_kafka_cluster", "kafka_cluster", "kafka_simulation"):
+        each_ms = _each_ms(fixture) - bare_ms
+        target = 25 if fixture == "shared_kafka_cluster" else None
+        line(
+            f"{fixture}, a topic of 3 partitions, each test",
+            f"{each_ms:.1f} ms",
+            "<= 25 ms" if target else "",
+            each_ms <= target if target else None,
+        )
+    for told, with_more in (("a topic", False), ("a topic, a group, a transaction", True)):
+        middle = statistics.median(_resets_ms(with_more))
+        line(f"reset() after {told}, median", f"{middle:.1f} ms", "<= 10 ms", middle <= 10)
