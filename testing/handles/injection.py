@@ -55,7 +55,7 @@ class RequestFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class InjectionEffect:
     """What becomes of the requests."""
 
     error: ErrorCode | None = None
@@ -90,7 +90,7 @@ class Injection:
         number: int,
         runtime: Runtime,
         which: RequestFilter,
-        effect: Effect,
+        effect: InjectionEffect,
         times: int | None,
         require_own_process: Callable[[], None],
     ) -> None:

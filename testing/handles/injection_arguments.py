@@ -10,7 +10,7 @@ from ...protocol.values import TopicPartition
 from ...wire.kafka.error_responses import has_error_response
 from .. import arguments
 from ..api_names import error_code, injection_target
-from .injection import Answer, Effect, RequestFilter
+from .injection import Answer, InjectionEffect, RequestFilter
 from .roles import broker_process
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def read_filter(
     running: RunningCluster,
     api: str,
-    effect: Effect,
+    effect: InjectionEffect,
     *,
     broker: int | str | None,
     topic: str | None,
@@ -50,7 +50,7 @@ def read_filter(
 
 def read_effect(
     error: Any, answer: Answer | None, delay_ms: float, disconnect: bool, topic: str | None
-) -> Effect:
+) -> InjectionEffect:
     """What becomes of them: an error, errors by partition, an answer, a delay or the end."""
     arguments.number("delay_ms", delay_ms, "milliseconds")
     ways = {"error": error is not None, "answer": answer is not None, "disconnect": disconnect}
@@ -64,7 +64,7 @@ def read_effect(
     delay_us = int(delay_ms * 1000)
     if not isinstance(error, Mapping):
         code = None if error is None else error_code(error)
-        return Effect(code, {}, answer, delay_us, bool(disconnect))
+        return InjectionEffect(code, {}, answer, delay_us, bool(disconnect))
     if topic is not None:
         raise UsageError("errors by partition name their topics; leave out topic and partition")
     if not error:
@@ -74,4 +74,4 @@ def read_effect(
         TopicPartition(*arguments.partition_key("a key of error", key)): error_code(value)
         for key, value in error.items()
     }
-    return Effect(None, errors, None, delay_us)
+    return InjectionEffect(None, errors, None, delay_us)

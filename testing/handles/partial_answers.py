@@ -110,7 +110,7 @@ def plan_answer(request: Any, errors: Errors, whole: ErrorCode) -> Plan:
     items = getattr(request, field)
     failing = [item for item in items if _key(item) in errors]
     serving = tuple(item for item in items if _key(item) not in errors)
-    results = {}
+    results: dict[TopicPartition | None, Any] = {}
     for item in failing:
         key = _key(item)
         assert key is not None
@@ -118,9 +118,9 @@ def plan_answer(request: Any, errors: Errors, whole: ErrorCode) -> Plan:
         results[key] = part.partitions[0]
 
     def joined(answer: Any) -> Any:
-        found = {} if answer is None else {_key(result): result for result in answer.partitions}
-        keys = (_key(item) for item in items)
-        every = tuple(results.get(key) or found[key] for key in keys if key in results | found)  # type: ignore[arg-type]
+        served = () if answer is None else answer.partitions
+        found = {_key(result): result for result in served} | results
+        every = tuple(found[_key(item)] for item in items if _key(item) in found)
         if answer is None:
             answer = error_response(request, whole)
         return dataclasses.replace(answer, partitions=every)

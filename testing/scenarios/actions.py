@@ -13,12 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.config import validate_topic_config
-from ...protocol.errors import UsageError
-from ..api_names import error_code, injection_target
 from ..defaults import log_dirs
+from .injections import inject, read_inject
 from .pieces import (
     PARTITION_NAME,
-    check_broker,
     check_machine,
     check_partition,
     read_latency,
@@ -129,37 +127,6 @@ def _read_server(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     if server > cluster.zookeepers:
         raise table.error("server", f"no ZooKeeper {server}; ids are 1 to {cluster.zookeepers}")
     return {"server": server}
-
-
-def _read_inject(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
-    arguments: dict[str, Any] = {
-        "api": table.text("api"),
-        "times": table.integer("requests", 1, 1),
-        "delay_ms": table.number("delay_ms", 0.0),
-        "disconnect": table.flag("disconnect", False),
-    }
-    try:
-        answers = table.has("error") or arguments["disconnect"]
-        injection_target(arguments["api"], answers=answers)
-        if table.has("error"):
-            arguments["error"] = error_code(table.raw("error")).name
-    except UsageError as error:
-        raise table.error("error" if "API" not in str(error) else "api", str(error)) from None
-    if "error" not in arguments and not arguments["delay_ms"] and not arguments["disconnect"]:
-        raise table.error("", "inject needs an error, a delay_ms or disconnect = true")
-    if table.has("broker"):
-        reference = check_broker(table, "broker", cluster)
-        arguments["broker"] = reference.text if reference.value is None else reference.value
-    for name in ("topic", "client_id"):
-        if table.has(name):
-            arguments[name] = table.text(name)
-    if table.has("partition"):
-        if "topic" not in arguments:
-            raise table.error("partition", "needs a topic beside it")
-        arguments["partition"] = table.integer("partition", 0, 0)
-    if table.has("nth"):
-        arguments["nth"] = table.integer("nth", 1, 1)
-    return arguments
 
 
 def _read_log_dir(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
@@ -277,16 +244,6 @@ def _elect_leaders(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> di
     return {str(partition): error.name for partition, error in outcome.items()}
 
 
-_FILTERS = ("topic", "partition", "client_id", "nth")
-"""Arguments of ``inject`` that choose the requests."""
-
-
-def _inject(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> int:
-    names = ("error", "times", "broker", "delay_ms", "disconnect", *_FILTERS)
-    given = {n: arguments[n] for n in names if n in arguments}
-    return cluster.inject(arguments["api"], **given).id
-
-
 def _note(cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> None:
     cluster.runtime.note("note", "scenario", arguments["text"])
 
@@ -397,9 +354,9 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
         ),
         "inject": Action(
             "answer, delay or break off the next requests of an API",
-            _inject,
+            inject,
             {"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "requests": 2},
-            _read_inject,
+            read_inject,
         ),
         "note": Action("write a note into the trace", _note, {"text": "here"}, _read_note),
     }
