@@ -246,7 +246,8 @@ class Group:
 
     def _count(self, protocols: Protocols, by: int) -> None:
         supported = self._supported
-        for name, _ in protocols:
+        # Kafka counts a name that a member gives twice twice, and then finds none that all support.
+        for name in {name: None for name, _ in protocols}:
             supported[name] = supported.get(name, 0) + by
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
