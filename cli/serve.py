@@ -192,6 +192,7 @@ def command(
     trace: Path | None = typer.Option(None, help="record what happens to this file"),
     ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
+    control_host: str = typer.Option("127.0.0.1", help="where the control API listens"),
     exit_with_parent: bool = typer.Option(
         False, "--exit-with-parent", help="end when the process that started this one is gone"
     ),
@@ -228,7 +229,7 @@ def command(
             _warn_of_open_doors(host, security)
             facts = _facts(cluster, with_zookeeper=zookeeper_port is not None)
             if control_port is not None:
-                server = ControlServer(cluster, control_port)
+                server = ControlServer(cluster, control_port, control_host)
                 stack.callback(server.close)
                 facts["control_url"] = server.url
             if ready_file is not None:

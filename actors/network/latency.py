@@ -33,6 +33,10 @@ class Constant:
         self.constant_us: int | None = _microseconds("delay_ms", delay_ms)
         self.uniform_us: tuple[int, int] | None = None
 
+    def __str__(self) -> str:
+        assert self.constant_us is not None
+        return f"{self.constant_us / 1000:g} ms"
+
     def draw_us(self, rng: random.Random) -> int:
         assert self.constant_us is not None
         return self.constant_us
@@ -50,6 +54,9 @@ class Uniform:
             raise UsageError(f"high_ms {high_ms} is below low_ms {low_ms}")
         self.uniform_us: tuple[int, int] | None = (self._low, self._values)
 
+    def __str__(self) -> str:
+        return f"{self._low / 1000:g} to {(self._low + self._values - 1) / 1000:g} ms"
+
     def draw_us(self, rng: random.Random) -> int:
         return self._low + int(rng.random() * self._values)
 
@@ -65,6 +72,9 @@ class Lognormal:
         if sigma < 0:
             raise UsageError(f"sigma must be >= 0, not {sigma!r}")
         self._sigma = sigma
+
+    def __str__(self) -> str:
+        return f"lognormal, median {math.exp(self._mu) / 1000:g} ms, sigma {self._sigma:g}"
 
     def draw_us(self, rng: random.Random) -> int:
         return round(rng.lognormvariate(self._mu, self._sigma))

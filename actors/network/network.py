@@ -16,6 +16,7 @@ from ...protocol.awaiting import Disconnected
 from ..delivery import Delivery, Link
 from ..surroundings import Letter, Resident, Surroundings
 from .latency import LatencyModel
+from .rules import NetworkRules
 
 Filter = Callable[[Delivery], bool]
 Interceptor = Callable[[Delivery], bool]
@@ -452,6 +453,17 @@ class Network:
     @property
     def held_count(self) -> int:
         return len(self._held)
+
+    def rules(self) -> NetworkRules:
+        """What is in force now."""
+        return NetworkRules(
+            cuts=tuple(self._cut),
+            loss=self._loss,
+            link_losses=dict(self._link_loss),
+            latency="0 ms" if self._model is None else str(self._model),
+            link_latencies={link: str(model) for link, model in self._link_models.items()},
+            held_count=len(self._held),
+        )
 
     # -- watching ------------------------------------------------------------------------------
 

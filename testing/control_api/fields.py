@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...protocol.errors import UsageError
 
 _SHOWN_CHARACTERS = 200
+
+
+class Field(NamedTuple):
+    """A field of a body, or a parameter of a query."""
+
+    name: str
+    kind: str
+    """A name in ``KINDS``."""
+    is_required: bool = False
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,8 @@ class Kind:
     holds: Callable[[Any], bool]
     nullable: bool = False
     """Whether null is a value; elsewhere it means that the field is not given."""
+    of_text: Callable[[str], Any] | None = None
+    """Reads it from a query; None where it cannot stand in one. Text that is none stays text."""
 
 
 def _is_string(value: Any) -> bool:
@@ -31,6 +44,10 @@ def _is_string(value: Any) -> bool:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
+
+
+def _is_offset(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _is_number(value: Any) -> bool:
@@ -47,6 +64,10 @@ def _is_plain(value: Any) -> bool:
 
 def _is_list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(map(holds, value))
+
+
+def _is_pair(value: Any) -> bool:
+    return _is_list_of(_is_number)(value) and len(value) == 2
 
 
 def _is_machine(value: Any) -> bool:
@@ -82,20 +103,46 @@ def _is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def _integer_of(text: str) -> Any:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,19}", text) else text
+
+
+def _boolean_of(text: str) -> Any:
+    return {"true": True, "false": False}.get(text, text)
+
+
 _ARRAY = {"type": "array", "items": {"type": "array"}}
 _BROKERS = {"type": "array", "items": {"type": "integer"}}
+_PAIR = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
 
 KINDS: dict[str, Kind] = {
-    "string": Kind("string", {"type": "string"}, _is_string),
+    "string": Kind("string", {"type": "string"}, _is_string, of_text=str),
+    "strings": Kind(
+        'array of strings, such as ["FetchResponse"]',
+        {"type": "array", "items": {"type": "string"}},
+        _is_list_of(_is_string),
+    ),
     "text": Kind(
         "string or null",
         {"type": ["string", "null"]},
         lambda value: value is None or _is_string(value),
         nullable=True,
     ),
-    "integer": Kind("integer (of 32 bits)", {"type": "integer"}, _is_integer),
+    "integer": Kind("integer (of 32 bits)", {"type": "integer"}, _is_integer, of_text=_integer_of),
+    "offset": Kind(
+        "offset (an integer from 0)",
+        {"type": "integer", "minimum": 0},
+        _is_offset,
+        of_text=_integer_of,
+    ),
     "number": Kind("number", {"type": "number"}, _is_number),
-    "boolean": Kind("boolean", {"type": "boolean"}, _is_boolean),
+    "range": Kind("array of two numbers, such as [1, 5]", _PAIR, _is_pair),
+    "boolean": Kind("boolean", {"type": "boolean"}, _is_boolean, of_text=_boolean_of),
+    "machine": Kind(
+        'broker id or the name of a machine, such as 2 or "zk-1"',
+        {"type": ["integer", "string"]},
+        _is_machine,
+    ),
     "config": Kind(
         'object, such as {"retention.ms": 5000}',
         {
@@ -126,34 +173,54 @@ KINDS: dict[str, Kind] = {
 """Name to kind; ``text`` is a string that may be null."""
 
 
-def checked_body(
-    body: Mapping[str, Any], parameters: tuple[tuple[str, str, bool], ...]
-) -> dict[str, Any]:
+def checked_fields(given: Mapping[str, Any], fields: tuple[Field, ...]) -> dict[str, Any]:
     """The fields that are given, each of its kind; raises ``UsageError`` naming the one at fault.
 
-    ``parameters`` are (name, kind, required); null is as good as not given.
+    Null is as good as not given.
     """
-    known = [name for name, _, _ in parameters]
-    given = {}
-    unknown = [name for name in body if name not in known]
+    known = [field.name for field in fields]
+    checked = {}
+    unknown = [name for name in given if name not in known]
     if unknown:
         raise UsageError(f"unknown {unknown}; fields are {known}")
-    for name, kind_name, _ in parameters:
+    for name, kind_name, _, _ in fields:
         kind = KINDS[kind_name]
-        if name not in body or (body[name] is None and not kind.nullable):
+        if name not in given or (given[name] is None and not kind.nullable):
             continue
-        if not kind.holds(body[name]):
-            raise UsageError(f"{name} must be {kind.told}, not {_shown(body[name])}")
-        given[name] = body[name]
-    missing = [name for name, _, needed in parameters if needed and name not in given]
+        if not kind.holds(given[name]):
+            raise UsageError(f"{name} must be {kind.told}, not {_shown(given[name])}")
+        checked[name] = given[name]
+    missing = [field.name for field in fields if field.is_required and field.name not in checked]
     if missing:
         raise UsageError(f"missing {missing}; fields are {known}")
-    return given
+    return checked
+
+
+def checked_query(given: Mapping[str, str], fields: tuple[Field, ...]) -> dict[str, Any]:
+    """The same for the parameters of a query, which are text."""
+    readers = {field.name: KINDS[field.kind].of_text for field in fields}
+    values = {}
+    for name, text in given.items():
+        read = readers.get(name)
+        values[name] = text if read is None else read(text)
+    return checked_fields(values, fields)
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(_beginning(value), ensure_ascii=False)
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
+
+
+def _beginning(value: Any) -> Any:
+    """What may be shown of a value, which may be of any size."""
+    if isinstance(value, str):
+        return value[: _SHOWN_CHARACTERS + 1]
+    if isinstance(value, list):
+        return [_beginning(item) for item in value[:_SHOWN_CHARACTERS]]
+    if isinstance(value, dict):
+        kept = list(value.items())[:_SHOWN_CHARACTERS]
+        return {key[: _SHOWN_CHARACTERS + 1]: _beginning(item) for key, item in kept}
+    return value
 
 
 def whole_number(name: str, text: str) -> int:
@@ -161,3 +228,8 @@ def whole_number(name: str, text: str) -> int:
     if not _is_whole(text):
         raise UsageError(f"{name} must be a whole number, not {text!r}")
     return int(text)
+
+
+def broker_named(text: str) -> int | str:
+    """A broker in a path: its id, or the part it plays, such as ``leader:orders-0``."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,10}", text) else text

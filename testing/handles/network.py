@@ -12,6 +12,7 @@ from .roles import machine_name
 
 if TYPE_CHECKING:
     from ...actors.delivery import Delivery
+    from ...actors.network.rules import NetworkRules
     from ..running import RunningCluster
 
 Machine = int | str
@@ -178,6 +179,12 @@ class NetworkHandle:
         """
         arguments.function("wants", wants, "lambda delivery: delivery.target.machine == 'zk-1'")
         return Hold(self._running, wants)
+
+    @property
+    def rules(self) -> NetworkRules:
+        """What is in force now: cuts, losses, delays, and how many messages are kept back."""
+        rules: NetworkRules = self._run(self._network.rules)
+        return rules
 
     def release(self) -> int:
         """End every hold and deliver its messages in order; return how many there were."""

@@ -1,0 +1,19 @@
+"""The rules that are in force in a network, as a value."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class NetworkRules(NamedTuple):
+    """Which links are cut, lossy or slow, and what is kept back; links are (source, target)."""
+
+    cuts: tuple[tuple[str, str], ...]
+    loss: float
+    """Probability of a loss on every link that has none of its own."""
+    link_losses: dict[tuple[str, str], float]
+    latency: str
+    """The delay of all links in words, such as ``5 ms``."""
+    link_latencies: dict[tuple[str, str], str]
+    held_count: int
+    """Messages that are kept back now."""

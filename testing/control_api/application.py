@@ -1,0 +1,194 @@
+"""The control API as an ASGI application: routes, bodies, answers, errors, streams."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from .answers import answer_to_error, json_response
+from .bodies import Bodies, Refused
+from .fields import checked_fields, checked_query
+from .openapi import openapi
+from .operation import Desk, Operation
+from .operations import OPERATIONS
+from .streams import Streams
+
+T = TypeVar("T")
+
+_LOOKS_MAX = 2
+"""Threads that look at the cluster for a GET at the same time: each takes time from the cluster."""
+
+
+class Application:
+    """The application of one server; ``close`` ends its streams."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.closing = asyncio.Event()
+        self.bodies = Bodies()
+        self.streams = Streams(self)
+        self._looking = asyncio.Semaphore(_LOOKS_MAX)
+        by_path: dict[str, dict[str, Operation]] = {}
+        for operation in OPERATIONS:
+            by_path.setdefault(operation.path, {})[operation.method] = operation
+        # A group's id may hold any character.
+        routes = [
+            Route(path.replace("{group}", "{group:path}"), _Resource(self, ways))
+            for path, ways in by_path.items()
+        ]
+        routes.append(Route("/openapi.json", _Fixed("/openapi.json", json_response(openapi()))))
+        self.asgi = _WithoutFinalSlash(
+            Starlette(routes=routes, exception_handlers={HTTPException: _not_found})
+        )
+
+    # -- doing ---------------------------------------------------------------------------------
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """What a function gives that may wait for the cluster, in a thread of its own."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def settle(result: T | None, error: BaseException | None) -> None:
+            if not done.done():
+                if error is not None:
+                    done.set_exception(error)
+                else:
+                    done.set_result(result)  # type: ignore[arg-type]
+
+        def run() -> None:
+            try:
+                outcome = (function(), None)
+            except Exception as error:
+                outcome = (None, error)  # type: ignore[assignment]
+            try:
+                loop.call_soon_threadsafe(settle, *outcome)
+            except RuntimeError:
+                return  # the server was closed meanwhile
+
+        threading.Thread(target=run, name="fakekafka-control-call", daemon=True).start()
+        closing = asyncio.ensure_future(self.closing.wait())
+        try:
+            await asyncio.wait((done, closing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closing.cancel()
+        if not done.done():
+            raise Refused(503, "the control API is being closed")
+        return done.result()
+
+    async def perform(
+        self, operation: Operation, path: Mapping[str, str], given: bytes | Mapping[str, str]
+    ) -> Response:
+        """Do what was asked, with a body or with the parameters of a query."""
+
+        def run() -> Response:
+            try:
+                fields = self._checked(operation, given)
+                value = operation.run(self.desk, {**fields, **operation.read_path(path)})
+            except Exception as error:
+                return answer_to_error(error, operation)
+            if operation.method != "GET":
+                self.desk.feed.publish(
+                    {"type": "action", "method": operation.method, "path": _filled(operation, path)}
+                )
+            return json_response(value)
+
+        if operation.method != "GET":
+            return await self.in_thread(run)
+        async with self._looking:
+            return await self.in_thread(run)
+
+    def _checked(self, operation: Operation, given: bytes | Mapping[str, str]) -> dict[str, Any]:
+        if isinstance(given, bytes):
+            return checked_fields(self.bodies.read_object(given), operation.fields)
+        return checked_query(given, operation.fields)
+
+
+def _filled(operation: Operation, path: Mapping[str, str]) -> str:
+    filled = operation.path
+    for name, text in path.items():
+        filled = filled.replace(f"{{{name}}}", text)
+    return filled
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    text = f"there is no {request.method} {request.url.path}; see /openapi.json"
+    return json_response({"error": text}, status)
+
+
+class _Resource:
+    """What can be asked at one path, by method."""
+
+    def __init__(self, application: Application, ways: Mapping[str, Operation]) -> None:
+        self._application = application
+        self._ways = ways
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except Refused as error:
+            headers = {**error.headers, "Connection": "close"}
+            response = json_response({"error": str(error)}, error.status, headers)
+        except ClientDisconnect:
+            return
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        application = self._application
+        method = "GET" if request.method == "HEAD" else request.method
+        operation = self._ways.get(method)
+        if operation is None:
+            raise _wrong_method(request, list(self._ways))
+        if operation.is_stream:
+            return await application.streams.open(operation, request)
+        given: bytes | Mapping[str, str]
+        if operation.takes_body:
+            given = await application.bodies.read(request)
+        elif operation.fields:
+            given = dict(request.query_params)
+        else:
+            given = {}
+        return await application.perform(operation, request.path_params, given)
+
+
+def _wrong_method(request: Request, allowed: list[str]) -> Refused:
+    told = " and ".join(allowed)
+    text = f"{request.url.path} takes {told}, not {request.method}; see /openapi.json"
+    return Refused(405, text, {"Allow": ", ".join(allowed)})
+
+
+class _Fixed:
+    """An answer that is always the same, to GET only."""
+
+    def __init__(self, path: str, response: Response) -> None:
+        self._path = path
+        self._response = response
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = self._response
+        if scope["method"] not in ("GET", "HEAD"):
+            error = _wrong_method(Request(scope, receive), ["GET"])
+            response = json_response({"error": str(error)}, error.status, error.headers)
+        await response(scope, receive, send)
+
+
+class _WithoutFinalSlash:
+    """``/topics/`` is ``/topics``."""
+
+    def __init__(self, asgi: ASGIApp) -> None:
+        self._asgi = asgi
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and len(scope["path"]) > 1 and scope["path"].endswith("/"):
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
+        await self._asgi(scope, receive, send)

@@ -1,0 +1,123 @@
+"""Operations on the cluster as a whole: how it is, waiting for it, emptying it, its events."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+from ... import __version__
+from ...protocol.errors import UsageError
+from ..scenarios.conditions import Condition
+from . import cluster_state
+from .acting import acting
+from .fields import Field
+from .operation import Desk, NotReady, Operation
+
+_TAG = "cluster"
+_WAIT_S_MAX = 300
+
+
+def _health(_desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "up", "version": __version__, "pid": os.getpid()}
+
+
+def _ready(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
+    state = cluster_state.overview(desk.cluster)
+    down = [shown["id"] for shown in state["brokers"] if shown["state"] != "running"]
+    is_ready = state["is_settled"] and state["controller"]["id"] is not None and not down
+    told = {"is_ready": is_ready, "controller": state["controller"]["id"], "not_running": down}
+    if not is_ready:
+        raise NotReady(told)
+    return told
+
+
+def _wait(desk: Desk, arguments: dict[str, Any]) -> None:
+    text = arguments["condition"]
+    if "now_ms" in text:
+        raise UsageError("now_ms is virtual time, which a cluster in real time does not have")
+    timeout_s = arguments.get("timeout_s", 10)
+    if not 0 <= timeout_s <= _WAIT_S_MAX:
+        raise UsageError(f"timeout_s must be from 0 to {_WAIT_S_MAX}, not {timeout_s}")
+    condition = Condition(text)
+
+    def holds() -> bool:
+        return condition.holds(desk.cluster)
+
+    holds.__qualname__ = holds.__name__ = text
+    desk.cluster.wait_until(holds, timeout_s)
+
+
+def _reset(desk: Desk, _arguments: dict[str, Any]) -> None:
+    desk.cluster.reset()
+    desk.holds.clear()
+    desk.injections.clear()
+
+
+def _streamed(_desk: Desk, _arguments: dict[str, Any]) -> NoReturn:
+    raise AssertionError("streams are served by the application itself")
+
+
+CLUSTER_OPERATIONS: tuple[Operation, ...] = (
+    Operation("GET", "/health", _TAG, "whether the process answers", _health, gives="status up"),
+    Operation(
+        "GET",
+        "/ready",
+        _TAG,
+        "whether every broker serves; status 503 while one does not",
+        _ready,
+        gives="is_ready true",
+    ),
+    Operation(
+        "GET",
+        "/cluster",
+        _TAG,
+        "release, addresses, controller, brokers, ZooKeeper servers",
+        lambda desk, _: cluster_state.overview(desk.cluster),
+        gives="the cluster without its topics",
+    ),
+    Operation(
+        "GET",
+        "/state",
+        _TAG,
+        "the cluster with its topics, replicas, offsets and faults",
+        lambda desk, _: cluster_state.whole_state(desk),
+        gives="the whole cluster",
+    ),
+    Operation(
+        "POST",
+        "/wait",
+        _TAG,
+        "wait until a condition holds; status 409 if it does not in time",
+        _wait,
+        (
+            Field("condition", "string", True, 'such as leader("orders", 0) == 2'),
+            Field("timeout_s", "number", False, f"10 by default, at most {_WAIT_S_MAX}"),
+        ),
+    ),
+    Operation("POST", "/reset", _TAG, "empty the cluster", _reset),
+    acting("/note", "note", _TAG, Field("text", "string", True)),
+    Operation(
+        "GET",
+        "/events",
+        _TAG,
+        "elections, ISR changes, states of brokers, topics: server-sent events",
+        _streamed,
+        (Field("since", "offset", False, "the id of an event: also give those after it"),),
+        gives="a stream of events",
+        is_stream=True,
+    ),
+    Operation(
+        "GET",
+        "/messages",
+        _TAG,
+        "messages as they arrive: server-sent events",
+        _streamed,
+        (
+            Field("message", "string", False, "a name such as FetchResponse; any without it"),
+            Field("source", "string", False, "a machine such as broker-1; any without it"),
+            Field("target", "string", False, "a machine such as zk-1; any without it"),
+        ),
+        gives="a stream of messages",
+        is_stream=True,
+    ),
+)

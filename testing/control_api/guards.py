@@ -1,0 +1,156 @@
+"""What keeps strangers and slow clients away from the control API."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+CONNECTIONS_MAX = 100
+IDLE_S_MAX = 15.0
+"""How long a connection may be open without a request."""
+_PART_S = 1.0
+SEND_S_MAX = 30.0
+"""How long a part of an answer may wait for its reader."""
+
+
+def is_trusted_host(host: str, own: frozenset[str]) -> bool:
+    """Whether a Host header names this machine.
+
+    A page of another site can have its own name lead here; the browser still sends that name.
+    Addresses, names without a dot (as containers have) and ``own`` names are trusted.
+    """
+    name = urlsplit(f"//{host}").hostname
+    if not name:
+        return False
+    if name in own or name.endswith((".localhost", ".internal")) or "." not in name.strip("[]"):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def refusal(headers: Mapping[str, str], own: frozenset[str]) -> str | None:
+    """Why a request is not heard; None if it is."""
+    host = headers.get("host", "")
+    try:
+        if not is_trusted_host(host, own):
+            return f"the Host {host!r} is not this server's; ask it by its address"
+    except ValueError:
+        return f"the Host {host!r} is no host"
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        return f"the control API is not for pages of {origin}"
+    if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        return "the control API is not for pages of other sites"
+    return None
+
+
+class Guard:
+    """Refuses requests of foreign pages, and gives up on clients that do not read."""
+
+    def __init__(self, asgi: ASGIApp, own_hosts: frozenset[str]) -> None:
+        self._asgi = asgi
+        self._own_hosts = own_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def send_in_time(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-content-type-options", b"nosniff"),
+                ]
+            try:
+                async with asyncio.timeout(SEND_S_MAX):
+                    await send(message)
+            except TimeoutError:
+                raise OSError("the client does not read its answer") from None
+
+        text = refusal(Headers(scope=scope), self._own_hosts)
+        if text is not None:
+            data = json.dumps({"error": text}).encode()
+            head: Any = [
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(data)).encode()),
+                (b"connection", b"close"),
+            ]
+            await send_in_time({"type": "http.response.start", "status": 403, "headers": head})
+            await send_in_time({"type": "http.response.body", "body": data})
+            return
+        try:
+            await self._asgi(scope, receive, send_in_time)
+        except OSError:
+            return  # it went away
+
+
+_BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    b"Connection: close\r\n\r\n"
+    b'{"error": "too many connections; try again later"}'
+)
+
+
+class GuardedProtocol(H11Protocol):
+    """HTTP/1.1 with a limit to connections, and to the time one is open without a request."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.logger = logging.getLogger("fakekafka.control")
+        self._checked: Any = None
+        self._is_parting = False
+
+    def connection_made(self, transport: Any) -> None:
+        if len(self.connections) >= CONNECTIONS_MAX:
+            self._part(transport, _BUSY)
+            return
+        super().connection_made(transport)
+        self.loop.call_later(IDLE_S_MAX, self._check)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_parting:
+            super().data_received(data)
+
+    def _check(self) -> None:
+        """Close a connection whose request has not come since the last check."""
+        if self.transport.is_closing():
+            return
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self.cycle is self._checked:
+            self.transport.close()
+            return
+        self._checked = self.cycle
+        self.loop.call_later(IDLE_S_MAX, self._check)
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is answered as JSON, too."""
+        data = json.dumps({"error": msg}).encode()
+        answer = (
+            b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+            b"Connection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(data), data)
+        )
+        self._part(self.transport, answer)
+
+    def _part(self, transport: Any, answer: bytes) -> None:
+        """Answer, and close when the client had time to read: what it still sends would reset
+        the connection, answer and all."""
+        self._is_parting = True
+        transport.write(answer)
+        transport.write_eof()
+        self.loop.call_later(_PART_S, transport.close)

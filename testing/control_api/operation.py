@@ -1,0 +1,132 @@
+"""One thing that the control API can be asked, and what it is done with."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ...protocol.errors import UsageError
+from .fields import Field, broker_named, whole_number
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+    from ..handles.injection import Injection
+    from ..handles.network import Hold
+    from .events import EventFeed
+
+T = TypeVar("T")
+
+_NUMBERS = frozenset(("partition", "server", "injection", "hold"))
+"""Parts of paths that are numbers."""
+
+
+class NotReady(Exception):
+    """The cluster does not serve now; ``state`` says how it is."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        super().__init__("the cluster does not serve now")
+        self.state = state
+
+
+class Numbered(Generic[T]):
+    """Standing orders given over HTTP, by the ids that the answers named."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._ids = itertools.count(1)
+        self._orders: dict[int, T] = {}
+
+    def add(self, order: T) -> int:
+        """Keep an order; gives its id."""
+        number = next(self._ids)
+        self._orders[number] = order
+        return number
+
+    def get(self, number: int) -> T:
+        """An order by its id; ``UsageError`` names those there are."""
+        try:
+            return self._orders[number]
+        except KeyError:
+            known = list(self._orders)
+            raise UsageError(f"there is no {self._what} {number}; ids are {known}") from None
+
+    def remove(self, number: int) -> T:
+        order = self.get(number)
+        self._orders.pop(number, None)
+        return order
+
+    def items(self) -> list[tuple[int, T]]:
+        return list(self._orders.items())
+
+    def clear(self) -> None:
+        self._orders.clear()
+
+
+@dataclass(frozen=True)
+class InjectionOrder:
+    """An injection with what it was asked to do."""
+
+    injection: Injection
+    asked: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class HoldOrder:
+    """A hold with what it was asked to keep back."""
+
+    hold: Hold
+    asked: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What operations work with: the cluster, and what was ordered over HTTP so far."""
+
+    cluster: Cluster
+    feed: EventFeed
+    injections: Numbered[InjectionOrder] = field(default_factory=lambda: Numbered("injection"))
+    holds: Numbered[HoldOrder] = field(default_factory=lambda: Numbered("hold"))
+
+
+Run = Callable[[Desk, dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that can be asked over HTTP."""
+
+    method: str
+    path: str
+    """Path with ``{name}`` for parts that are parameters."""
+    tag: str
+    summary: str
+    run: Run
+    fields: tuple[Field, ...] = ()
+    """Fields of the body; those of GET and DELETE stand in the query."""
+    gives: str = "null"
+    """What the answer is, in words."""
+    is_stream: bool = False
+    """Whether the answer is a stream of events that does not end."""
+
+    @property
+    def takes_body(self) -> bool:
+        return self.method in ("POST", "PUT")
+
+    @property
+    def path_names(self) -> list[str]:
+        """The names of the path's parameters, in order."""
+        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+
+    def read_path(self, found: Mapping[str, str]) -> dict[str, Any]:
+        """The path's parameters as values."""
+        values: dict[str, Any] = {}
+        for name, text in found.items():
+            if name in _NUMBERS:
+                values[name] = whole_number(name, text)
+            elif name == "broker":
+                values[name] = broker_named(text)
+            else:
+                values[name] = text
+        return values

@@ -1,0 +1,187 @@
+"""Operations on topics, partitions and records."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from ..scenarios.actions import ACTIONS
+from .acting import act, acting
+from .fields import Field
+from .operation import Desk, Operation
+
+if TYPE_CHECKING:
+    from ...protocol.records.batch import Record
+    from ..views import PartitionView
+
+_TOPICS, _RECORDS = "topics", "records"
+_RECORDS_MAX = 1000
+_COUNTS = (
+    Field("partitions", "integer"),
+    Field("replication_factor", "integer"),
+)
+_RANGE = (
+    Field("offset", "offset", False, "where to begin, 0 by default"),
+    Field("limit", "integer", False, f"how many at most, {_RECORDS_MAX} by default"),
+)
+
+
+def _view(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _shown(desk.cluster.partition(arguments["topic"], arguments["partition"]))
+
+
+def _shown(view: PartitionView) -> dict[str, Any]:
+    shown = dataclasses.asdict(view)
+    replicas = shown.pop("_replicas")
+    shown["replica_views"] = [replicas[broker] for broker in view.replicas]
+    return shown
+
+
+def _topic(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    cluster, topic = desk.cluster, arguments["topic"]
+    first = cluster.partition(topic, 0)  # says what is wrong with a name that is none
+    brokers = cluster.running.living_brokers()
+    count = max((b.metadata_cache.partition_count(topic) for b in brokers), default=1)
+    return [_shown(first), *(_shown(cluster.partition(topic, n)) for n in range(1, count))]
+
+
+def _create(desk: Desk, arguments: dict[str, Any]) -> None:
+    assignment = arguments.pop("assignment", None)
+    if assignment is not None:
+        arguments["assignment"] = {int(p): list(r) for p, r in assignment.items()}
+    act("create_topic")(desk, {"topic": arguments.pop("name"), **arguments})
+
+
+def _create_many(desk: Desk, arguments: dict[str, Any]) -> None:
+    desk.cluster.create_topics(arguments.pop("names"), **arguments)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "backslashreplace")
+
+
+def _records_shown(records: list[Record], arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    limit = max(arguments.get("limit", _RECORDS_MAX), 0)
+    first = arguments.get("offset", 0)
+    return [
+        {
+            "offset": r.offset,
+            "timestamp": r.timestamp,
+            "key": _text(r.key),
+            "value": _text(r.value),
+            "headers": [[name, _text(value)] for name, value in r.headers],
+        }
+        for r in [r for r in records if r.offset >= first][:limit]
+    ]
+
+
+def _records(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    records = desk.cluster.records(
+        arguments["topic"], arguments["partition"], arguments.get("replica")
+    )
+    return _records_shown(records, arguments)
+
+
+def _consume(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    records = desk.cluster.consume(
+        arguments["topic"], arguments["partition"], arguments.get("offset", 0)
+    )
+    return _records_shown(records, arguments)
+
+
+def _produce(desk: Desk, arguments: dict[str, Any]) -> int:
+    return desk.cluster.produce(
+        arguments["topic"],
+        arguments["value"],
+        arguments.get("key"),
+        arguments["partition"],
+        arguments.get("acks", -1),
+    )
+
+
+TOPIC_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/topics",
+        _TOPICS,
+        "names of all topics",
+        lambda desk, _: desk.cluster.topics(),
+        gives="an array of names",
+    ),
+    Operation(
+        "POST",
+        "/topics",
+        _TOPICS,
+        ACTIONS["create_topic"].summary,
+        _create,
+        (
+            Field("name", "string", True),
+            *_COUNTS,
+            Field("config", "config"),
+            Field("assignment", "assignment", False, "instead of the two counts"),
+        ),
+    ),
+    Operation(
+        "POST",
+        "/create_topics",
+        _TOPICS,
+        "create many topics of one shape with one request",
+        _create_many,
+        (Field("names", "strings", True), *_COUNTS),
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}",
+        _TOPICS,
+        "snapshots of all partitions of a topic",
+        _topic,
+        gives="an array of partitions",
+    ),
+    acting("/topics/{topic}", "delete_topic", _TOPICS, method="DELETE"),
+    acting(
+        "/topics/{topic}/partitions",
+        "create_partitions",
+        _TOPICS,
+        Field("count", "integer", True, "how many it has afterwards"),
+    ),
+    acting("/topics/{topic}/config", "alter_config", _TOPICS, Field("config", "config", True)),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}",
+        _TOPICS,
+        "a partition's snapshot",
+        _view,
+        gives="the partition with its replicas",
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}/records",
+        _RECORDS,
+        "the records that a replica holds",
+        _records,
+        (*_RANGE, Field("replica", "integer", False, "a broker's id; the leader by default")),
+        gives="an array of records",
+    ),
+    Operation(
+        "POST",
+        "/topics/{topic}/{partition}/records",
+        _RECORDS,
+        "append a record; gives its offset",
+        _produce,
+        (
+            Field("value", "text", True),
+            Field("key", "string"),
+            Field("acks", "integer", False, "-1 by default"),
+        ),
+        gives="the offset",
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}/consume",
+        _RECORDS,
+        "the records up to the high watermark, as consumers see them",
+        _consume,
+        _RANGE,
+        gives="an array of records",
+    ),
+)

@@ -1,0 +1,36 @@
+"""A cluster behind a control API, and how it is asked."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+from fakekafka import Cluster
+from fakekafka.testing.control_api.server import ControlServer
+
+
+class Served:
+    """A cluster of three brokers behind a control API."""
+
+    def __init__(self, cluster: Cluster, server: ControlServer) -> None:
+        self.cluster = cluster
+        self.url = server.url
+
+    def call(self, method: str, path: str, /, **body: Any) -> tuple[int, Any]:
+        """(status, value) of a call."""
+        data = json.dumps(body).encode() if body else None
+        request = urllib.request.Request(self.url + path, data=data, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read())
+
+    def ask(self, method: str, path: str, /, **body: Any) -> Any:
+        """The value of a call that succeeds."""
+        status, value = self.call(method, path, **body)
+        assert status == 200, value
+        return value
