@@ -166,9 +166,12 @@ class EventFeed:
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._last_id = 0
         self._ending = threading.Event()
+        self._comparison: Comparison
         self._thread = threading.Thread(target=self._run, name="fakekafka-events", daemon=True)
 
     def start(self) -> None:
+        """Look for the first time: what changes from now on is told."""
+        self._comparison = Comparison(Look(self._cluster))
         self._thread.start()
 
     def close(self) -> None:
@@ -202,14 +205,10 @@ class EventFeed:
                 self._subscriptions.remove(subscription)
 
     def _run(self) -> None:
-        comparison = None
         while not self._ending.wait(INTERVAL_S):
             try:
                 look = Look(self._cluster)
             except FakeKafkaError:  # it is being stopped
                 continue
-            if comparison is None:
-                comparison = Comparison(look)
-                continue
-            for event in comparison.changes(look):
+            for event in self._comparison.changes(look):
                 self.publish(event)

@@ -44,6 +44,7 @@ class ControlServer:
         self._socket = _listen(host, port)
         self.port: int = self._socket.getsockname()[1]
         self._feed = EventFeed(cluster)
+        self._feed.start()
         self._thread = LoopThread("fakekafka-control")
         desk = Desk(cluster, self._feed)
         self._application = self._thread.call(lambda: Application(desk))
@@ -64,7 +65,6 @@ class ControlServer:
         self._serving: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(
             self._server.serve(sockets=[self._socket]), self._thread.loop
         )
-        self._feed.start()
 
     @property
     def url(self) -> str:
