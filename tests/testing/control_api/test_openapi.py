@@ -52,7 +52,9 @@ OFFERED = {
         "create_topic": "POST /topics", "create_topics": "POST /create_topics",
         "delete_topic": "DELETE /topics/{topic}", "elect_leaders": "POST /elect_leaders",
         "failures": "GET /cluster", "inject": "POST /injections", "kafka_version": "GET /cluster",
-        "broker_ids": "GET /brokers", "network": "GET /network", "observe": "GET /messages",
+        "broker_ids": "GET /brokers", "group": "GET /groups/{group}",
+        "wait_for_leader": "POST /wait", "wait_for_in_sync": "POST /wait",
+        "wait_for_records": "POST /wait", "network": "GET /network", "observe": "GET /messages",
         "partition": "GET /topics/{topic}/{partition}",
         "produce": "POST /topics/{topic}/{partition}/records",
         "reassign_partitions": "POST /reassign_partitions", "reassignments": "GET /reassignments",
@@ -62,7 +64,7 @@ OFFERED = {
     },
     "BrokerHandle": {
         "begin_shutdown": "POST /brokers/{broker}/shutdown",
-        "fail_log_dir": "POST /brokers/{broker}/fail_log_dir", "id": "GET /brokers/{broker}",
+        "log_dirs": "GET /brokers/{broker}/log_dirs", "fail_log_dir": "POST /brokers/{broker}/fail_log_dir", "id": "GET /brokers/{broker}",
         "is_alive": "GET /brokers/{broker}", "is_paused": "GET /brokers/{broker}",
         "kill": "POST /brokers/{broker}/kill", "metrics": "GET /brokers/{broker}/metrics",
         "name": "GET /brokers/{broker}", "pause": "POST /brokers/{broker}/pause",
@@ -97,6 +99,7 @@ OFFERED = {
 
 NOT_OFFERED = {
     "Cluster": {
+        "wait_for_group": "the group is shown: ask until it is Stable",
         "ask": "a Kafka client of any language sends requests itself",
         "behaviour": "internal", "call": "internal", "create_shaped_topic": "internal",
         "processes": "internal", "running": "internal", "runtime": "internal",
@@ -104,7 +107,9 @@ NOT_OFFERED = {
         "start": "serve starts it", "stop": "serve ends it",
         "bootstrap_servers_of": "serve prints it", "security": "serve is given it",
     },
-    "BrokerHandle": {"ports": "bootstrap servers of each listener are printed by serve"},
+    "ZooKeeperHandle": {"end_session": "internal", "require_server": "internal"},
+    "BrokerHandle": {"move_replica": "AlterReplicaLogDirs of any Kafka client does it",
+        "ports": "bootstrap servers of each listener are printed by serve"},
 }  # fmt: skip
 KINDS_OF_HANDLES = {
     "Cluster": Cluster,
