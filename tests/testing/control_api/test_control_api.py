@@ -85,6 +85,14 @@ def test_a_broker_restarts(cluster: Cluster) -> None:
     assert cluster.broker(3).state == "running"
 
 
+def test_a_broker_is_named_by_the_part_it_plays(cluster: Cluster) -> None:
+    """As everywhere else; the answer is about the broker that plays it now."""
+    assert ask(cluster, GET, "/brokers/leader:orders-1")["id"] == 2
+    ask(cluster, POST, "/brokers/follower:orders-0/pause")
+    assert cluster.broker(2).is_paused
+    ask(cluster, POST, "/brokers/2/resume")
+
+
 def test_a_broker_pauses_and_resumes(cluster: Cluster) -> None:
     ask(cluster, POST, "/brokers/1/pause")
     assert cluster.broker(1).is_paused
@@ -242,7 +250,7 @@ def test_the_cluster_is_emptied(cluster: Cluster) -> None:
         ),
         (POST, "/brokers/9/kill", {}, 400, "there is no broker 9; ids are [1, 2, 3]"),
         (POST, "/brokers/1/start", {}, 400, "broker-1"),
-        (POST, "/brokers/x/kill", {}, 400, "broker_id must be"),
+        (POST, "/brokers/x/kill", {}, 400, "'x' names no broker; write an id"),
         (POST, "/elect_leaders", {"election": "fair"}, 400, "must be 'preferred' or 'unclean'"),
         (
             POST,

@@ -64,7 +64,8 @@ OFFERED = {
     },
     "BrokerHandle": {
         "begin_shutdown": "POST /brokers/{broker}/shutdown",
-        "log_dirs": "GET /brokers/{broker}/log_dirs", "fail_log_dir": "POST /brokers/{broker}/fail_log_dir", "id": "GET /brokers/{broker}",
+        "log_dirs": "GET /brokers/{broker}/log_dirs",
+        "fail_log_dir": "POST /brokers/{broker}/fail_log_dir", "id": "GET /brokers/{broker}",
         "is_alive": "GET /brokers/{broker}", "is_paused": "GET /brokers/{broker}",
         "kill": "POST /brokers/{broker}/kill", "metrics": "GET /brokers/{broker}/metrics",
         "name": "GET /brokers/{broker}", "pause": "POST /brokers/{broker}/pause",
