@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import UsageError
 from ..api_names import message_type
 from ..handles.message_gate import MessageFilter
+from ..handles.roles import machine_name
 from ..scenarios.actions import ACTIONS
 from .acting import act, acting
 from .fields import Field
@@ -70,7 +71,7 @@ def message_filter(desk: Desk, arguments: dict[str, Any]) -> MessageFilter:
     messages = tuple(map(message_type, arguments.get("messages", ())))
     ends = [arguments.get(name) for name in ("source", "target")]
     source, target = (
-        None if end is None else desk.cluster.running.machine_name(end) for end in ends
+        None if end is None else machine_name(desk.cluster.running, end) for end in ends
     )
     return MessageFilter(messages, source, target, is_between_nodes=not messages)
 
