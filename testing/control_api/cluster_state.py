@@ -5,6 +5,7 @@ It is read in slices, between which the cluster goes on: with many partitions no
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,7 +74,7 @@ def _of_controller(running: RunningCluster) -> dict[TopicPartition, Leadership]:
     keys = running.in_process(process, lambda: list(topics.all_partitions()))
     known: dict[TopicPartition, Leadership] = {}
     for part in _slices(keys):
-        known.update(running.in_process(process, lambda part=part: read(part)))  # type: ignore[misc]
+        known.update(running.in_process(process, functools.partial(read, part)))
     return known
 
 
@@ -110,17 +111,19 @@ def replica_offsets(cluster: Cluster) -> dict[int, dict[TopicPartition, tuple[in
     found: dict[int, dict[TopicPartition, tuple[int, int]]] = {}
     for broker in running.living_brokers():
         offsets = found[broker.broker_id] = {}
-        for part in _slices(running.in_process(broker.process, lambda b=broker: _hosted(b))):  # type: ignore[misc]
-
-            def read(
-                broker: Broker = broker, part: list[TopicPartition] = part
-            ) -> list[tuple[TopicPartition, tuple[int, int]]]:
-                hosted = broker.replica_manager.hosted.by_name
-                logs = ((key, hosted[key].log) for key in part if key in hosted)
-                return [(k, (g.high_watermark, g.log_end_offset)) for k, g in logs if g is not None]
-
-            offsets.update(running.in_process(broker.process, read))
+        process = broker.process
+        for part in _slices(running.in_process(process, functools.partial(_hosted, broker))):
+            read = functools.partial(_offsets, broker, part)
+            offsets.update(running.in_process(process, read))
     return found
+
+
+def _offsets(
+    broker: Broker, part: list[TopicPartition]
+) -> list[tuple[TopicPartition, tuple[int, int]]]:
+    hosted = broker.replica_manager.hosted.by_name
+    logs = ((key, hosted[key].log) for key in part if key in hosted)
+    return [(k, (log.high_watermark, log.log_end_offset)) for k, log in logs if log is not None]
 
 
 def _hosted(broker: Broker) -> list[TopicPartition]:

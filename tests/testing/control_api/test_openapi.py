@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka import Cluster
+from fakekafka import Cluster, __version__
 from fakekafka.testing.control_api.fields import KINDS
 from fakekafka.testing.control_api.openapi import openapi, operation_id
 from fakekafka.testing.control_api.operations import OPERATIONS
@@ -134,3 +134,16 @@ def test_everything_a_cluster_can_do_is_offered(name: str) -> None:
 
 def test_the_document_is_the_same_every_time() -> None:
     assert openapi() == openapi()
+
+
+def test_the_openapi_document_lists_every_operation() -> None:
+    """With its fields and the parts of its path."""
+    document = openapi()
+    assert document["info"]["version"] == __version__
+    listed = {(method.upper(), path) for path, ways in document["paths"].items() for method in ways}
+    assert listed == {(operation.method, operation.path) for operation in OPERATIONS}
+    create = document["paths"]["/topics"]["post"]["requestBody"]["content"]["application/json"]
+    assert create["schema"]["required"] == ["name"]
+    assert create["schema"]["properties"]["partitions"]["type"] == "integer"
+    kill = document["paths"]["/brokers/{broker}/kill"]["post"]
+    assert [parameter["name"] for parameter in kill["parameters"]] == ["broker"]
