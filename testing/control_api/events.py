@@ -28,7 +28,7 @@ QUEUED_MAX = 5000
 Event = dict[str, Any]
 
 
-class Subscription:
+class EventQueue:
     """Events on their way to one reader; ``wake`` is called when there are some."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
@@ -162,7 +162,7 @@ class EventFeed:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._lock = threading.Lock()
-        self._subscriptions: list[Subscription] = []
+        self._subscriptions: list[EventQueue] = []
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._last_id = 0
         self._ending = threading.Event()
@@ -189,9 +189,9 @@ class EventFeed:
             for subscription in self._subscriptions:
                 subscription.put(event)
 
-    def subscribe(self, wake: Callable[[], object], since: int | None = None) -> Subscription:
+    def subscribe(self, wake: Callable[[], object], since: int | None = None) -> EventQueue:
         """Hear of everything from now on, and before that of what is kept after ``since``."""
-        subscription = Subscription(wake)
+        subscription = EventQueue(wake)
         with self._lock:
             for event in self._kept:
                 if since is not None and event["id"] > since:
@@ -199,7 +199,7 @@ class EventFeed:
             self._subscriptions.append(subscription)
         return subscription
 
-    def unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: EventQueue) -> None:
         with self._lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)

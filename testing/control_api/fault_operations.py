@@ -117,8 +117,9 @@ def _release_all(desk: Desk, _arguments: dict[str, Any]) -> int:
 
 
 def _inject(desk: Desk, arguments: dict[str, Any]) -> dict[str, int]:
-    injection = ACTIONS["inject"].perform(desk.cluster, arguments)
-    return {"id": desk.injections.add(InjectionOrder(injection, dict(arguments)))}
+    injection = desk.cluster.inject(**arguments)
+    desk.injections.put(injection.id, InjectionOrder(injection, dict(arguments)))
+    return {"id": injection.id}
 
 
 def _shown_injection(number: int, order: InjectionOrder) -> dict[str, Any]:
@@ -245,9 +246,13 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
             Field("api", "string", True, "Kafka's name, such as Produce"),
             Field("error", "string", False, "the name of one of Kafka's errors"),
             Field("times", "integer", False, "1 by default"),
-            Field("broker", "integer", False, "any without it"),
+            Field("broker", "machine", False, "an id or a role; any without it"),
             Field("delay_ms", "number"),
             Field("disconnect", "boolean"),
+            Field("topic", "string", False, "only requests about it"),
+            Field("partition", "integer", False, "of the topic"),
+            Field("client_id", "string", False, "only of this client; wildcards are allowed"),
+            Field("nth", "integer", False, "the first request that is met, 1 by default"),
         ),
         gives="the id of the injection",
     ),

@@ -44,6 +44,10 @@ class Numbered(Generic[T]):
         self._orders[number] = order
         return number
 
+    def put(self, number: int, order: T) -> None:
+        """Keep an order that has an id already."""
+        self._orders[number] = order
+
     def get(self, number: int) -> T:
         """An order by its id; ``UsageError`` names those there are."""
         try:

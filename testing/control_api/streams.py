@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from ...protocol.errors import FakeKafkaError, UsageError
 from .answers import answer_to_error
 from .bodies import Refused
-from .events import Subscription
+from .events import EventQueue
 from .fault_operations import message_filter, shown_message
 from .fields import checked_query
 from .operation import Desk, Operation
@@ -25,7 +25,7 @@ _HEARTBEAT_S = 10.0
 """A stream on which nothing happens shows this often that it lives."""
 
 
-class Surroundings(Protocol):
+class StreamingApplication(Protocol):
     """What streams need of the application."""
 
     desk: Desk
@@ -37,7 +37,7 @@ class Surroundings(Protocol):
 class Streams:
     """The streams that are open."""
 
-    def __init__(self, application: Surroundings) -> None:
+    def __init__(self, application: StreamingApplication) -> None:
         self._application = application
         self._count = 0
 
@@ -97,18 +97,18 @@ class Streams:
 
     def _begin_events(
         self, query: Mapping[str, Any], wake: Callable[[], object]
-    ) -> tuple[Subscription, Callable[[], object]]:
+    ) -> tuple[EventQueue, Callable[[], object]]:
         feed = self._application.desk.feed
         subscription = feed.subscribe(wake, query.get("since"))
         return subscription, lambda: feed.unsubscribe(subscription)
 
     def _begin_messages(
         self, query: Mapping[str, Any], wake: Callable[[], object]
-    ) -> tuple[Subscription, Callable[[], object]]:
+    ) -> tuple[EventQueue, Callable[[], object]]:
         names = {"messages": [query["message"]]} if "message" in query else {}
         ends = {name: query[name] for name in ("source", "target") if name in query}
         wants = message_filter(self._application.desk, {**names, **ends})
-        subscription = Subscription(wake)
+        subscription = EventQueue(wake)
 
         def observe(delivery: Any) -> None:
             if wants(delivery):

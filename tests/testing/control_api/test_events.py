@@ -15,8 +15,8 @@ from fakekafka.testing.control_api.events import (
     QUEUED_MAX,
     Comparison,
     EventFeed,
+    EventQueue,
     Look,
-    Subscription,
 )
 from fakekafka.testing.control_api.server import ControlServer
 
@@ -124,7 +124,7 @@ def test_a_reader_that_is_gone_is_forgotten(served: Served) -> None:
 def test_a_slow_reader_loses_events_and_is_told_so() -> None:
     """What waits for it has a limit."""
     woken: list[None] = []
-    subscription = Subscription(lambda: woken.append(None))
+    subscription = EventQueue(lambda: woken.append(None))
     for number in range(QUEUED_MAX + 7):
         subscription.put({"id": number})
     events = subscription.take()
