@@ -23,17 +23,7 @@ _MODULES = (
 
 REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
-    for module in (
-        control,
-        data,
-        admin,
-        groups,
-        transactions,
-        authentication,
-        acls,
-        quotas,
-        delegation_tokens,
-    )
+    for module in _MODULES
     for name, value in vars(module).items()
     if name.endswith("Request") and isinstance(value, type)
 }

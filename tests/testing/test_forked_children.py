@@ -22,6 +22,7 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "alter_config": ("t", {"retention.ms": "1"}),
     "broker": (1,),
     "call": (lambda: None, 10),
+    "bootstrap_servers_of": ("PLAINTEXT",),
     "children": ("/",),
     "consume": ("t",),
     "create": ("/a",),
@@ -34,12 +35,16 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "create_topics": (["u"],),
     "elect_leaders": ("preferred",),
     "expire_session": (1,),
+    "end_session": (1, "broker-1"),
     "get": ("/brokers",),
+    "group": ("g",),
     "hold": (lambda delivery: False,),
     "inject": ("Produce", "NOT_CONTROLLER"),
+    "injection": (1,),
     "isolate": (1,),
     "latency": (1,),
     "log_bytes": ("t", 0, 1),
+    "move_replica": ("t", 0, "log-1"),
     "move_to": (1,),
     "observe": (print,),
     "partition_state": ("t", 0),
@@ -50,6 +55,10 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "server": (1,),
     "set": ("/a", "data"),
     "stat": ("/brokers",),
+    "wait_for_group": ("g",),
+    "wait_for_in_sync": ("t",),
+    "wait_for_leader": ("t",),
+    "wait_for_records": ("t", 1),
     "wait_until": (lambda: True,),
 }
 """Arguments with which a method that needs some would be called."""
@@ -58,6 +67,7 @@ _READABLE = {
     Cluster: {
         "behaviour",
         "bootstrap_servers",  # for the child's own clients
+        "bootstrap_servers_of",
         "broker",
         "broker_ids",
         "controller",
@@ -67,11 +77,12 @@ _READABLE = {
         "processes",
         "running",
         "runtime",
+        "security",  # certificates and passwords, for clients too
         "stop",  # does nothing
         "zookeeper",
         "zookeepers",
     },
-    BrokerHandle: {"id", "name", "port"},
+    BrokerHandle: {"id", "name", "port", "ports"},
     ControllerHandle: set(),
     ZooKeeperHandle: {"server"},
     ZooKeeperServerHandle: set(),
