@@ -37,7 +37,7 @@ NONSENSE = {
     "short header": (frame(b"\0\3\0\1"), "a request of 4 bytes is too short"),
     "unknown API": (frame(header(999, 0)), "API key 999 is not offered"),
     "API between brokers": (frame(header(4, 1)), r"API key 4 \(LeaderAndIsr\) is not offered"),
-    "API without a codec": (frame(header(68, 0)), "API key 68 is not offered"),
+    "API without a codec": (frame(header(71, 0)), "API key 71 is not offered"),
     "version too new": (frame(header(3, 99)), "Metadata version 99 is not offered; versions 0 to"),
     "version too old": (
         frame(header(8, -1)),
