@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.tests.support.request_shapes import array, int32, int64, string
+from fakekafka.tests.support.request_fields import array, int32, int64, string
 
 pytestmark = pytest.mark.slow
 UNKNOWN_TOPIC_OR_PARTITION = 3

@@ -11,7 +11,7 @@ import time
 import traceback
 
 from fakekafka.protocol.records.batch import Record, build_batch
-from fakekafka.tests.support.request_shapes import array, int8, int16, int32, int64, string
+from fakekafka.tests.support.request_fields import array, int8, int16, int32, int64, string
 
 _NAME = string("good")
 

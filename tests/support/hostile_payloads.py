@@ -11,7 +11,7 @@ from crc32c import crc32c
 from fakekafka.protocol.records import compression as codecs
 from fakekafka.protocol.records.batch import CRC_START, HEADER, HEADER_SIZE, Record, build_batch
 from fakekafka.protocol.records.legacy import build_message
-from fakekafka.tests.support.request_shapes import array, int16, int32, string
+from fakekafka.tests.support.request_fields import array, int16, int32, string
 
 MIB = 1024 * 1024
 _TINY = b"\x0c\0\0\0\1\1\0"

@@ -1,90 +1,31 @@
 """Requests of every API we serve, as large as wanted, written by hand.
 
 Arrays of every kind: many topics, many partitions of one, one partition or topic again and again,
-names that collide, configurations, lists within lists.
+names that collide, configurations, lists within lists. Those of groups and transactions are in
+``coordinator_shapes``.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
-PARTITION_KINDS = ("topics", "partitions", "same partition", "same topic")
-NAMES: dict[str, Callable[[int], str]] = {
-    "names with dots": lambda index: f"t.{index}",
-    "names with underscores": lambda index: f"a_b_{index}",
-    "same name": lambda index: "same",
-}
-
-
-class Shape(NamedTuple):
-    """A request that grows with a number."""
-
-    name: str
-    key: int
-    version: int
-    body: Callable[[int], bytes]
-    flexible: bool = False
-
-    def frame(self, size: int) -> bytes:
-        """The whole request, with size and header."""
-        header = struct.pack(">hhih", self.key, self.version, 1, -1)
-        request = header + (b"\0" if self.flexible else b"") + self.body(size)
-        return struct.pack(">i", len(request)) + request
-
-
-def int8(value: int) -> bytes:
-    return struct.pack(">b", value)
-
-
-def int16(value: int) -> bytes:
-    return struct.pack(">h", value)
-
-
-def int32(value: int) -> bytes:
-    return struct.pack(">i", value)
-
-
-def int64(value: int) -> bytes:
-    return struct.pack(">q", value)
-
-
-def string(text: str) -> bytes:
-    return int16(len(text)) + text.encode()
-
-
-def array(items: Iterable[bytes]) -> bytes:
-    found = list(items)
-    return int32(len(found)) + b"".join(found)
-
-
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def compact(text: str) -> bytes:
-    return varint(len(text) + 1) + text.encode()
-
-
-def compact_array(items: Iterable[bytes]) -> bytes:
-    found = list(items)
-    return varint(len(found) + 1) + b"".join(found)
-
-
-def partitions(kind: str, size: int, entry: Callable[[int], bytes]) -> bytes:
-    """An array of topics, each an array of partitions."""
-    if kind == "topics":
-        return array(string(f"t_{index}") + array([entry(0)]) for index in range(size))
-    if kind == "same topic":
-        return array(string("x") + array([entry(0)]) for _ in range(size))
-    numbers = range(size) if kind == "partitions" else [0] * size
-    return array([string("x") + array(entry(number) for number in numbers)])
+from fakekafka.tests.support.coordinator_shapes import coordinator_shapes
+from fakekafka.tests.support.request_fields import (
+    NAMES,
+    PARTITION_KINDS,
+    Shape,
+    array,
+    compact,
+    compact_array,
+    compact_partitions,
+    int8,
+    int16,
+    int32,
+    int64,
+    partitions,
+    string,
+    varint,
+)
 
 
 def shapes() -> Iterator[Shape]:
@@ -93,9 +34,11 @@ def shapes() -> Iterator[Shape]:
         yield from _of_partitions(kind)
     for kind, name in NAMES.items():
         yield from _of_names(kind, name)
+        yield _update_features(kind, name)
         yield _find_coordinator(kind, name)
     yield from _others()
     yield from _security()
+    yield from coordinator_shapes()
 
 
 def _of_partitions(kind: str) -> Iterator[Shape]:
@@ -138,6 +81,19 @@ def _of_partitions(kind: str) -> Iterator[Shape]:
     yield shape("DeleteRecords", 21, 0, b"", lambda n: int32(n) + int64(0), int32(100))
     yield shape("OffsetForLeaderEpoch", 23, 2, b"", lambda n: int32(n) + int32(0) + int32(0))
     yield shape("ElectLeaders", 43, 0, b"", int32, int32(200))
+    yield shape("DescribeLogDirs", 35, 1, b"", int32)
+    moved = int32(1) + string("/elsewhere")
+    yield shape("AlterReplicaLogDirs", 34, 1, moved, int32)
+    yield Shape(
+        f"AlterPartition: {kind}",
+        56,
+        1,
+        lambda size: int32(9) + int64(5) + compact_partitions(
+            kind, size, lambda n: int32(n) + int32(0) + compact_array([int32(1)]) + b"\0"
+            + int32(0) + b"\0"
+        ) + b"\0",
+        True,
+    )  # fmt: skip
 
 
 def _of_names(kind: str, name: Callable[[int], str]) -> Iterator[Shape]:
@@ -208,6 +164,20 @@ def _of_names(kind: str, name: Callable[[int], str]) -> Iterator[Shape]:
     )
 
 
+def _update_features(kind: str, name: Callable[[int], str]) -> Shape:
+    return Shape(
+        f"UpdateFeatures: {kind}",
+        57,
+        1,
+        lambda size: (
+            int32(200)
+            + compact_array(compact(name(i)) + int16(1) + int8(1) + b"\0" for i in range(size))
+            + b"\1\0"
+        ),
+        True,
+    )
+
+
 def _find_coordinator(kind: str, name: Callable[[int], str]) -> Shape:
     return Shape(
         f"FindCoordinator: {kind}",
@@ -236,11 +206,21 @@ def _others() -> Iterator[Shape]:
         True,
     )
     yield Shape("DescribeCluster", 60, 0, lambda size: b"\0\0", True)
-    yield Shape("InitProducerId", 22, 0, lambda size: int16(-1) + int32(1000))
+    yield Shape("AllocateProducerIds", 67, 0, lambda size: int32(9) + int64(5) + b"\0", True)
     yield Shape(
-        "JoinGroup", 11, 0,
-        lambda size: string("g") + int32(9000) + string("") + string("consumer")
-        + array(string("p") + int32(0) for _ in range(size)),
+        "AlterReplicaLogDirs to many directories", 34, 1,
+        lambda size: array(
+            string(f"/d{i}") + array([string("x") + array([int32(0)])]) for i in range(size)
+        ),
+    )  # fmt: skip
+    yield Shape(
+        "AlterPartition with a long ISR", 56, 1,
+        lambda size: int32(9) + int64(5) + compact_array(
+            [compact("x") + compact_array(
+                [int32(0) + int32(0) + compact_array(int32(i) for i in range(size)) + b"\0"
+                 + int32(0) + b"\0"]
+            ) + b"\0"]
+        ) + b"\0", True,
     )  # fmt: skip
     yield Shape(
         "CreateTopics with lists", 19, 1,
@@ -300,7 +280,7 @@ def _security() -> Iterator[Shape]:
         True,
     )  # fmt: skip
     everything = int8(1) + b"\0" + int8(1) + b"\0\0" + int8(1) + int8(1) + b"\0"
-    yield Shape("DescribeAcls", 29, 2, lambda size: everything + b"\0", True)
+    yield Shape("DescribeAcls", 29, 2, lambda size: everything, True)
     yield Shape(
         "CreateAcls", 30, 2,
         lambda size: compact_array(

@@ -14,7 +14,7 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.tests.support.hostile_payloads import batch, produce
 from fakekafka.tests.support.kafka_listener import Wire
-from fakekafka.tests.support.request_shapes import array, int16, int32, string
+from fakekafka.tests.support.request_fields import array, int16, int32, string
 
 METADATA = int32(17) + int16(3) + int16(1) + int32(7) + int16(-1) + array([string("x")])
 PACKED = batch(b"x" * 100_000, 1, 1)
