@@ -57,10 +57,15 @@ def coordinator_shapes() -> Iterator[Shape]:
     yield from _new_protocol()
 
 
-def join_group(title: str, group_id: str, protocols: Callable[[int], Iterable[bytes]]) -> Shape:
-    """A new member; it alone makes the group."""
-    head = string(group_id) + int32(9000) + string("") + string("consumer")
-    return Shape(title, 11, 0, lambda size: head + array(protocols(size)))
+def find_coordinator(key_type: int, key: str) -> Shape:
+    """Asked by version 1: 0 stands for a group, 1 for a transactional id."""
+    return Shape("FindCoordinator", 10, 1, lambda size: string(key) + int8(key_type))
+
+
+def join_group(group_id: str, timeout_ms: int, protocols: Iterable[bytes]) -> bytes:
+    """The body of version 0, of a new member."""
+    head = string(group_id) + int32(timeout_ms) + string("") + string("consumer")
+    return head + array(protocols)
 
 
 def init_producer_id(transactional_id: str | None) -> Shape:
@@ -135,9 +140,13 @@ def _of_groups(kind: str, name: Callable[[int], str]) -> Iterator[Shape]:
     def names(size: int) -> bytes:
         return compact_array(compact(name(i)) for i in range(size))
 
-    yield join_group(
-        f"JoinGroup: {kind}", "g", lambda size: (string(name(i)) + int32(0) for i in range(size))
-    )
+    yield Shape(
+        f"JoinGroup: {kind}", 11, 0,
+        # A group of its own: where another member is, it would be waited for.
+        lambda size: join_group(
+            f"{kind} {size}", 9000, (string(name(i)) + int32(0) for i in range(size))
+        ),
+    )  # fmt: skip
     yield Shape(f"DescribeGroups: {kind}", 15, 5, lambda size: names(size) + b"\0\0", True)
     yield Shape(f"ListGroups by state: {kind}", 16, 4, lambda size: names(size) + b"\0", True)
     yield Shape(f"ListGroups by type: {kind}", 16, 5, lambda n: b"\1" + names(n) + b"\0", True)
