@@ -307,6 +307,21 @@ def test_markers_are_refused_where_they_do_not_belong(simulation: Simulation) ->
     assert simulation.ask(number, WriteTxnMarkersRequest(())).markers == ()
 
 
+def test_a_partition_named_twice_gets_one_marker(simulation: Simulation) -> None:
+    """Kafka gathers them in a map (``KafkaApis.handleWriteTxnMarkersRequest``)."""
+    producer = open_transaction(simulation)
+    run(simulation, producer, producer.commit())
+    until(simulation, lambda: describe(simulation).state == "CompleteCommit")
+    found = describe(simulation)
+    end = simulation.partition("orders", 0).log_end_offset
+    marker = TransactionMarker(
+        found.producer_id, found.producer_epoch, False, (ORDERS, ORDERS, ORDERS), 99
+    )
+    answer = simulation.ask(leader(simulation), WriteTxnMarkersRequest((marker,)))
+    assert answer.markers == ((found.producer_id, ((ORDERS, E.NONE),)),)
+    assert simulation.partition("orders", 0).log_end_offset == end + 1
+
+
 def test_descriptions_of_producers_and_transactions(simulation: Simulation) -> None:
     """KIP-664: what an administrator sees of an open transaction."""
     open_transaction(simulation)

@@ -213,14 +213,14 @@ class TransactionHandlers:
     ) -> WriteTxnMarkersResponse:
         """End transactions on partitions that this broker leads; answered when all is replicated.
 
-        Each marker is an append of its own, as in Kafka.
+        Each marker is an append of its own, as in Kafka, and goes once to a partition named twice.
         """
         errors: dict[int, _Errors] = {}
         appends: list[tuple[TransactionMarker, Pending[_Errors]]] = []
         for marker in request.markers:
             refused = self._refused(marker.partitions)
             errors.setdefault(marker.producer_id, {}).update(refused)
-            writable = [name for name in marker.partitions if name not in refused]
+            writable = [name for name in dict.fromkeys(marker.partitions) if name not in refused]
             if writable:
                 appends.append((marker, self._append_marker(marker, writable)))
         for marker, append in appends:
