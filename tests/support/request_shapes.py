@@ -37,6 +37,7 @@ def shapes() -> Iterator[Shape]:
         yield _update_features(kind, name)
         yield _find_coordinator(kind, name)
     yield from _others()
+    yield from _between_brokers()
     yield from _security()
     yield from coordinator_shapes()
 
@@ -84,16 +85,32 @@ def _of_partitions(kind: str) -> Iterator[Shape]:
     yield shape("DescribeLogDirs", 35, 1, b"", int32)
     moved = int32(1) + string("/elsewhere")
     yield shape("AlterReplicaLogDirs", 34, 1, moved, int32)
+
+
+def _between_brokers() -> Iterator[Shape]:
+    """From a broker that is not there."""
+    broker = int32(9) + int64(5)
+
+    def partition(number: int, isr: Iterable[int]) -> bytes:
+        members = compact_array(int32(member) for member in isr)
+        return int32(number) + int32(0) + members + b"\0" + int32(0) + b"\0"
+
+    def alter(kind: str) -> Shape:
+        return Shape(
+            f"AlterPartition: {kind}", 56, 1,
+            lambda size: broker
+            + compact_partitions(kind, size, lambda number: partition(number, [1])) + b"\0",
+            True,
+        )  # fmt: skip
+
+    yield from map(alter, PARTITION_KINDS)
     yield Shape(
-        f"AlterPartition: {kind}",
-        56,
-        1,
-        lambda size: int32(9) + int64(5) + compact_partitions(
-            kind, size, lambda n: int32(n) + int32(0) + compact_array([int32(1)]) + b"\0"
-            + int32(0) + b"\0"
-        ) + b"\0",
+        "AlterPartition with a long ISR", 56, 1,
+        lambda size: broker
+        + compact_partitions("topics", 1, lambda number: partition(number, range(size))) + b"\0",
         True,
     )  # fmt: skip
+    yield Shape("AllocateProducerIds", 67, 0, lambda size: broker + b"\0", True)
 
 
 def _of_names(kind: str, name: Callable[[int], str]) -> Iterator[Shape]:
@@ -206,21 +223,11 @@ def _others() -> Iterator[Shape]:
         True,
     )
     yield Shape("DescribeCluster", 60, 0, lambda size: b"\0\0", True)
-    yield Shape("AllocateProducerIds", 67, 0, lambda size: int32(9) + int64(5) + b"\0", True)
     yield Shape(
         "AlterReplicaLogDirs to many directories", 34, 1,
         lambda size: array(
             string(f"/d{i}") + array([string("x") + array([int32(0)])]) for i in range(size)
         ),
-    )  # fmt: skip
-    yield Shape(
-        "AlterPartition with a long ISR", 56, 1,
-        lambda size: int32(9) + int64(5) + compact_array(
-            [compact("x") + compact_array(
-                [int32(0) + int32(0) + compact_array(int32(i) for i in range(size)) + b"\0"
-                 + int32(0) + b"\0"]
-            ) + b"\0"]
-        ) + b"\0", True,
     )  # fmt: skip
     yield Shape(
         "CreateTopics with lists", 19, 1,
