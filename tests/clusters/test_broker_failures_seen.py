@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from fakekafka.actors.delivery import Delivery
 from fakekafka.protocol.control import (
+    AlterIsrPartition,
+    AlterIsrRequest,
     LeaderAndIsrRequest,
     StopReplicaRequest,
     UpdateMetadataRequest,
@@ -125,7 +127,10 @@ def test_a_broker_that_bounces_unseen_is_told_everything_again(
 
 
 def test_control_requests_come_by_no_listener_of_clients() -> None:
-    """CP-114: brokers have a plane of their own; what clients connect to offers none of it."""
+    """CP-114: brokers have a plane of their own; what clients connect to offers none of it.
+
+    What brokers ask of the controller is offered there, as by Kafka, and refused to a client.
+    """
     with running(2, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         seen: list[Delivery] = []
         cluster.observe(lambda d: seen.append(d) if not d.is_reply else None)
@@ -135,4 +140,10 @@ def test_control_requests_come_by_no_listener_of_clients() -> None:
         control = [d for d in seen if isinstance(d.message, CONTROL_REQUESTS)]
         assert {type(d.message) for d in control} >= {LeaderAndIsrRequest, UpdateMetadataRequest}
         assert {(d.sender.name, d.context) for d in control} == {("controller-1", None)}
-    assert set(APIS).isdisjoint({4, 5, 6, 7, 56})
+        before = stored(cluster)
+        for broker_id, epoch in ((9, 0), (2, -1)):
+            shrink = AlterIsrPartition(TopicPartition("t", 0), before[1], (2,), 0)
+            refused = ask(cluster, 1, AlterIsrRequest(broker_id, epoch, (shrink,)))
+            assert refused.error is ErrorCode.STALE_BROKER_EPOCH
+        assert stored(cluster) == before
+    assert set(APIS).isdisjoint({4, 5, 6, 7})

@@ -101,7 +101,7 @@ def test_the_wheel_declares_its_entry_points_and_licence(wheel: Path) -> None:
     assert "fakekafka = fakekafka.testing.pytest_plugin" in entry_points
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert message["License-Expression"] == "Apache-2.0"
-    assert set(message.get_all("Provides-Extra", [])) == {"spark", "fast", "dev"}
+    assert set(message.get_all("Provides-Extra", [])) == {"spark", "fast", "security", "dev"}
 
 
 def test_the_description_stands_alone(wheel: Path) -> None:
