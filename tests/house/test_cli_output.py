@@ -146,7 +146,12 @@ def test_a_signal_ends_a_batch_in_processes_quietly(
     words = ["bench", "run", "failover", "--runs", "60", "--engine", "process", "--workers", "2"]
     words += ["-o", str(tmp_path)]
     process = subprocess.Popen(
-        [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts what runs in its background without Ctrl-C, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with process:
         assert process.stderr is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 import warnings
 from dataclasses import dataclass
@@ -157,7 +158,9 @@ def aiokafka_topics(cluster: Cluster, login: Login) -> set[str]:
             await consumer.start()
             return set(await consumer.topics())
         finally:
-            await consumer.stop()
+            # A task that aiokafka cancels before its first step passes its CancelledError on.
+            with contextlib.suppress(asyncio.CancelledError):
+                await consumer.stop()
 
     try:
         return asyncio.run(ask())
