@@ -82,10 +82,10 @@ class GroupAdministration:
     def list(self, request: ListGroupsRequest) -> ListGroupsResponse:
         """The groups of this broker, of the states and types asked for."""
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._store.loading else _NONE
-        wanted = request.states
+        wanted = frozenset(request.states)
         if self._behaviour.group_filters_ignore_case:
-            wanted = tuple(state.lower() for state in wanted)
-        types = tuple(name.lower() for name in request.types)
+            wanted = frozenset(state.lower() for state in wanted)
+        types = frozenset(name.lower() for name in request.types)
         groups = []
         for group in self._store.groups.values():
             state = self.state_name(group.state)

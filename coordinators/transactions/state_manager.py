@@ -145,14 +145,15 @@ class TransactionStateManager:
         """
         if self._loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        unknown = tuple(title for title in request.states if title not in STATE_BY_TITLE)
+        states, producer_ids = dict.fromkeys(request.states), frozenset(request.producer_ids)
+        unknown = tuple(title for title in states if title not in STATE_BY_TITLE)
         now_ms = self._host.now_ms()
         return unknown, tuple(
             ListedTransaction(metadata.transactional_id, metadata.producer_id, metadata.state.title)
             for _, metadata in self.transactions()
             if metadata.state is not TransactionState.DEAD
-            and (not request.producer_ids or metadata.producer_id in request.producer_ids)
-            and (not request.states or metadata.state.title in request.states)
+            and (not producer_ids or metadata.producer_id in producer_ids)
+            and (not states or metadata.state.title in states)
             and (request.duration_ms < 0 or now_ms - metadata.start_ms > request.duration_ms)
         )
 

@@ -47,6 +47,26 @@ def test_a_group_that_nobody_knows_is_dead_which_is_no_error(desk: GroupDesk) ->
     assert described(desk) == DescribedGroup(NOT_MINE, "group")
 
 
+def test_a_list_does_not_look_at_each_state_for_each_group() -> None:
+    """Thousands of both would be millions of comparisons."""
+    compared = 0
+
+    class Counted(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str(self) == other
+
+        __hash__ = str.__hash__
+
+    desk = GroupDesk("2.8")
+    desk.join("a")
+    assert listed(desk, *(Counted(f"no state {number}") for number in range(100))) == []
+    assert compared < 10
+
+
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_only_a_stable_group_shows_protocol_metadata_and_assignments(version: str) -> None:
     """CompletingRebalance was called AwaitingSync until 1.1."""
