@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,7 +32,7 @@ class RunningCluster(abc.ABC):
     is stopped and started again has a new one; the handles of the old one refuse every call.
     """
 
-    __slots__ = ("admin", "processes", "zookeepers")
+    __slots__ = ("_renaming", "admin", "processes", "zookeepers")
 
     unit_of_seconds = "s"
     """How errors call the seconds that a wait took."""
@@ -44,6 +45,7 @@ class RunningCluster(abc.ABC):
     ) -> None:
         self.zookeepers = zookeepers
         self.processes = processes
+        self._renaming = threading.Lock()
         for process in processes.values():
             process.on_id = self._broker_is_known_as
         self.admin = admin
@@ -83,15 +85,17 @@ class RunningCluster(abc.ABC):
 
     def _broker_is_known_as(self, changing: BrokerProcess, broker_id: int) -> None:
         """A broker found its id. The table is replaced, as other threads may walk through it."""
-        if broker_id in self.processes:
-            raise KafkaError(
-                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                f"{changing.name} has the log directories of broker {broker_id}, which is there",
-            )
-        self.processes = {
-            broker_id if process is changing else known_id: process
-            for known_id, process in self.processes.items()
-        }
+        with self._renaming:  # two brokers of the threaded runtime may find theirs at once
+            if broker_id in self.processes:
+                raise KafkaError(
+                    ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                    f"{changing.name} has the log directories of broker {broker_id}, "
+                    "which is there",
+                )
+            self.processes = {
+                broker_id if process is changing else known_id: process
+                for known_id, process in self.processes.items()
+            }
 
     def broker_process(self, broker_id: int) -> BrokerProcess:
         """The process of a broker that a user named."""

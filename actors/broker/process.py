@@ -96,10 +96,12 @@ class BrokerProcess:
 
     def _found_id(self, broker_id: int) -> None:
         self.runtime.note("note", self.name, f"starts as broker {broker_id}")
-        self._end(silently=False)
+        self.runtime.kill_process(self.process, silently=False)
         try:
             self._be_known_as(broker_id)
             self._start_broker()
+            # Not before: other threads would take a process without either for one that is down.
+            self.id_finder = None
         except FakeKafkaError as error:
             self._failed(error)
 
