@@ -247,7 +247,7 @@ class Group:
     def _count(self, protocols: Protocols, by: int) -> None:
         supported = self._supported
         # Kafka counts a name that a member gives twice twice, and then finds none that all support.
-        for name in {name: None for name, _ in protocols}:
+        for name in dict.fromkeys(name for name, _ in protocols):
             supported[name] = supported.get(name, 0) + by
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:

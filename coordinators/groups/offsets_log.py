@@ -16,8 +16,8 @@ from ...protocol.data import (
 from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import Record, build_batch
 from ...protocol.values import TopicPartition
-from ...replication.follower.manager import bucket_of, java_string_hash
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
+from ..partitioning import coordinating_partition
 
 if TYPE_CHECKING:
     from ...protocol.host import Host
@@ -38,13 +38,16 @@ class OffsetsLog:
 
     def partition_for(self, group_id: str) -> int:
         """Partition of ``__consumer_offsets`` whose leader coordinates the group."""
-        known = self._replicas.metadata_cache.partition_count(OFFSETS_TOPIC)
-        count = known or self._config["offsets.topic.num.partitions"]
-        return bucket_of(java_string_hash(group_id), count)
+        return coordinating_partition(
+            OFFSETS_TOPIC, group_id, self._replicas.metadata_cache, self._config
+        )
 
     def is_here(self, group_id: str) -> bool:
         """Whether the log of the group's partition is on this broker."""
-        partition = self._replicas.partition(self._where(group_id))
+        return self._has_log(self._where(group_id))
+
+    def _has_log(self, where: TopicPartition) -> bool:
+        partition = self._replicas.partition(where)
         return partition is not None and partition.log is not None
 
     def _where(self, group_id: str) -> TopicPartition:
@@ -66,7 +69,8 @@ class OffsetsLog:
         ``done`` is told the outcome, once the batch is replicated. ``guard`` is the one that a
         transaction was verified with.
         """
-        if not self.is_here(group_id):
+        where = self._where(group_id)
+        if not self._has_log(where):
             return False
         now_ms = self._host.now_ms()
         data = build_batch(
@@ -79,7 +83,7 @@ class OffsetsLog:
         request = ProduceRequest(
             self._config["offsets.commit.required.acks"] if acks is None else acks,
             self._config["offsets.commit.timeout.ms"],
-            (ProducePartition(self._where(group_id), data),),
+            (ProducePartition(where, data),),
         )
 
         def appended(response: ProduceResponse) -> None:
@@ -89,6 +93,6 @@ class OffsetsLog:
         if isinstance(guard, Unguarded):
             append(request, INTERNAL_CONTEXT, appended, origin="coordinator")
         else:
-            guards = {} if guard is None else {self._where(group_id): guard}
+            guards = {} if guard is None else {where: guard}
             append(request, INTERNAL_CONTEXT, appended, origin="coordinator", guards=guards)
         return True

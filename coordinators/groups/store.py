@@ -180,12 +180,15 @@ class GroupStore:
             return
         self.owned.pop(number, None)
         self.loading.pop(number, None)
+        gone: dict[str, None] = {}
         for group_id, group in list(self.groups.items()):
             if self.partition_for(group_id) == number:
                 self.on_unloaded(group)
                 del self.groups[group_id]
-                for producer_id in list(self._open_groups):
-                    self._close_group(producer_id, group_id)
+                gone[group_id] = None
+        for producer_id, group_ids in list(self._open_groups.items()):
+            for group_id in [g for g in group_ids if g in gone]:
+                self._close_group(producer_id, group_id)
         yield from ()
 
     # -- transactions --------------------------------------------------------------------------

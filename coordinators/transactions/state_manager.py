@@ -26,7 +26,7 @@ from ...protocol.internal_topics import TRANSACTIONS_TOPIC
 from ...protocol.records.batch import MalformedRecords, Record, build_batch
 from ...protocol.transactions import ListedTransaction, ListTransactionsRequest
 from ...protocol.values import TopicPartition
-from ...replication.follower.manager import bucket_of, java_string_hash
+from ..partitioning import coordinating_partition
 from .metadata import TransactionMetadata, TransitMetadata
 from .records import decode_key, decode_value, encode_key, encode_value
 from .states import EXPIRABLE_STATES, STATE_BY_TITLE, TransactionState
@@ -90,9 +90,9 @@ class TransactionStateManager:
 
     def partition_for(self, transactional_id: str) -> int:
         """Partition of ``__transaction_state`` whose leader coordinates the id."""
-        known = self._replicas.metadata_cache.partition_count(TRANSACTIONS_TOPIC)
-        count = known or self._config["transaction.state.log.num.partitions"]
-        return bucket_of(java_string_hash(transactional_id), count)
+        return coordinating_partition(
+            TRANSACTIONS_TOPIC, transactional_id, self._replicas.metadata_cache, self._config
+        )
 
     @property
     def owns_any(self) -> bool:

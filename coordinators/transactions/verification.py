@@ -21,8 +21,8 @@ from ...protocol.transactions import (
     TransactionPartitions,
 )
 from ...protocol.values import TopicPartition
-from ...replication.follower.manager import bucket_of, java_string_hash
 from ...replication.partition.metadata_cache import MetadataCache
+from ..partitioning import coordinating_partition
 
 _NONE = ErrorCode.NONE
 Verified = Callable[[Mapping[TopicPartition, ErrorCode]], object]
@@ -102,9 +102,7 @@ class TransactionVerifier:
     def _coordinator_of(self, transactional_id: str) -> int | None:
         """The broker to ask; None while there is none."""
         cache = self._metadata_cache
-        known = cache.partition_count(TRANSACTIONS_TOPIC)
-        count = known or self._config["transaction.state.log.num.partitions"]
-        number = bucket_of(java_string_hash(transactional_id), count)
+        number = coordinating_partition(TRANSACTIONS_TOPIC, transactional_id, cache, self._config)
         state = cache.partition_state(TopicPartition(TRANSACTIONS_TOPIC, number))
         return state.leader if state is not None and cache.is_alive(state.leader) else None
 

@@ -1,0 +1,25 @@
+"""Which partition of an internal topic a group or a transactional id belongs to (Kafka:
+``GroupMetadataManager.partitionFor``, ``TransactionStateManager.partitionFor``)."""
+
+from __future__ import annotations
+
+from ..protocol.config import BrokerConfig
+from ..protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ..replication.follower.manager import bucket_of, java_string_hash
+from ..replication.partition.metadata_cache import MetadataCache
+
+_COUNT_CONFIGS = {
+    OFFSETS_TOPIC: "offsets.topic.num.partitions",
+    TRANSACTIONS_TOPIC: "transaction.state.log.num.partitions",
+}
+
+
+def coordinating_partition(
+    topic: str, key: str, metadata_cache: MetadataCache, config: BrokerConfig
+) -> int:
+    """Number of the partition whose leader coordinates the key.
+
+    The configuration gives the count until the topic is known.
+    """
+    count = metadata_cache.partition_count(topic) or config[_COUNT_CONFIGS[topic]]
+    return bucket_of(java_string_hash(key), count)
