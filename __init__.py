@@ -13,32 +13,42 @@ if TYPE_CHECKING:
     from .testing.defaults import kafka_defaults
     from .testing.running import WaitTimeout
     from .testing.simulation import Simulation
+    from .tracing.events import Event, TraceError
+    from .tracing.reader import Trace, open_trace
 
 _PUBLIC = {
     "Cluster": "testing.cluster",
+    "Event": "tracing.events",
     "FakeKafkaError": "protocol.errors",
     "KafkaError": "protocol.errors",
     "ListenerSpec": "protocol.security.configuration",
     "NotThereYet": "protocol.errors",
     "SecurityConfig": "protocol.security.configuration",
     "Simulation": "testing.simulation",
+    "Trace": "tracing.reader",
+    "TraceError": "tracing.events",
     "UsageError": "protocol.errors",
     "WaitTimeout": "testing.running",
     "kafka_defaults": "testing.defaults",
+    "open_trace": "tracing.reader",
 }
 
 __all__ = [
     "Cluster",
+    "Event",
     "FakeKafkaError",
     "KafkaError",
     "ListenerSpec",
     "NotThereYet",
     "SecurityConfig",
     "Simulation",
+    "Trace",
+    "TraceError",
     "UsageError",
     "WaitTimeout",
     "__version__",
     "kafka_defaults",
+    "open_trace",
 ]
 
 

@@ -17,11 +17,12 @@ from ..protocol.errors import UsageError
 from ..tracing import queries
 from ..tracing.events import Event, jsonable
 from ..tracing.expressions import parse_duration_us
+from ..tracing.positions import seq_at
 from ..tracing.text import format_event, format_time
-from ..tracing.trace import Trace
+from ..tracing.trace import StoredTrace
 from . import trace_comparison, trace_files
 from .exits import DOES_NOT_HOLD
-from .trace_app import File, Json, Seq, Verbose, app, opened, print_events, print_json, seq_of
+from .trace_app import File, Json, Seq, Verbose, app, opened, print_events, print_json
 
 __all__ = ["app", "trace_comparison", "trace_files"]
 
@@ -52,7 +53,7 @@ def info(file: File, as_json: Json = False) -> None:
 
 
 def _print_info(
-    trace: Trace, kinds: dict[str, int], types: dict[str, int], interesting: list[Event]
+    trace: StoredTrace, kinds: dict[str, int], types: dict[str, int], interesting: list[Event]
 ) -> None:
     header = trace.header
     for name in ("mode", "seed", "kafka_version", "fakekafka", "python", "part"):
@@ -170,13 +171,16 @@ def at(
     from ..tracing.state_history import state_at
 
     with opened(file) as trace:
-        state = state_at(trace, seq_of(seq), actor, path)
+        state = state_at(trace, seq_at(trace, seq), actor, path)
         if as_json:
             print_json(
-                {name: {"value": jsonable(c.new), "seq": c.event.seq} for name, c in state.items()}
+                {
+                    name: {"value": jsonable(value), "seq": state.last_change(name).event.seq}
+                    for name, value in state.items()
+                }
             )
-        for name, change in () if as_json else state.items():
-            print(f"{name} = {jsonable(change.new)}  (#{change.event.seq})")
+        for name, value in () if as_json else state.items():
+            print(f"{name} = {jsonable(value)}  (#{state.last_change(name).event.seq})")
         if not state:
             print(f"nothing is known of {path or actor or 'any state'} at {seq}", file=sys.stderr)
     if not state:
@@ -219,7 +223,7 @@ def watch(
 def why(file: File, seq: Seq, verbose: Verbose = 0, as_json: Json = False) -> None:
     """Show the chain of causes that led to an event, the event first."""
     with opened(file) as trace:
-        chain = queries.why(trace, seq_of(seq))
+        chain = queries.why(trace, seq_at(trace, seq))
         if as_json:
             print_json([event.as_dict() for event in chain])
             return
@@ -237,16 +241,16 @@ def effects(
 ) -> None:
     """Show what an event led to, as a tree."""
     with opened(file) as trace:
-        root, cut = queries.effects(trace, seq_of(seq), limit, depth)
+        root = queries.effects(trace, seq_at(trace, seq), limit, depth)
         if as_json:
-            print_json({"tree": _tree(root), "complete": not cut})
+            print_json({"tree": _tree(root), "complete": root.is_whole})
             return
         waiting = [root]
         while waiting:
             node = waiting.pop()
             print("  " * node.depth + format_event(node.event))
             waiting += reversed(node.children)
-        if cut:
+        if not root.is_whole:
             print(f"... cut off after {limit} events; --limit shows more")
 
 

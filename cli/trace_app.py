@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..protocol.errors import FakeKafkaError, UsageError
+from ..protocol.errors import FakeKafkaError
 from ..tracing.events import Event
 from ..tracing.text import format_event
 from ..tracing.trace import TraceReader, no_cyclic_collection
@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(help="a .fktrace file")]
-Seq = Annotated[str, typer.Argument(help="seq of an event, such as 1234 or #1234")]
+Seq = Annotated[str, typer.Argument(help="an event such as 1234 or #1234, or a time such as 9.5s")]
 Json = Annotated[bool, typer.Option("--json", help="machine-readable output")]
 Verbose = Annotated[
     int, typer.Option("-v", "--verbose", count=True, help="-v whole payload, -vv state changes")
@@ -44,13 +44,6 @@ def opened(file: Path) -> Iterator[TraceReader]:
             yield trace
     except FakeKafkaError as error:
         end_with_error(str(error))
-
-
-def seq_of(text: str) -> int:
-    digits = text.removeprefix("#")
-    if not digits.isdigit():
-        raise UsageError(f"{text!r} is no event; write its seq, such as 1234 or #1234")
-    return int(digits)
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
@@ -32,6 +32,9 @@ from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
 from .emulated_cluster import EmulatedCluster
 from .virtual_time import VirtualTimeCluster
+
+if TYPE_CHECKING:
+    from ..tracing.reader import Trace
 
 T = TypeVar("T")
 
@@ -296,6 +299,14 @@ class Simulation(EmulatedCluster):
         if self.recorder is None:
             raise UsageError("this simulation runs without recording (trace=False)")
         return str(self.recorder.fingerprint())
+
+    def trace(self) -> Trace:
+        """The recording up to this moment, to be asked as the trace of a file."""
+        if not hasattr(self.recorder, "trace"):
+            raise UsageError("this simulation keeps no events; use the default recorder")
+        from ..tracing.reader import Trace
+
+        return Trace(self.recorder.trace(self._header()))
 
     def save(self, path: str | Path) -> None:
         """Write the recording as a ``.fktrace`` file."""

@@ -12,7 +12,7 @@ from itertools import islice, zip_longest
 from typing import Any
 
 from .events import Event, jsonable
-from .trace import Trace
+from .trace import StoredTrace
 
 COMPARED = (
     "time_us", "kind", "actor", "peer", "type", "message_id", "cause", "epochs", "fields",
@@ -64,7 +64,7 @@ def differing_columns(left: Event, right: Event) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def first_difference(left: Trace, right: Trace) -> Difference | None:
+def first_difference(left: StoredTrace, right: StoredTrace) -> Difference | None:
     """The first event in which two traces differ; None when they hold the same events."""
     start = _equal_until(left, right)
     for a, b in zip_longest(left.events(start), right.events(start)):
@@ -78,7 +78,7 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
     return None
 
 
-def _equal_until(left: Trace, right: Trace) -> int:
+def _equal_until(left: StoredTrace, right: StoredTrace) -> int:
     """Seq before which whole chunks are known to be equal."""
     start = 0
     for a, b in zip(left.chunks, right.chunks, strict=False):
@@ -102,7 +102,7 @@ def _shape(event: Event) -> tuple[Any, ...]:
 
 
 def aligned(
-    left: Trace, right: Trace, start: int, window: int = 400, context: int = 2
+    left: StoredTrace, right: StoredTrace, start: int, window: int = 400, context: int = 2
 ) -> list[AlignedLine]:
     """Events from ``start`` on, matched by kind, actor, peer and type, with some before it.
 

@@ -11,7 +11,8 @@ from typing import Any
 from ..protocol.errors import UsageError
 from .events import KINDS, MESSAGE_KINDS, Event, TraceError
 from .expressions import Expression, compile_expression, parse_duration_us
-from .trace import Trace
+from .positions import first_seq_at
+from .trace import StoredTrace
 
 _COLUMNS: dict[str, Callable[[Event], Any]] = {
     "seq": lambda event: event.seq,
@@ -41,7 +42,7 @@ def _lookup(event: Event, name: str) -> Any:
     return event.fields.get(name) if column is None else column(event)
 
 
-def compile_filter(text: str, trace: Trace) -> Expression:
+def compile_filter(text: str, trace: StoredTrace) -> Expression:
     """An expression over the events of a trace.
 
     Columns are those of ``COLUMNS`` (``t`` in seconds); any payload field may be named directly;
@@ -53,7 +54,7 @@ def compile_filter(text: str, trace: Trace) -> Expression:
     return compile_expression(text, _lookup, names, words=words)
 
 
-def grep(trace: Trace, expression: Expression, start: int = 0, stop: int | None = None
+def grep(trace: StoredTrace, expression: Expression, start: int = 0, stop: int | None = None
          ) -> Iterator[Event]:  # fmt: skip
     """Events for which the expression holds; chunks that cannot hold one are skipped."""
     wanted = {name: value for name, value in expression.required.items() if isinstance(value, str)}
@@ -63,7 +64,7 @@ def grep(trace: Trace, expression: Expression, start: int = 0, stop: int | None 
 
 
 def grep_then(
-    trace: Trace,
+    trace: StoredTrace,
     first: Expression,
     then: Expression,
     within_us: int | None,
@@ -83,7 +84,7 @@ def grep_then(
             waiting.append(event)
 
 
-def parse_range(text: str | None, trace: Trace) -> tuple[int, int]:
+def parse_range(text: str | None, trace: StoredTrace) -> tuple[int, int]:
     """``100:200``, ``#100``, ``1.5s:2s``, ``:50``, ``-20:`` as (first seq, seq after the last).
 
     Numbers are seqs, durations are virtual time since the run began, a negative first number
@@ -103,7 +104,7 @@ def parse_range(text: str | None, trace: Trace) -> tuple[int, int]:
     return max(start, trace.first_seq), min(stop, end)
 
 
-def _position(text: str, trace: Trace, whole: str) -> int:
+def _position(text: str, trace: StoredTrace, whole: str) -> int:
     if re.fullmatch(r"-?\d+", text):
         number = int(text)
         return trace.last_seq + 1 + number if number < 0 else number
@@ -116,20 +117,10 @@ def _position(text: str, trace: Trace, whole: str) -> int:
     return first_seq_at(trace, time_us)
 
 
-def first_seq_at(trace: Trace, time_us: int) -> int:
-    """Seq of the first event at or after a time; one past the last when there is none."""
-    for index, info in enumerate(trace.chunks):
-        if info.time_last_us >= time_us:
-            for event in trace.chunk_events(index):
-                if event.time_us >= time_us:
-                    return event.seq
-    return trace.last_seq + 1
-
-
 # -- cause and effect --------------------------------------------------------------------------
 
 
-def parent_of(trace: Trace, event: Event) -> Event | None:
+def parent_of(trace: StoredTrace, event: Event) -> Event | None:
     """What this event follows from: a delivery from its sending, anything else from its cause."""
     if event.kind in MESSAGE_KINDS and event.kind != "send" and event.message_id is not None:
         for earlier in trace.backwards(event.seq - 1):
@@ -143,7 +134,7 @@ def parent_of(trace: Trace, event: Event) -> Event | None:
         return None  # not in this slice
 
 
-def why(trace: Trace, seq: int, limit: int | None = None) -> list[Event]:
+def why(trace: StoredTrace, seq: int, limit: int | None = None) -> list[Event]:
     """The causal ancestors of an event, itself first, the root last."""
     chain = [trace.event(seq)]
     while limit is None or len(chain) <= limit:
@@ -161,12 +152,12 @@ class Effect:
     event: Event
     depth: int
     children: list[Effect] = field(default_factory=list)
+    is_whole: bool = True
+    """False at the root of a tree that the limit cut short."""
 
 
-def effects(
-    trace: Trace, seq: int, limit: int = 1000, depth: int | None = None
-) -> tuple[Effect, bool]:
-    """The tree of causal descendants of an event, and whether the limit cut it short."""
+def effects(trace: StoredTrace, seq: int, limit: int = 1000, depth: int | None = None) -> Effect:
+    """The tree of causal descendants of an event."""
     root = Effect(trace.event(seq), 0)
     nodes: dict[int, Effect] = {seq: root}
     by_message: dict[int, Effect] = {}
@@ -181,12 +172,13 @@ def effects(
         if parent is None or (depth is not None and parent.depth >= depth):
             continue
         if len(nodes) > limit:
-            return root, True
+            root.is_whole = False
+            return root
         node = nodes[event.seq] = Effect(event, parent.depth + 1)
         parent.children.append(node)
         if event.kind == "send" and event.message_id is not None:
             by_message[event.message_id] = node
-    return root, False
+    return root
 
 
 def selected(

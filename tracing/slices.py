@@ -11,11 +11,13 @@ from .events import KIND_CODES, Event
 from .fingerprint import Fingerprint
 from .format import CHUNK_EVENTS
 from .packing import PayloadPacker, repack
-from .trace import Trace
+from .trace import StoredTrace
 from .writer import TraceWriter
 
 
-def write_slice(trace: Trace, events: Iterable[Event], path: str | Path, selection: str) -> int:
+def write_slice(
+    trace: StoredTrace, events: Iterable[Event], path: str | Path, selection: str
+) -> int:
     """Write some events of a trace to a file of its own; returns how many.
 
     The header says what was selected; such a part cannot be verified by running it again.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .events import Event
-from .trace import Trace
+from .trace import StoredTrace
 
 
 class StateChange(NamedTuple):
@@ -27,7 +27,7 @@ def path_matches(path: str, pattern: str) -> bool:
 
 
 def changes(
-    trace: Trace, pattern: str | None = None, stop: int | None = None
+    trace: StoredTrace, pattern: str | None = None, stop: int | None = None
 ) -> Iterator[StateChange]:
     """Every change of the matching paths, in order."""
     for event in trace.events(0, stop):
@@ -36,13 +36,46 @@ def changes(
                 yield StateChange(event, path, old, new)
 
 
+class State(Mapping[str, Any]):
+    """Values by path after one event, sorted by path; paths that have no value are not in it."""
+
+    __slots__ = ("_changes", "changed", "seq")
+
+    def __init__(self, seq: int, changes: dict[str, StateChange], changed: Iterable[str]) -> None:
+        self.seq = seq
+        """Number of the event after which it is."""
+        self._changes = changes
+        self.changed = frozenset(changed)
+        """Paths that this very event changed, also those that lost their value."""
+
+    def __getitem__(self, path: str) -> Any:
+        return self._changes[path].new
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._changes)
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def last_change(self, path: str) -> StateChange:
+        """The change that gave a path its value; ``KeyError`` for a path without one."""
+        return self._changes[path]
+
+    def __repr__(self) -> str:
+        return f"<State after #{self.seq}: {len(self)} paths>"
+
+
 def state_at(
-    trace: Trace, seq: int, actor: str | None = None, pattern: str | None = None
-) -> dict[str, StateChange]:
-    """Path to the last change at or before an event: the state after it, sorted by path."""
+    trace: StoredTrace, seq: int, actor: str | None = None, pattern: str | None = None
+) -> State:
+    """The state after an event."""
     trace.event(seq)
     state: dict[str, StateChange] = {}
+    changed = []
     for change in changes(trace, pattern, seq + 1):
         if actor is None or change.path.partition("/")[0] == actor:
             state[change.path] = change
-    return {path: state[path] for path in sorted(state)}
+            if change.event.seq == seq:
+                changed.append(change.path)
+    known = {path: state[path] for path in sorted(state) if state[path].new is not None}
+    return State(seq, known, changed)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import mmap
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -46,7 +47,7 @@ def no_cyclic_collection() -> Iterator[None]:
             gc.enable()
 
 
-class Trace:
+class StoredTrace:
     """A sequence of events with a header; events are decoded chunk by chunk, when asked for."""
 
     header: dict[str, Any]
@@ -98,11 +99,20 @@ class Trace:
             self._first_seqs = [info.first_seq for info in self.chunks]
         return bisect_right(self._first_seqs, seq) - 1
 
+    def chunk_at(self, time_us: int) -> int | None:
+        """Index of the first chunk with an event at or after a time."""
+        index = bisect_left(self.chunks, time_us, key=attrgetter("time_last_us"))
+        return index if index < len(self.chunks) else None
+
     def event(self, seq: int) -> Event:
         """The event with that seq; ``TraceError`` when the trace does not hold it."""
         index = self.chunk_of(seq)
         if index >= 0 and seq <= self.chunks[index].last_seq:
-            for event in self.chunk_events(index):
+            events = self.chunk_events(index)
+            place = seq - events[0].seq
+            if place < len(events) and events[place].seq == seq:
+                return events[place]
+            for event in events:  # of a part
                 if event.seq == seq:
                     return event
         if not self.chunks:
@@ -198,7 +208,7 @@ class Trace:
         self.close()
 
 
-class MemoryTrace(Trace):
+class MemoryTrace(StoredTrace):
     """What a recorder holds in memory."""
 
     def __init__(
@@ -233,7 +243,7 @@ class MemoryTrace(Trace):
 class EventList(Sequence[Event]):
     """The events of a trace by position; slices give lists."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: StoredTrace) -> None:
         self.trace = trace
 
     def __len__(self) -> int:
@@ -261,7 +271,7 @@ class EventList(Sequence[Event]):
         raise IndexError(f"there is no event at {index}; there are {len(self)}")
 
 
-class TraceReader(Trace):
+class TraceReader(StoredTrace):
     """Reads a trace file; one whose writer died is read up to its last whole frame.
 
     Raises ``TraceError`` when the file is no trace at all.

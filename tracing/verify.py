@@ -9,7 +9,7 @@ from typing import Any
 from .diff import Difference, first_difference
 from .events import TraceError
 from .recorder import Recorder
-from .trace import Trace
+from .trace import StoredTrace
 
 RunAgain = Callable[[dict[str, Any], Recorder], object]
 """Runs what a header describes, from its seed, into a recorder."""
@@ -29,7 +29,7 @@ class Verification:
     """The first event that came out otherwise."""
 
 
-def refusal(trace: Trace) -> str | None:
+def refusal(trace: StoredTrace) -> str | None:
     """Why a trace cannot be run again; None when it can."""
     mode = trace.header.get("mode")
     if mode != "sim":
@@ -48,7 +48,7 @@ def refusal(trace: Trace) -> str | None:
     return None
 
 
-def verify(trace: Trace, run_again: RunAgain) -> Verification:
+def verify(trace: StoredTrace, run_again: RunAgain) -> Verification:
     """Run the scenario in the header again and compare fingerprints.
 
     Raises ``TraceError`` with the reason when the trace cannot be run again, or is damaged: the

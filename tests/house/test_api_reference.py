@@ -25,6 +25,10 @@ from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServer
 from fakekafka.testing.security import ClusterSecurity
 from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
 from fakekafka.tests.support.paths import ROOT
+from fakekafka.tracing.events import Event
+from fakekafka.tracing.queries import Effect
+from fakekafka.tracing.reader import Trace
+from fakekafka.tracing.state_history import State, StateChange
 
 PAGE = (ROOT / "docs" / "reference" / "api.md").read_text()
 CLASSES: dict[str, type] = {
@@ -49,6 +53,11 @@ CLASSES: dict[str, type] = {
         SimulatedGroupConsumer,
         SimulatedTransactionalProducer,
         SimulatedTransformer,
+        Trace,
+        Event,
+        State,
+        StateChange,
+        Effect,
     )
 }
 INTERNAL = {
@@ -69,6 +78,7 @@ INTERNAL = {
     "require_server",
     "running",
     "runtime",
+    "stored",
     "zookeepers",
 }
 """Public to the package's own modules only."""
@@ -97,7 +107,7 @@ def members(kind: type) -> set[str]:
     names = {name for name in dir(kind) if not name.startswith("_")}
     if dataclasses.is_dataclass(kind):
         names |= {field.name for field in dataclasses.fields(kind)}
-    names |= set(getattr(kind, "_fields", ()))
+    names |= set(getattr(kind, "_fields", ())) if issubclass(kind, tuple) else set()
     names |= set(getattr(kind, "__slots__", ()))
     own = kind.__dict__.get("__init__")
     if inspect.isfunction(own) and not dataclasses.is_dataclass(kind):

@@ -11,19 +11,20 @@ from fakekafka.tests.support.traces import (
 )
 from fakekafka.tracing import queries
 from fakekafka.tracing.expressions import compile_expression, parse_duration_us
+from fakekafka.tracing.positions import first_seq_at
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.state_history import changes, path_matches, state_at
-from fakekafka.tracing.trace import Trace
+from fakekafka.tracing.trace import StoredTrace
 
 assert ORDERS_0
 
 
 @pytest.fixture
-def trace() -> Trace:
+def trace() -> StoredTrace:
     return record_failover(Recorder()).trace()
 
 
-def seqs(trace: Trace, text: str) -> list[int]:
+def seqs(trace: StoredTrace, text: str) -> list[int]:
     return [event.seq for event in queries.grep(trace, queries.compile_filter(text, trace))]
 
 
@@ -48,7 +49,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize(("text", "count"), FILTERS.items())
-def test_filters(trace: Trace, text: str, count: int) -> None:
+def test_filters(trace: StoredTrace, text: str, count: int) -> None:
     """The language of grep, one expression a row."""
     assert len(seqs(trace, text)) == count
 
@@ -74,7 +75,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_refused_expressions(trace: Trace, text: str, message: str) -> None:
+def test_refused_expressions(trace: StoredTrace, text: str, message: str) -> None:
     """Nothing but the small language gets in, and the error says what is wrong."""
     with pytest.raises(UsageError, match=message):
         queries.compile_filter(text, trace)
@@ -109,7 +110,7 @@ def test_filters_skip_chunks_that_cannot_match() -> None:
     assert decoded == [3]
 
 
-def test_then_within(trace: Trace) -> None:
+def test_then_within(trace: StoredTrace) -> None:
     """A sequence: something, then something else soon enough."""
     first = queries.compile_filter("kind == crash", trace)
     then = queries.compile_filter("type == WatchEvent and kind == deliver", trace)
@@ -135,13 +136,13 @@ RANGES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), RANGES.items())
-def test_ranges(trace: Trace, text: str | None, expected: tuple[int, int]) -> None:
+def test_ranges(trace: StoredTrace, text: str | None, expected: tuple[int, int]) -> None:
     """Seqs, times, open ends, counting from the end."""
     assert queries.parse_range(text, trace) == expected
 
 
 @pytest.mark.parametrize("text", ["x", "1:2:3", "3q:", "--5:"])
-def test_bad_ranges(trace: Trace, text: str) -> None:
+def test_bad_ranges(trace: StoredTrace, text: str) -> None:
     """The error shows how a range is written."""
     with pytest.raises(UsageError, match="write seqs or times"):
         queries.parse_range(text, trace)
@@ -163,7 +164,7 @@ def test_bad_durations(text: str) -> None:
         parse_duration_us(text)
 
 
-def test_why_walks_from_delivery_to_sending_to_cause(trace: Trace) -> None:
+def test_why_walks_from_delivery_to_sending_to_cause(trace: StoredTrace) -> None:
     """The new leader learns of it because ZooKeeper told the controller."""
     arrival = seqs(trace, "type == LeaderAndIsrRequest and kind == deliver and actor == 'broker-2'")
     chain = queries.why(trace, arrival[0])
@@ -176,10 +177,10 @@ def test_why_walks_from_delivery_to_sending_to_cause(trace: Trace) -> None:
     assert len(queries.why(trace, arrival[0], limit=1)) == 2
 
 
-def test_effects_form_a_tree(trace: Trace) -> None:
+def test_effects_form_a_tree(trace: StoredTrace) -> None:
     """What the watch led to: two requests and their arrivals."""
-    root, cut = queries.effects(trace, seqs(trace, "type == WatchEvent")[0])
-    assert not cut
+    root = queries.effects(trace, seqs(trace, "type == WatchEvent")[0])
+    assert root.is_whole
     assert [child.event.kind for child in root.children] == ["deliver"]
     sends = root.children[0].children
     assert [(s.event.peer, [a.event.kind for a in s.children]) for s in sends] == [
@@ -188,16 +189,16 @@ def test_effects_form_a_tree(trace: Trace) -> None:
     ]
 
 
-def test_effects_are_limited(trace: Trace) -> None:
+def test_effects_are_limited(trace: StoredTrace) -> None:
     """A limit is said to have cut the tree."""
     seq = seqs(trace, "type == WatchEvent")[0]
-    assert queries.effects(trace, seq, limit=2)[1]
-    root, cut = queries.effects(trace, seq, depth=1)
-    assert not cut
+    assert not queries.effects(trace, seq, limit=2).is_whole
+    root = queries.effects(trace, seq, depth=1)
+    assert root.is_whole
     assert root.children[0].children == []
 
 
-def test_watch_tells_every_recorded_change(trace: Trace) -> None:
+def test_watch_tells_every_recorded_change(trace: StoredTrace) -> None:
     """With the event that brought it, in order; messages alone change nothing."""
     found = [
         (change.path, change.event.time_us, change.old, change.new)
@@ -209,11 +210,11 @@ def test_watch_tells_every_recorded_change(trace: Trace) -> None:
     ]
 
 
-def test_state_at_a_step(trace: Trace) -> None:
+def test_state_at_a_step(trace: StoredTrace) -> None:
     """State after an event, of one actor or path."""
     assert state_at(trace, 2) != {}
     early = state_at(trace, 2, actor="broker-1", pattern="broker-1/orders-0")
-    assert early["broker-1/orders-0/leader"].new == 1
+    assert early["broker-1/orders-0/leader"] == 1
     assert state_at(trace, 0) == {}
     assert list(state_at(trace, 21)) == sorted(state_at(trace, 21))
 
@@ -225,7 +226,7 @@ def test_path_patterns() -> None:
     assert path_matches("broker-1/orders-0/hw", "*/hw")
 
 
-def test_every_step_of_a_run_has_an_ancestor_before_it(trace: Trace) -> None:
+def test_every_step_of_a_run_has_an_ancestor_before_it(trace: StoredTrace) -> None:
     """Causes always lie in the past."""
     for event in trace.events():
         parent = queries.parent_of(trace, event)
@@ -235,6 +236,6 @@ def test_every_step_of_a_run_has_an_ancestor_before_it(trace: Trace) -> None:
 def test_events_of_long_traces_are_found_by_time() -> None:
     """Time positions use the index of chunks."""
     trace = record_fetches(Recorder(), 5000).trace()
-    assert queries.first_seq_at(trace, 32_015) == 3202
+    assert first_seq_at(trace, 32_015) == 3202
     assert trace.event(4321).fields["partitions"][0]["fetch_offset"] == 4321
     assert next(iter(trace.backwards(2000))).seq == 2000

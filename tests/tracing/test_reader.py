@@ -1,0 +1,79 @@
+"""``Trace``, the public face of a recorded run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fakekafka import Event, Trace, TraceError, UsageError, open_trace
+from fakekafka.tests.support.traces import write_failover
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    path = tmp_path / "run.fktrace"
+    write_failover(path)
+    return open_trace(path)
+
+
+def test_events_are_a_sequence(trace: Trace) -> None:
+    """``events`` has a length, positions and slices; numbers find the same events."""
+    assert len(trace) == len(trace.events)
+    assert isinstance(trace.events[0], Event)
+    assert trace.events[-1].seq == trace.event(len(trace) - 1).seq
+    assert [event.seq for event in trace.events[3:5]] == [3, 4]
+    assert [event.seq for event in trace.between("#3", 4)] == [3, 4]
+
+
+def test_a_position_is_a_number_an_event_or_a_time(trace: Trace) -> None:
+    """A time stands for the last event at or before it."""
+    crash = next(trace.filter("kind == crash"))
+    for position in (crash.seq, str(crash.seq), f"#{crash.seq}", crash, "1s", "1.05s", "1000ms"):
+        assert trace.event(position).seq == crash.seq
+    assert trace.event("999.999ms").seq == crash.seq - 1
+    assert trace.event("1h".replace("h", "m")).seq == len(trace) - 1
+
+
+def test_refused_positions(trace: Trace) -> None:
+    """What is no position says what would be one; what is not there says what is."""
+    for position in ("soon", "9.5", "-1", "9 h", True, 1.5):
+        with pytest.raises(UsageError, match=r"such as 1234 or #1234, or a time such as 9\.5s"):
+            trace.event(position)  # type: ignore[arg-type]
+    with pytest.raises(TraceError, match="there is no event #999"):
+        trace.state_at(999)
+
+
+def test_state_is_a_mapping_with_what_just_changed(trace: Trace) -> None:
+    """Values by path; ``changed`` names those of this event, ``last_change`` when it was."""
+    took_over = next(trace.changes("broker-2/orders-0/role")).event
+    state = trace.state_at(took_over, "broker-2")
+    assert state["broker-2/orders-0/role"] == "leader"
+    assert "broker-2/orders-0/isr" in state.changed
+    assert all(path.startswith("broker-2/") for path in state)
+    later = trace.state_at("9.4s")
+    assert not later.changed
+    assert later.last_change("broker-2/orders-0/role").event.seq == took_over.seq
+
+
+def test_causes_and_effects(trace: Trace) -> None:
+    """``why`` ends at the event's root, ``effects`` is the tree below an event."""
+    request = [e for e in trace.filter("type == LeaderAndIsrRequest") if e.actor == "broker-2"]
+    chain = trace.why(request[-1])
+    assert [event.seq for event in chain] == sorted((e.seq for e in chain), reverse=True)
+    tree = trace.effects(chain[-1])
+    assert tree.is_whole
+    assert tree.event.seq == chain[-1].seq
+    assert not trace.effects(chain[-1], limit=1).is_whole
+
+
+def test_what_a_file_is(trace: Trace) -> None:
+    """Header, fingerprint, actors, length and interesting events are at hand."""
+    assert trace.header["seed"] == 42
+    assert trace.problem is None
+    assert trace.cannot_replay is None
+    assert trace.duration_us == 9_500_250
+    assert "broker-2" in trace.actors
+    assert [event.kind for event in trace.interesting] == ["crash", "restart"]
+    assert any("broker-1 is killed" in text for _, text in trace.story())
+    trace.check()
+    trace.close()
