@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .testing.running import WaitTimeout
     from .testing.simulation import Simulation
     from .tracing.events import Event, TraceError
-    from .tracing.reader import Trace, open_trace
+    from .tracing.reading.reader import Trace, open_trace
 
 _PUBLIC = {
     "Cluster": "testing.cluster",
@@ -25,12 +25,12 @@ _PUBLIC = {
     "NotThereYet": "protocol.errors",
     "SecurityConfig": "protocol.security.configuration",
     "Simulation": "testing.simulation",
-    "Trace": "tracing.reader",
+    "Trace": "tracing.reading.reader",
     "TraceError": "tracing.events",
     "UsageError": "protocol.errors",
     "WaitTimeout": "testing.running",
     "kafka_defaults": "testing.defaults",
-    "open_trace": "tracing.reader",
+    "open_trace": "tracing.reading.reader",
 }
 
 __all__ = [

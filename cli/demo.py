@@ -161,7 +161,7 @@ def _failover(cluster: Cluster, trace: Path) -> bool:
 
 def _tell(path: Path) -> None:
     """The story from the first crash on."""
-    from ..tracing.timeline import read_story
+    from ..tracing.story.timeline import read_story
     from ..tracing.trace import TraceReader
 
     with TraceReader(path) as trace:

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from ..protocol.errors import UsageError
-from ..tracing import queries
 from ..tracing.events import Event, jsonable
 from ..tracing.expressions import parse_duration_us
-from ..tracing.positions import seq_at
+from ..tracing.reading import queries
+from ..tracing.reading.positions import seq_at
 from ..tracing.text import format_event, format_time
 from ..tracing.trace import StoredTrace
 from . import trace_comparison, trace_files
@@ -168,7 +168,7 @@ def at(
     as_json: Json = False,
 ) -> None:
     """Show the recorded state after an event."""
-    from ..tracing.state_history import state_at
+    from ..tracing.reading.state_history import state_at
 
     with opened(file) as trace:
         state = state_at(trace, seq_at(trace, seq), actor, path)
@@ -194,7 +194,7 @@ def watch(
     as_json: Json = False,
 ) -> None:
     """Show every change of a piece of state."""
-    from ..tracing.state_history import changes
+    from ..tracing.reading.state_history import changes
 
     found = 0
     with opened(file) as trace:
@@ -268,7 +268,7 @@ def _tree(root: queries.Effect) -> dict[str, Any]:
 @app.command()
 def story(file: File, as_json: Json = False) -> None:
     """Tell who died, who noticed, who was elected, and how long partitions were unavailable."""
-    from ..tracing.timeline import timeline
+    from ..tracing.story.timeline import timeline
 
     with opened(file) as trace:
         lines = timeline(trace.events())

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..protocol.errors import UsageError
-from ..tracing import queries
 from ..tracing.expressions import parse_duration_us
+from ..tracing.reading import queries
 from ..tracing.text import format_event
 from .exits import refuse_overwriting
 from .trace_app import File, app, opened, print_events

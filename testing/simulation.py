@@ -34,7 +34,7 @@ from .emulated_cluster import EmulatedCluster
 from .virtual_time import VirtualTimeCluster
 
 if TYPE_CHECKING:
-    from ..tracing.reader import Trace
+    from ..tracing.reading.reader import Trace
 
 T = TypeVar("T")
 
@@ -304,7 +304,7 @@ class Simulation(EmulatedCluster):
         """The recording up to this moment, to be asked as the trace of a file."""
         if not hasattr(self.recorder, "trace"):
             raise UsageError("this simulation keeps no events; use the default recorder")
-        from ..tracing.reader import Trace
+        from ..tracing.reading.reader import Trace
 
         return Trace(self.recorder.trace(self._header()))
 

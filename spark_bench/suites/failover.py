@@ -3,8 +3,8 @@
 An open-loop workload keeps arriving at its rate whatever the cluster does, so the records that
 arrive during the outage wait and are counted with their waiting (no coordinated omission).
 Unavailability of a partition is the time from the last acknowledgement of its dead leader to the
-first one of another (``tracing.outages``, as ``fakekafka trace story`` tells it). That of the worst
-partition is split where the messages show it:
+first one of another (``tracing.story.outages``, as ``fakekafka trace story`` tells it). That of the
+worst partition is split where the messages show it:
 
 - *detect*: crash until a controller hears of the expired session,
 - *elect*: until the new leader has its LeaderAndIsr,
@@ -27,8 +27,8 @@ from ...testing.scenarios.open_loop import OpenLoop
 from ...testing.scenarios.spec import MOST_PER_S
 from ...testing.simulation import Simulation
 from ...tracing.fingerprint import Fingerprint
-from ...tracing.outages import BrokerCrash, Outage, OutageAccount
 from ...tracing.recorder import Recorder
+from ...tracing.story.outages import BrokerCrash, Outage, OutageAccount
 from ..histogram import BucketHistogram
 
 TOPIC = "bench"

@@ -10,7 +10,7 @@ from typing import Any
 from ...actors.clients.client import RETRY_BACKOFF_MS
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
-from ...tracing.timeline import crashes
+from ...tracing.story.timeline import crashes
 from ..simulation import Simulation
 from .probe import (
     Finding,

@@ -26,9 +26,9 @@ from fakekafka.testing.security import ClusterSecurity
 from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.events import Event
-from fakekafka.tracing.queries import Effect
-from fakekafka.tracing.reader import Trace
-from fakekafka.tracing.state_history import State, StateChange
+from fakekafka.tracing.reading.queries import Effect
+from fakekafka.tracing.reading.reader import Trace
+from fakekafka.tracing.reading.state_history import State, StateChange
 
 PAGE = (ROOT / "docs" / "reference" / "api.md").read_text()
 CLASSES: dict[str, type] = {

@@ -41,6 +41,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runtime",),
         ("broker", "zookeeper", "clients"),
     ),
+    "tracing": (("*",), ("story",), ("reading",)),
     "wire": (("*",), ("kafka", "zookeeper")),
     "zkfake": (("*",), ("server", "client")),
     "testing": (

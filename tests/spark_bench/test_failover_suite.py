@@ -9,7 +9,7 @@ from fakekafka.spark_bench.suites.failover import (
     run_failover,
 )
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.timeline import crashes, timeline
+from fakekafka.tracing.story.timeline import crashes, timeline
 
 
 @pytest.mark.slow

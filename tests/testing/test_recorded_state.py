@@ -10,7 +10,7 @@ from fakekafka import Simulation
 from fakekafka.tracing.events import KINDS
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.timeline import read_story
+from fakekafka.tracing.story.timeline import read_story
 
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 

@@ -9,11 +9,11 @@ from fakekafka.tests.support.traces import (
     record_failover,
     record_fetches,
 )
-from fakekafka.tracing import queries
 from fakekafka.tracing.expressions import compile_expression, parse_duration_us
-from fakekafka.tracing.positions import first_seq_at
+from fakekafka.tracing.reading import queries
+from fakekafka.tracing.reading.positions import first_seq_at
+from fakekafka.tracing.reading.state_history import changes, path_matches, state_at
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.state_history import changes, path_matches, state_at
 from fakekafka.tracing.trace import StoredTrace
 
 assert ORDERS_0

@@ -16,8 +16,8 @@ from fakekafka.tests.support.traces import (
     record_failover,
 )
 from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.story.timeline import crashes, timeline
 from fakekafka.tracing.text import format_event, format_time
-from fakekafka.tracing.timeline import crashes, timeline
 
 GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
 

@@ -20,7 +20,7 @@ from fakekafka.tracing.format import (
     decode_frame,
     encode_frame,
 )
-from fakekafka.tracing.queries import selected
+from fakekafka.tracing.reading.queries import selected
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.slices import write_slice
 from fakekafka.tracing.trace import TraceReader

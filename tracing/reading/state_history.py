@@ -6,8 +6,8 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .events import Event
-from .trace import StoredTrace
+from ..events import Event
+from ..trace import StoredTrace
 
 
 class StateChange(NamedTuple):

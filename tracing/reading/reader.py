@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from ..events import Event
+from ..story.timeline import timeline
+from ..trace import EventList, StoredTrace, TraceReader
+from ..verify import refusal
 from . import queries
-from .events import Event
 from .positions import Position, seq_at
 from .state_history import State, StateChange, changes, state_at
-from .timeline import timeline
-from .trace import EventList, StoredTrace, TraceReader
-from .verify import refusal
 
 
 def open_trace(path: str | Path) -> Trace:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ..protocol.errors import UsageError
-from .events import Event, TraceError
-from .expressions import parse_duration_us
-from .text import format_time
-from .trace import StoredTrace
+from ...protocol.errors import UsageError
+from ..events import Event, TraceError
+from ..expressions import parse_duration_us
+from ..text import format_time
+from ..trace import StoredTrace
 
 Position = int | str | Event
 """``1234``, ``"1234"``, ``"#1234"``, an event, or a time (``"9.5s"``, ``"200ms"``)."""

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..protocol.errors import UsageError
-from .events import KINDS, MESSAGE_KINDS, Event, TraceError
-from .expressions import Expression, compile_expression, parse_duration_us
+from ...protocol.errors import UsageError
+from ..events import KINDS, MESSAGE_KINDS, Event, TraceError
+from ..expressions import Expression, compile_expression, parse_duration_us
+from ..trace import StoredTrace
 from .positions import first_seq_at
-from .trace import StoredTrace
 
 _COLUMNS: dict[str, Callable[[Event], Any]] = {
     "seq": lambda event: event.seq,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..protocol.control import LeaderAndIsrRequest
-from ..protocol.data import ProduceResponse
-from ..protocol.errors import ErrorCode
-from ..protocol.names import broker_id_of, is_controller_name
-from ..zkfake.messages import WatchEvent
+from ...protocol.control import LeaderAndIsrRequest
+from ...protocol.data import ProduceResponse
+from ...protocol.errors import ErrorCode
+from ...protocol.names import broker_id_of, is_controller_name
+from ...zkfake.messages import WatchEvent
 
 _BROKERS = "/brokers/ids"
 _CONTROLLER = "/controller"

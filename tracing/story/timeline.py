@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol.names import broker_id_of, broker_name, is_controller_name
-from .events import Event
+from ...protocol.names import broker_id_of, broker_name, is_controller_name
+from ..events import Event
 from .outages import BrokerCrash, Outage, OutageAccount
 
 _PARTITION_LINES_MAX = 6

@@ -1,0 +1,1 @@
+"""Questions to a recorded run: where, what, why, and the state at a moment."""

@@ -1,0 +1,1 @@
+"""The story of a run, told from its trace."""
