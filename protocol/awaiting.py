@@ -151,15 +151,6 @@ class Task(Pending[T]):
             self.set_exception(Cancelled("the task was cancelled"))
 
 
-def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never really parks; raises ``RuntimeError`` if it does."""
-    task = Task(coroutine)
-    if not task.done:
-        task.cancel()
-        raise RuntimeError("the coroutine parked on something that is not done yet")
-    return task.result()
-
-
 class Signal:
     """A queue of one bit: ``wait`` parks until ``notify``, however many came before."""
 

@@ -35,7 +35,7 @@ WriteRequest = CreateRequest | DeleteRequest | SetDataRequest
 
 
 class AsyncZooKeeperClient(Protocol):
-    """What is asked of a ZooKeeper client (``zkfake.client.client`` or ``zkfake.client.local``)."""
+    """What is asked of a ZooKeeper client (``zkfake.client.client``)."""
 
     @property
     def session_id(self) -> int: ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fakekafka.protocol.awaiting import Pending, Task, run_now
+from fakekafka.protocol.awaiting import Pending, Task
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.control import AlterIsrPartition, AlterIsrRequest, AlterIsrResponse
 from fakekafka.protocol.errors import ErrorCode
@@ -33,7 +33,8 @@ from fakekafka.tests.support.fake_brokers import (
     RecordingChannels,
     VirtualHost,
 )
-from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.tests.support.run_now import run_now
 
 
 class Process:

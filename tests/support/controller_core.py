@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from fakekafka.election.strategies import Strategy
 from fakekafka.protocol import znode_paths
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.control import (
     LeaderAndIsrPartitionState,
@@ -31,7 +30,8 @@ from fakekafka.statemachines.machines.replica_machine import ReplicaStateMachine
 from fakekafka.statemachines.machines.request_batch import ControllerBrokerRequestBatch
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
-from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.tests.support.run_now import run_now
 
 T = TypeVar("T")
 CONTROLLER_ID = 5

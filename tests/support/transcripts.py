@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -18,6 +17,7 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.values import PartitionReplica, TopicPartition
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 
 def run_transcript(text: str) -> str:

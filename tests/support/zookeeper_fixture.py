@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import (
     BrokerInfo,
     EndPoint,
@@ -14,7 +13,8 @@ from fakekafka.protocol.values import (
 )
 from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
-from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.tests.support.run_now import run_now
 from fakekafka.zkfake.messages import CreateRequest, MultiRequest
 
 TP = TopicPartition("t", 0)

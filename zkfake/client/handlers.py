@@ -35,26 +35,6 @@ class ChildChangeHandler(Protocol):
     def on_child_change(self) -> Callable[[], object]: ...
 
 
-class ZnodeChangeHandler:
-    """A change handler that ignores everything; override what matters."""
-
-    def on_creation(self) -> object:
-        return None
-
-    def on_deletion(self) -> object:
-        return None
-
-    def on_data_change(self) -> object:
-        return None
-
-
-class ZnodeChildChangeHandler:
-    """A child change handler that ignores everything; override ``on_child_change``."""
-
-    def on_child_change(self) -> object:
-        return None
-
-
 class StateChangeHandler:
     """Told when the client replaces an expired session by a new one; override what matters.
 

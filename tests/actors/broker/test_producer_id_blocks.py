@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import AllocateProducerIdsRequest
 from fakekafka.protocol.data import InitProducerIdRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.tests.support.present import present
+from fakekafka.tests.support.run_now import run_now
 
 RELOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 CONFIG = {"zookeeper.session.timeout.ms": 3000, "request.timeout.ms": 4000}

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from fakekafka import Simulation
 from fakekafka.actors.broker.producer_ids import PrefetchedProducerIds
-from fakekafka.protocol.awaiting import Pending, Task, run_now
+from fakekafka.protocol.awaiting import Pending, Task
 from fakekafka.protocol.data import InitProducerIdRequest
 from fakekafka.protocol.errors import ErrorCode, FakeKafkaError, KafkaError
+from fakekafka.tests.support.run_now import run_now
 
 
 class Blocks:

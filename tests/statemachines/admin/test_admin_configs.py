@@ -16,10 +16,10 @@ from fakekafka.protocol.admin import (
     ConfigResource,
     DescribeConfigsRequest,
 )
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 T = ConfigResource(TOPIC_RESOURCE, "t")

@@ -16,13 +16,14 @@ from fakekafka.protocol.admin import (
     NewTopic,
     TopicResult,
 )
-from fakekafka.protocol.awaiting import Task, run_now
+from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.topic_names import TakenNames
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.zookeeper.admin import ZkAdmin
 from fakekafka.statemachines.zookeeper.topics import ZkTopics
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 T = ConfigResource(TOPIC_RESOURCE, "t")

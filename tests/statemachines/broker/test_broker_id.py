@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.broker.broker_id import check_meta_properties, resolve_broker_id
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 MINE = {"version": "0", "broker.id": "7", "cluster.id": "c"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 
 def change(cluster: ControllerCluster, entity_type: str, entity: str, **values: str) -> None:

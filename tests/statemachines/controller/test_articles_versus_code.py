@@ -11,13 +11,13 @@ import random
 import pytest
 from fakekafka.election.assignment import assign_replicas_to_brokers
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import PartitionReplica, TopicPartition
 from fakekafka.statemachines.controller.events import ElectionTrigger, ReplicaLeaderElection
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from fakekafka.tests.support.articles import ALL, TP, decisions, recipients, spy_on_replica_states
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 from fakekafka.zkfake.server.quorum_messages import Vote
 
 # --- strategies and triggers

@@ -6,12 +6,12 @@ Each docstring gives the claim and what the code does (docs/kafka/articles.md#cl
 from __future__ import annotations
 
 import pytest
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import StopReplicaRequest, UpdateMetadataRequest
 from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from fakekafka.tests.support.articles import ALL, TP, decisions, recipients
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 
 def change_unseen(cluster: ControllerCluster, isr: tuple[int, ...]) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from fakekafka.protocol import znode_payloads as payloads
 from fakekafka.protocol.admin import FeatureUpdate
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -18,6 +17,7 @@ from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, T
 from fakekafka.statemachines.controller.events import RegisterBrokerAndReelect, TopicChange
 from fakekafka.statemachines.zookeeper.errors import IllegalState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
 
 TP = TopicPartition("t", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol.awaiting import Pending, Task, run_now
+from fakekafka.protocol.awaiting import Pending, Task
 from fakekafka.protocol.control import UpdateMetadataResponse
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
@@ -23,6 +23,7 @@ from fakekafka.statemachines.controller.events import (
 from fakekafka.statemachines.controller.queue import ControllerEventManager
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.fake_brokers import OwnMailbox, VirtualHost
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 

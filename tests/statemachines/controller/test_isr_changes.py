@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import AlterIsrPartition
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
@@ -15,6 +14,7 @@ from fakekafka.protocol.values import (
 )
 from fakekafka.statemachines.machines.transitions import ReplicaState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 

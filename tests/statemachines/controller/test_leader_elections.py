@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
     LeaderAndIsr,
@@ -16,6 +15,7 @@ from fakekafka.protocol.values import (
 )
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.present import present
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 

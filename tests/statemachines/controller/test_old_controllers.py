@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol import znode_payloads
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.control import (
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -15,6 +14,7 @@ from fakekafka.protocol.control import (
 from fakekafka.protocol.values import LEADER_DURING_DELETE, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 

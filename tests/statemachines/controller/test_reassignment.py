@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
     LeaderAndIsr,
@@ -12,6 +11,7 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 

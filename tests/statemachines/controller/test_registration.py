@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import KafkaError
 from fakekafka.protocol.values import BrokerInfo
 from fakekafka.tests.support.controller_cluster import ControllerCluster, Process
+from fakekafka.tests.support.run_now import run_now
 
 
 def test_registering_again_in_the_same_session_changes_nothing() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import ReplicaAssignment
 from fakekafka.tests.support.controller_cluster import ControllerCluster
-from fakekafka.zkfake.client.local import LocalZooKeeperClient
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeperClient
+from fakekafka.tests.support.run_now import run_now
 from fakekafka.zkfake.messages import Request, ZkResponse
 
 

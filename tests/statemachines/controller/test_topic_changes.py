@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.admin import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import (
     LeaderAndIsr,
@@ -18,6 +17,7 @@ from fakekafka.protocol.znode_payloads import FeatureZnode
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 
 def test_a_grown_topic_is_deleted_although_a_follower_is_down() -> None:

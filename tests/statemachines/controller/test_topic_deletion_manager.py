@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import (
     BrokerInfo,
     PartitionReplica,
@@ -15,6 +14,7 @@ from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.controller.topic_deletion_manager import TopicDeletionManager
 from fakekafka.statemachines.machines.context import ControllerContext
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
+from fakekafka.tests.support.run_now import run_now
 
 BROKERS = (1, 2, 3)
 

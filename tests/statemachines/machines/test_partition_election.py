@@ -15,8 +15,8 @@ from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
 from fakekafka.tests.support.controller_core import Core, MakeCore
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeperClient
 from fakekafka.tests.support.present import present
-from fakekafka.zkfake.client.local import LocalZooKeeperClient
 from fakekafka.zkfake.messages import (
     GetDataRequest,
     MultiRequest,

@@ -10,8 +10,8 @@ from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicParti
 from fakekafka.statemachines.machines.transitions import REPLICA_PREDECESSORS, ReplicaState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_core import Core, MakeCore
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeperClient
 from fakekafka.tests.support.present import present
-from fakekafka.zkfake.client.local import LocalZooKeeperClient
 from fakekafka.zkfake.messages import GetDataRequest, MultiRequest, ZkCode
 
 TP = TopicPartition("t", 0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol import znode_paths
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.zookeeper.requests import UNKNOWN_VERSION, parents_of
+from fakekafka.tests.support.run_now import run_now
+from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler, ZnodeChildChangeHandler
 from fakekafka.tests.support.zookeeper_fixture import (
     ZkFixture,
     with_top_level_paths,
 )
-from fakekafka.zkfake.client.handlers import ZnodeChangeHandler, ZnodeChildChangeHandler
 from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,

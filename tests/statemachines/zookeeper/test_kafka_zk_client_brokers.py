@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol import znode_paths, znode_payloads
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import (
     BrokerInfo,
     EndPoint,
 )
 from fakekafka.statemachines.zookeeper.requests import UNKNOWN_VERSION
+from fakekafka.tests.support.run_now import run_now
 from fakekafka.tests.support.zookeeper_fixture import (
     BROKER,
     OTHER_DATA,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.values import (
     ReplicaAssignment,
 )
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.statemachines.zookeeper.topics import TopicIdReplicaAssignment
+from fakekafka.tests.support.run_now import run_now
 from fakekafka.tests.support.zookeeper_fixture import (
     T2,
     TP,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol import znode_paths
-from fakekafka.protocol.awaiting import run_now
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.values import (
     LeaderAndIsr,
@@ -15,6 +14,7 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.statemachines.zookeeper.topics import TopicIdReplicaAssignment
+from fakekafka.tests.support.run_now import run_now
 from fakekafka.tests.support.zookeeper_fixture import (
     T1,
     T2,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Task
+from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler
 from fakekafka.tests.support.zookeeper_network import ZkNetwork
-from fakekafka.zkfake.client.handlers import ZnodeChangeHandler
 from fakekafka.zkfake.messages import (
     CreateRequest,
     DeleteRequest,

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol.awaiting import Pending, run_now
+from fakekafka.protocol.awaiting import Pending
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeper, LocalZooKeeperClient
 from fakekafka.tests.support.present import present
-from fakekafka.zkfake.client.handlers import (
-    StateChangeHandler,
-    ZnodeChangeHandler,
-    ZnodeChildChangeHandler,
-)
-from fakekafka.zkfake.client.local import LocalZooKeeper, LocalZooKeeperClient
+from fakekafka.tests.support.run_now import run_now
+from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler, ZnodeChildChangeHandler
+from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CreateRequest,

@@ -1,7 +1,7 @@
 """ZooKeeper without servers or network: one tree, any number of sessions, answers at once.
 
-For the tests of code that talks to ZooKeeper through the client's async interface: the coroutines
-of ``LocalZooKeeperClient`` never park, so ``protocol.awaiting.run_now`` runs them.
+For tests of code that talks to ZooKeeper through the client's async interface: the coroutines
+of ``LocalZooKeeperClient`` never park, so ``tests.support.run_now`` runs them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ...protocol.awaiting import Pending, Task
-from ..messages import (
+from fakekafka.protocol.awaiting import Pending, Task
+from fakekafka.zkfake.client.handlers import HandlerRegistry
+from fakekafka.zkfake.messages import (
     CheckRequest,
     CloseSession,
     CreateSession,
@@ -24,9 +25,8 @@ from ..messages import (
     ZkCode,
     ZkResponse,
 )
-from ..tree import ZnodeTree
-from ..watches import WatchManager
-from .handlers import HandlerRegistry
+from fakekafka.zkfake.tree import ZnodeTree
+from fakekafka.zkfake.watches import WatchManager
 
 _WATCHABLE = (GetDataRequest, ExistsRequest, GetChildrenRequest)
 _READS = (*_WATCHABLE, CheckRequest, SyncRequest)
