@@ -36,7 +36,7 @@ def api_page(source_note: str) -> str:
     shown = versions.KAFKA_VERSIONS
     implemented = implemented_ranges()
     offered = {v: api_versions.offered_ranges(v, implemented) for v in shown}
-    missing = {v: api_versions.missing_keys(v, implemented) for v in shown}
+    missing = {v: api_versions.release_ranges(v).keys() - offered[v].keys() for v in shown}
     lines = [
         source_note,
         _INTRODUCTION,

@@ -65,10 +65,6 @@ class BrokerImbalance:
     candidates: tuple[TopicPartition, ...]
     """Partitions to elect now; empty when the ratio does not exceed the limit."""
 
-    @property
-    def ratio(self) -> float:
-        return len(self.imbalanced) / self.preferred_count
-
 
 def leader_imbalances(
     context: RebalanceContext, imbalance_percentage: int, behaviour: Behaviour

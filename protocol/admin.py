@@ -246,7 +246,6 @@ class AlterReplicaLogDirsResponse:
     partitions: tuple[tuple[TopicPartition, ErrorCode], ...]
 
 
-UNKNOWN_UPGRADE_TYPE = 0
 UPGRADE = 1
 SAFE_DOWNGRADE = 2
 UNSAFE_DOWNGRADE = 3

@@ -172,9 +172,3 @@ def offered_ranges(
             if low <= high:
                 offered[key] = VersionRange(low, high)
     return offered
-
-
-def missing_keys(kafka_version: str, implemented: Mapping[int, VersionRange]) -> tuple[int, ...]:
-    """Keys that the release advertises and this package does not: the gap list."""
-    offered = offered_ranges(kafka_version, implemented)
-    return tuple(key for key in release_ranges(kafka_version) if key not in offered)

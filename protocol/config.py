@@ -321,7 +321,6 @@ _ALL = (
 )
 
 DEFINITIONS: dict[str, ConfigDefinition] = {definition.name: definition for definition in _ALL}
-TOPIC_CONFIGS = tuple(sorted(d.name for d in _ALL if d.topic))
 
 
 def definition(name: str) -> ConfigDefinition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
@@ -14,7 +14,6 @@ LEADER_DURING_DELETE = -2
 """Leader id announced for partitions of a topic being deleted."""
 EPOCH_UNKNOWN = -1
 EPOCH_DURING_DELETE = -2
-NO_EPOCH = -1
 NO_OFFSET = -1
 
 
@@ -155,7 +154,3 @@ class BrokerInfo:
 def changed(value: T, **fields: Any) -> T:
     """A copy of a message with some fields replaced."""
     return replace(value, **fields)  # type: ignore[type-var]
-
-
-Clock = Callable[[], int]
-"""Milliseconds since the Unix epoch, by the clock of the runtime."""

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..actors.runtime.live import LiveRuntime
 from ..actors.runtime.threaded import ThreadedRuntime
@@ -31,7 +31,6 @@ from .security import ClusterSecurity
 if TYPE_CHECKING:
     from ..actors.runtime.runtime import Runtime
 
-T = TypeVar("T")
 logger = logging.getLogger("fakekafka.testing")
 
 _START_TIMEOUT_S = 30

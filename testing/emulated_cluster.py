@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..actors.zookeeper.process import ZooKeeperProcess
     from ..protocol.admin import OngoingReassignment
     from ..protocol.awaiting import Pending
-    from ..protocol.records.batch import Record
+    from ..protocol.records.format import Record
     from .assembly import ClusterPlan
     from .running import RunningCluster
     from .views import GroupView, PartitionView

@@ -93,7 +93,7 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         self.membership = GroupMember(self, self, membership, lambda: self._known)
         for topic in settings.topics:
             self.use_topic(topic)
-        self._membership_task = self.start_task(self.membership.run())
+        self.start_task(self.membership.run())
         if settings.enable_auto_commit:
             self._commit_later()
 

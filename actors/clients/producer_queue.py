@@ -24,7 +24,8 @@ from collections import deque
 from collections.abc import Callable
 
 from ...protocol.errors import ErrorCode
-from ...protocol.records.batch import Record, build_batch
+from ...protocol.records.batch import build_batch
+from ...protocol.records.format import Record
 from ...protocol.records.small_batch import build_batch_of_one, build_batch_of_small
 from ...protocol.values import TopicPartition
 

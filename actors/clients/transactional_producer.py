@@ -23,7 +23,8 @@ from ...protocol.errors import ErrorCode, FakeKafkaError, UsageError
 from ...protocol.groups import OffsetCommitPartition
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
-from ...protocol.records.batch import Record, build_batch
+from ...protocol.records.batch import build_batch
+from ...protocol.records.format import Record
 from ...protocol.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from ...protocol.errors import ClientError
 from ...protocol.host import StateListener
-from ...protocol.records.batch import Record, RecordBatch
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
 from .group import Group
 from .offsets import CommitRecord

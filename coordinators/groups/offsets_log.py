@@ -14,8 +14,10 @@ from ...protocol.data import (
     ProduceResponse,
 )
 from ...protocol.internal_topics import OFFSETS_TOPIC
-from ...protocol.records.batch import Record, build_batch
+from ...protocol.records.batch import build_batch
+from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
+from ...replication.log.validator import ORIGIN_COORDINATOR
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ..partitioning import coordinating_partition
 
@@ -91,8 +93,8 @@ class OffsetsLog:
 
         append = self._replicas.append_records
         if isinstance(guard, Unguarded):
-            append(request, INTERNAL_CONTEXT, appended, origin="coordinator")
+            append(request, INTERNAL_CONTEXT, appended, origin=ORIGIN_COORDINATOR)
         else:
             guards = {} if guard is None else {where: guard}
-            append(request, INTERNAL_CONTEXT, appended, origin="coordinator", guards=guards)
+            append(request, INTERNAL_CONTEXT, appended, origin=ORIGIN_COORDINATOR, guards=guards)
         return True

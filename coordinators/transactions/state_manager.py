@@ -23,9 +23,11 @@ from ...protocol.data import (
 from ...protocol.errors import ClientError, ErrorCode, KafkaError
 from ...protocol.host import Host
 from ...protocol.internal_topics import TRANSACTIONS_TOPIC
-from ...protocol.records.batch import MalformedRecords, Record, build_batch
+from ...protocol.records.batch import build_batch
+from ...protocol.records.format import MalformedRecords, Record
 from ...protocol.transactions import ListedTransaction, ListTransactionsRequest
 from ...protocol.values import TopicPartition
+from ...replication.log.validator import ORIGIN_COORDINATOR
 from ..partitioning import coordinating_partition
 from .metadata import TransactionMetadata, TransitMetadata
 from .records import decode_key, decode_value, encode_key, encode_value
@@ -253,7 +255,7 @@ class TransactionStateManager:
             ProduceRequest(ACKS_ALL, timeout_ms, (entry,)),
             INTERNAL_CONTEXT,
             answered,
-            origin="coordinator",
+            origin=ORIGIN_COORDINATOR,
         )
 
     def _complete(

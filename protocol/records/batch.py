@@ -15,42 +15,36 @@ from . import compression as codecs
 from .format import (
     ABORT,
     BODY_HEADER,
+    CODEC_MASK,
     COMMIT,
+    CONTROL_BIT,
     CONTROL_KEY,
     CONTROL_VALUE,
     CRC,
+    CRC_START,
+    CREATE_TIME,
     DELETE_HORIZON_BIT,
     EPOCH,
+    HEADER_SIZE,
     INT,
-    LENGTH,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME,
     LONG,
     NO_SEQUENCE,
+    NO_TIMESTAMP,
     OFFSETS,
+    PREFIX,
     SHORT,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    ControlMarker,
+    MalformedRecords,
+    Readable,
+    Record,
+    add_sequence,
     decode_records,
     write_record,
 )
-from .format import CODEC_MASK as CODEC_MASK
-from .format import CONTROL_BIT as CONTROL_BIT
-from .format import CRC_START as CRC_START
-from .format import CREATE_TIME as CREATE_TIME
-from .format import HEADER as HEADER
-from .format import HEADER_SIZE as HEADER_SIZE
-from .format import LENGTH_OVERHEAD as LENGTH_OVERHEAD
-from .format import LOG_APPEND_TIME as LOG_APPEND_TIME
-from .format import MAGIC as MAGIC
-from .format import MINIMUM_LENGTH as MINIMUM_LENGTH
-from .format import NO_TIMESTAMP as NO_TIMESTAMP
-from .format import PREFIX as PREFIX
-from .format import SEQUENCE_MAX as SEQUENCE_MAX
-from .format import TIMESTAMP_TYPE_BIT as TIMESTAMP_TYPE_BIT
-from .format import TRANSACTIONAL_BIT as TRANSACTIONAL_BIT
-from .format import ControlMarker as ControlMarker
-from .format import CorruptBatch as CorruptBatch
-from .format import MalformedRecords as MalformedRecords
-from .format import Readable as Readable
-from .format import Record as Record
-from .format import add_sequence as add_sequence
 
 
 class RecordBatch:
@@ -257,36 +251,6 @@ def whole_batches(batches: tuple[RecordBatch, ...]) -> tuple[RecordBatch, ...]:
 # -- reading ------------------------------------------------------------------------------------
 
 
-def parse_batches(records: Readable | None, verify: bool = False) -> list[RecordBatch]:
-    """Views of the whole v2 batches in ``records``; a partial batch at the end is ignored.
-
-    ``verify`` also checks every checksum. Raises ``CorruptBatch``.
-    """
-    if not records:
-        return []
-    total = len(records)
-    found = []
-    position = 0
-    while total - position >= LENGTH_OVERHEAD:
-        _, length = LENGTH.unpack_from(records, position)
-        if length < MINIMUM_LENGTH:
-            raise CorruptBatch(f"batch length {length} is below the minimum of {MINIMUM_LENGTH}")
-        end = position + LENGTH_OVERHEAD + length
-        if end > total:
-            break
-        if records[position + 16] != MAGIC:
-            raise CorruptBatch(f"magic {records[position + 16]} is not that of a v2 batch")
-        if position == 0 and end == total and isinstance(records, bytes):
-            batch = RecordBatch.of(records)
-        else:
-            batch = RecordBatch.of(bytes(records[position:end]))
-        if verify and not batch.is_intact():
-            raise CorruptBatch(f"the checksum of the batch at byte {position} is wrong")
-        found.append(batch)
-        position = end
-    return found
-
-
 # -- building ---------------------------------------------------------------------------------
 
 
@@ -376,14 +340,6 @@ def build_control_marker(
         producer_epoch,
         is_transactional=True,
         is_control=True,
-    )
-
-
-def with_base_offset(data: Readable, base_offset: int, leader_epoch: int) -> bytes:
-    """The same batch at another offset and epoch, in one copy; the checksum stays valid."""
-    return (
-        PREFIX.pack(base_offset, len(data) - LENGTH_OVERHEAD, leader_epoch)
-        + (memoryview(data)[16:])
     )
 
 

@@ -21,7 +21,6 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 maxTimestamp, producerId, producerEpoch, baseSequence, recordCount."""
 PREFIX = struct.Struct(">qii")
 """baseOffset, length, leaderEpoch: what a leader rewrites; not under the checksum."""
-LENGTH = struct.Struct(">qi")
 BODY_HEADER = struct.Struct(">hiqqqhii")
 LARGEST_SMALL_VALUE = 55
 """Bytes of a value with which all numbers of its record fit into one byte each."""

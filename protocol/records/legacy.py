@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from . import compression as codecs
-from .batch import (
+from .batch import RecordBatch
+from .format import (
     CODEC_MASK,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_BIT,
@@ -20,7 +21,6 @@ from .batch import (
     MalformedRecords,
     Readable,
     Record,
-    RecordBatch,
 )
 
 MINIMUM_MESSAGE_SIZE = 14

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 
-from ...protocol.records.batch import Readable
+from ...protocol.records.format import Readable
 
 
 class FileHandles:

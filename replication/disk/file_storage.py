@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import Readable, RecordBatch
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import Readable
 from ...protocol.values import TopicPartition
 from ..log.checkpoint_formats import (
     CLEANER_CHECKPOINT,

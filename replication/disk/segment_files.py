@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from crc32c import crc32c
 
-from ...protocol.records.batch import (
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import (
     CRC_START,
     HEADER_SIZE,
     LENGTH_OVERHEAD,
@@ -18,7 +19,6 @@ from ...protocol.records.batch import (
     MINIMUM_LENGTH,
     NO_TIMESTAMP,
     Readable,
-    RecordBatch,
 )
 from ..log.segment import RELATIVE_OFFSET_MAX, AbortedEntry, Segment
 

@@ -20,8 +20,6 @@ _NONE = ErrorCode.NONE
 class ProduceOutcomes(Protocol):
     """Who knows what became of an append."""
 
-    expirations: int
-
     def acknowledged(
         self, topic_partition: TopicPartition, required_offset: int
     ) -> ErrorCode | None: ...
@@ -75,9 +73,6 @@ class DelayedProduce(DelayedOperation):
             )
         self._pending = []
         self._respond(ProduceResponse(tuple(self._responses)))
-
-    def on_expiration(self) -> None:
-        self._handler.expirations += 1
 
 
 class DelayedProduceToOne(DelayedOperation):
@@ -145,6 +140,3 @@ class DelayedProduceToOne(DelayedOperation):
         error = ErrorCode.REQUEST_TIMED_OUT
         response = self._handler.failed_produce(self._response.topic_partition, error)
         self._respond(ProduceResponse((response,)))
-
-    def on_expiration(self) -> None:
-        self._handler.expirations += 1

@@ -13,13 +13,8 @@ from collections.abc import Callable
 
 from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
 from ...protocol.errors import ErrorCode
-from ...protocol.records.batch import (
-    HEADER_SIZE,
-    MalformedRecords,
-    PartialBatch,
-    RecordBatch,
-    whole_batches,
-)
+from ...protocol.records.batch import PartialBatch, RecordBatch, whole_batches
+from ...protocol.records.format import HEADER_SIZE, MalformedRecords
 from ...protocol.records.legacy import OldMessages, down_convert
 from ...protocol.values import TopicPartition
 from ..partition.partition import Partition

@@ -15,7 +15,7 @@ from ...protocol.data import (
 )
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.internal_topics import INTERNAL_TOPICS
-from ...protocol.records.batch import LENGTH_OVERHEAD, Readable
+from ...protocol.records.format import LENGTH_OVERHEAD, Readable
 from ...protocol.values import TopicPartition
 from ..log.leader_append import append_as_leader
 from ..log.validator import ORIGIN_CLIENT
@@ -66,7 +66,6 @@ class ProduceHandler:
         "_on_storage_failure",
         "_produces",
         "behaviour",
-        "expirations",
     )
 
     def __init__(
@@ -79,8 +78,6 @@ class ProduceHandler:
     ) -> None:
         """``complete_fetches`` is told partitions whose log grew."""
         self.behaviour = hosted.behaviour
-        self.expirations = 0
-        """Requests that failed because their time was up."""
         self._by_name = hosted.by_name
         self._lookup_error = hosted.lookup_error
         self._metadata_cache = hosted.metadata_cache

@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 class FetchSessionCache:
     """The sessions of one broker, at most ``slots`` of them; 0 switches sessions off."""
 
-    __slots__ = ("_rng", "_sessions", "_slots", "evictions")
+    __slots__ = ("_rng", "_sessions", "_slots")
 
     def __init__(self, slots: int, rng: random.Random) -> None:
         self._slots = slots
         self._rng = rng
         self._sessions: dict[int, FetchSession] = {}
-        self.evictions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -126,7 +125,6 @@ class FetchSessionCache:
             if (is_privileged, size) <= (victim.is_privileged, victim.cached_size):
                 return False
         self.remove(victim.session_id)
-        self.evictions += 1
         return True
 
 

@@ -16,8 +16,7 @@ from ...protocol.data import (
     RequestContext,
 )
 from ...protocol.errors import ErrorCode
-from ...protocol.records.batch import TRANSACTIONAL_BIT, Readable
-from ...protocol.records.format import NO_SEQUENCE
+from ...protocol.records.format import NO_SEQUENCE, TRANSACTIONAL_BIT, Readable
 from ...protocol.transactions import TransactionPartitions
 from ...protocol.values import TopicPartition
 from ..log.verification import VerificationGuard

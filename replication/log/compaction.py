@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from ...protocol.records.batch import Record, RecordBatch, build_batch
+from ...protocol.records.batch import RecordBatch, build_batch
+from ...protocol.records.format import Record
 from .log import Log
 from .segment import AbortedEntry, Segment
 

@@ -44,11 +44,6 @@ class LeaderEpochCache:
         return self.epochs[-1] if self.epochs else -1
 
     @property
-    def previous_epoch(self) -> int:
-        """The last epoch but one; -1 with fewer than two."""
-        return self.epochs[-2] if len(self.epochs) > 1 else -1
-
-    @property
     def earliest_epoch(self) -> int:
         return self.epochs[0] if self.epochs else -1
 

@@ -7,7 +7,8 @@ import struct
 from collections.abc import Sequence
 
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT, RecordBatch
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
 from .log import Log
 from .producer_replay import note_batch
 from .results import NOTHING_APPENDED, AppendInfo, OffsetsOutOfOrder, UnexpectedAppendOffset

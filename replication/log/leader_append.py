@@ -10,7 +10,8 @@ from crc32c import crc32c
 
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records import compression as codecs
-from ...protocol.records.batch import (
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import (
     CONTROL_BIT,
     CRC_START,
     HEADER,
@@ -22,7 +23,6 @@ from ...protocol.records.batch import (
     TRANSACTIONAL_BIT,
     MalformedRecords,
     Readable,
-    RecordBatch,
     add_sequence,
 )
 from .log import Log

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from ...protocol.config import TopicConfig
 from ...protocol.data import EpochEndOffset
 from ...protocol.errors import ErrorCode, KafkaError, invariant
-from ...protocol.records.batch import PartialBatch, Record, RecordBatch
+from ...protocol.records.batch import PartialBatch, RecordBatch
+from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ...protocol.versions import behaviour as behaviour_of

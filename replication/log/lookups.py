@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from ...protocol.config import LONG_MAX
 from ...protocol.data import MAX_TIMESTAMP, AbortedTransaction
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import MalformedRecords, RecordBatch
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import MalformedRecords
 from .log import Log
 from .results import TimestampOffset
 from .segments import segment_index

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, RecordBatch
-from ...protocol.records.format import PRODUCER_FIELDS
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import CONTROL_BIT, PRODUCER_FIELDS, TRANSACTIONAL_BIT
 from .producer_state import CorruptSnapshot, ProducerStateManager
 from .segment import AbortedEntry, Segment
 from .storage import LogStorage

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import SEQUENCE_MAX, ControlMarker, add_sequence
+from ...protocol.records.format import SEQUENCE_MAX, ControlMarker, add_sequence
 from .verification import UNGUARDED, Unguarded, VerificationGuard, VerificationGuards
 
 BATCHES_KEPT = 5

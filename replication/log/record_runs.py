@@ -7,8 +7,7 @@ costs a tenth. ``record_walk`` looks at what is left one by one.
 
 from __future__ import annotations
 
-from ...protocol.records.batch import MalformedRecords
-from ...protocol.records.format import INT_SHIFT_MAX, read_varint
+from ...protocol.records.format import INT_SHIFT_MAX, MalformedRecords, read_varint
 
 MANY = 100
 """Records from which on it pays to look for runs."""

@@ -13,8 +13,14 @@ from __future__ import annotations
 
 from ...protocol.config import LONG_MAX
 from ...protocol.records import compression as codecs
-from ...protocol.records.batch import HEADER_SIZE, NO_TIMESTAMP, MalformedRecords
-from ...protocol.records.format import INT_SHIFT_MAX, LONG_SHIFT_MAX, read_varint
+from ...protocol.records.format import (
+    HEADER_SIZE,
+    INT_SHIFT_MAX,
+    LONG_SHIFT_MAX,
+    NO_TIMESTAMP,
+    MalformedRecords,
+    read_varint,
+)
 from .record_runs import MANY, NO_DELTAS, skip_runs
 
 _LONG_MIN = -(1 << 63)

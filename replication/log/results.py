@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import NO_TIMESTAMP, RecordBatch
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import NO_TIMESTAMP
 from ...protocol.values import TopicPartition
 
 

@@ -15,8 +15,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ...protocol.records.batch import NO_TIMESTAMP, RecordBatch
-from ...protocol.records.format import OFFSETS
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import NO_TIMESTAMP, OFFSETS
 
 RELATIVE_OFFSET_MAX = 2147483647
 _BATCHES_PER_TIME = 16

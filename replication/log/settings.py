@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...protocol.config import LONG_MAX, TopicConfig
 from ...protocol.records import compression as codecs
-from ...protocol.records.batch import CREATE_TIME, LOG_APPEND_TIME
+from ...protocol.records.format import CREATE_TIME, LOG_APPEND_TIME
 from ...protocol.versions import Behaviour
 
 _INDEX_ENTRY_SIZE = 8

@@ -13,7 +13,8 @@ from crc32c import crc32c
 
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records import compression as codecs
-from ...protocol.records.batch import (
+from ...protocol.records.batch import RecordBatch, build_batch, with_timestamps
+from ...protocol.records.format import (
     CONTROL_BIT,
     CRC_START,
     CREATE_TIME,
@@ -27,9 +28,6 @@ from ...protocol.records.batch import (
     MalformedRecords,
     Readable,
     Record,
-    RecordBatch,
-    build_batch,
-    with_timestamps,
 )
 from ...protocol.records.legacy import LegacyMessage, parse_message, unwrap
 from ...protocol.versions import Behaviour

@@ -558,10 +558,6 @@ class Partition:
     # -- gauges of leaders (docs/kafka/partitions.md#predicates) ------------------------------
 
     @property
-    def is_reassigning(self) -> bool:
-        return bool(self.adding_replicas or self.removing_replicas)
-
-    @property
     def is_under_replicated(self) -> bool:
         """The ISR is smaller than the replicas that count (without those being added)."""
         if not self.is_leader:

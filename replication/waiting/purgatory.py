@@ -180,17 +180,6 @@ class Purgatory:
         if not waiting:
             del self._watchers[key]
 
-    def cancel_for_key(self, key: Hashable) -> list[DelayedOperation]:
-        """Take the operations of a key out, uncompleted and without a timeout."""
-        watched = self._watchers.pop(key, [])
-        operations = watched[:]
-        watched.clear()
-        for operation in operations:
-            if not operation.is_completed:
-                operation.leave()
-        self._stale_keys.pop(key, None)
-        return operations
-
     def purge(self) -> None:
         """Drop completed operations from the lists in which they linger."""
         self._lingering = 0

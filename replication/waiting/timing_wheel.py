@@ -54,19 +54,6 @@ class TimerEntry:
         return self.bucket is not None
 
 
-class TimerTask(TimerEntry):
-    """A timer entry that calls a function."""
-
-    __slots__ = ("_function",)
-
-    def __init__(self, expiration_ms: int, function: Callable[[], object]) -> None:
-        super().__init__(expiration_ms)
-        self._function = function
-
-    def run(self) -> None:
-        self._function()
-
-
 class HierarchicalTimingWheel:
     """Orders timer entries by time; moved by ``advance_clock`` only."""
 

@@ -133,8 +133,6 @@ class ControllerEventManager:
         """Kind of the event being processed."""
         self.current: ControllerEvent | None = None
         """The event being processed."""
-        self.processed = 0
-        """Events processed ever."""
         self.timers: dict[ControllerState, Histogram] = {
             state: Histogram() for state in ControllerState if state.timer_name is not None
         }
@@ -144,10 +142,6 @@ class ControllerEventManager:
 
     def __len__(self) -> int:
         return len(self._queue)
-
-    def queued_events(self) -> list[ControllerEvent]:
-        """What waits, next one first."""
-        return [queued.event for queued in self._queue]
 
     @property
     def is_closed(self) -> bool:
@@ -250,7 +244,6 @@ class ControllerEventManager:
         finally:
             self.current = None
             self.state = ControllerState.IDLE
-            self.processed += 1
             self._idle_since_ms = self._host.now_ms()
             timer = self.timers.get(event.state)
             if timer is not None:

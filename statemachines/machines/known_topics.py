@@ -163,11 +163,6 @@ class KnownTopics:
         """All replicas, preferred leader first; empty if unknown."""
         return self._assignments.get(topic_partition, _UNASSIGNED).replicas
 
-    def partition_replica_assignment_for_topic(
-        self, topic: str
-    ) -> dict[TopicPartition, tuple[int, ...]]:
-        return {tp: self._assignments[tp].replicas for tp in self._partitions_of(topic)}
-
     def partition_full_replica_assignment_for_topic(
         self, topic: str
     ) -> dict[TopicPartition, ReplicaAssignment]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ...election.strategies import Strategy
@@ -111,11 +111,6 @@ class MachineStates:
             ]
         return [tp for tp, state in known.items() if state in states]
 
-    def partitions_in_state(
-        self, state: PartitionState, topic: str | None = None
-    ) -> list[TopicPartition]:
-        return self.partitions_in_states((state,), topic)
-
     def check_valid_partition_state_change(
         self, partitions: Iterable[TopicPartition], target: PartitionState
     ) -> tuple[list[TopicPartition], list[TopicPartition]]:
@@ -145,12 +140,6 @@ class MachineStates:
         """The mutable states of one broker's replicas; for the replica state machine only."""
         return self._replica_states.setdefault(broker_id, {})
 
-    def all_replica_states(self) -> Iterator[tuple[PartitionReplica, ReplicaState]]:
-        """Every replica that is not ``NON_EXISTENT`` with its state."""
-        for broker_id, of_broker in self._replica_states.items():
-            for (topic, partition), state in of_broker.items():
-                yield PartitionReplica(topic, partition, broker_id), state
-
     def put_replica_state(self, replica: PartitionReplica, target: ReplicaState) -> None:
         """Set a state unconditionally."""
         topic_partition = TopicPartition(replica.topic, replica.partition)
@@ -159,25 +148,5 @@ class MachineStates:
         else:
             self._replica_states.setdefault(replica.broker_id, {})[topic_partition] = target
 
-    def remove_replica_state(self, replica: PartitionReplica) -> None:
-        self.put_replica_state(replica, ReplicaState.NON_EXISTENT)
-
     def replicas_in_state(self, topic: str, state: ReplicaState) -> list[PartitionReplica]:
         return [r for r in self._topics.replicas_for_topic(topic) if self.replica_state(r) is state]
-
-    def are_all_replicas_in_state(self, topic: str, state: ReplicaState) -> bool:
-        return all(self.replica_state(r) is state for r in self._topics.replicas_for_topic(topic))
-
-    def is_any_replica_in_state(self, topic: str, state: ReplicaState) -> bool:
-        return any(self.replica_state(r) is state for r in self._topics.replicas_for_topic(topic))
-
-    def check_valid_replica_state_change(
-        self, replicas: Iterable[PartitionReplica], target: ReplicaState
-    ) -> tuple[list[PartitionReplica], list[PartitionReplica]]:
-        """Split replicas into those that may move to a state and those that may not."""
-        legal = self.replica_predecessors[target]
-        valid: list[PartitionReplica] = []
-        invalid: list[PartitionReplica] = []
-        for replica in replicas:
-            (valid if self.replica_state(replica) in legal else invalid).append(replica)
-        return valid, invalid

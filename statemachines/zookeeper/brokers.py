@@ -178,16 +178,6 @@ class ZkBrokers:
         path = znode_paths.broker_id_path(broker.id)
         return (await self._requests.create_checked_ephemeral(path, payload)).czxid
 
-    async def update_broker_info(self, broker: BrokerInfo, timestamp_ms: int = 0) -> None:
-        """Rewrite the own registration (changed listeners)."""
-        payload = znode_payloads.encode_broker(
-            broker, timestamp_ms, self._requests.behaviour.broker_znode_version
-        )
-        response = await self._requests.send_one(
-            SetDataRequest(znode_paths.broker_id_path(broker.id), payload)
-        )
-        response.raise_if_failed()
-
     async def get_sorted_broker_list(self) -> list[int]:
         """Registered ids; arms the child watch of a registered handler."""
         return sorted(
@@ -269,9 +259,6 @@ class ZkBrokers:
         request = SetDataRequest(znode_paths.FEATURE, payload)
         stat = (await self._requests.send_one(request)).raise_if_failed().stat
         return 0 if stat is None else stat.version
-
-    async def delete_feature_znode(self) -> None:
-        await self._requests.delete_path(znode_paths.FEATURE, recursive_delete=False)
 
     async def allocate_producer_id_block(self, broker_id: int) -> tuple[int, int]:
         """Take the next 1000 producer ids: (first, last), both included.

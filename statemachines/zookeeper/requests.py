@@ -147,13 +147,6 @@ class ZkRequests:
             answer.code != ZkCode.NONODE and answer.raise_if_failed().is_ok for answer in answers
         ]
 
-    async def get_all_children(self, paths: Sequence[str]) -> list[list[str]]:
-        """Children of many nodes in one batch, none for missing ones; arms no watch."""
-        answers = await self.send([GetChildrenRequest(path) for path in paths])
-        return [
-            [] if a.code == ZkCode.NONODE else list(a.raise_if_failed().children) for a in answers
-        ]
-
     # --- writing
 
     async def conditional_update_path(

@@ -83,22 +83,6 @@ class ZkTopics:
         found = await self.get_replica_assignment_and_topic_ids_for_topics(topics)
         return {tp: assignment for topic in found for tp, assignment in topic.assignment}
 
-    async def get_replica_assignment_for_topics(
-        self, topics: Iterable[str]
-    ) -> dict[TopicPartition, tuple[int, ...]]:
-        found = await self.get_full_replica_assignment_for_topics(topics)
-        return {tp: assignment.replicas for tp, assignment in found.items()}
-
-    async def get_partitions_for_topics(self, topics: Iterable[str]) -> dict[str, list[int]]:
-        """Partition numbers by topic, missing topics left out."""
-        found = await self.get_replica_assignment_and_topic_ids_for_topics(topics)
-        return {t.topic: [tp.partition for tp, _ in t.assignment] for t in found}
-
-    async def get_topic_ids_for_topics(self, topics: Iterable[str]) -> dict[str, str]:
-        """Ids by topic, where they have one."""
-        found = await self.get_replica_assignment_and_topic_ids_for_topics(topics)
-        return {t.topic: t.topic_id for t in found if t.topic_id is not None}
-
     async def create_topic_assignment(
         self,
         topic: str,
@@ -245,19 +229,6 @@ class ZkTopics:
     ) -> LeaderIsrAndControllerEpoch | None:
         found = await self.get_topic_partition_states((topic_partition,))
         return found.get(topic_partition)
-
-    async def topic_partition_exists(self, topic_partition: TopicPartition) -> bool:
-        return await self._requests.path_exists(znode_paths.topic_partition_path(topic_partition))
-
-    async def get_all_partitions(self) -> list[TopicPartition]:
-        """Partitions that have a node under their topic, sorted."""
-        topics = await self.get_all_topics_in_cluster()
-        paths = [znode_paths.topic_partitions_path(topic) for topic in topics]
-        found: list[TopicPartition] = []
-        for topic, path in zip(topics, paths, strict=True):
-            names = await self._requests.get_children(path, register_watch=False)
-            found += [TopicPartition(topic, number) for number in sorted(map(int, names))]
-        return found
 
     async def update_leader_and_isr(
         self,

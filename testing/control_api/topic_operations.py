@@ -11,7 +11,7 @@ from .fields import Field
 from .operation import Desk, Operation
 
 if TYPE_CHECKING:
-    from ...protocol.records.batch import Record
+    from ...protocol.records.format import Record
     from ..views import PartitionView
 
 _TOPICS, _RECORDS = "topics", "records"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import NotThereYet
-from ...protocol.records.batch import Record
+from ...protocol.records.format import Record
 from ...protocol.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,

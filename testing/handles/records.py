@@ -17,7 +17,8 @@ from ...protocol.data import (
 from ...protocol.errors import ErrorCode, KafkaError, UsageError
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
-from ...protocol.records.batch import Record, build_batch, whole_batches
+from ...protocol.records.batch import build_batch, whole_batches
+from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
 from ...protocol.znode_payloads import decode_topic
 from .. import arguments

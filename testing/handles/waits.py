@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import NotThereYet
-from ...protocol.records.batch import Record
+from ...protocol.records.format import Record
 from .. import arguments
 from ..running import WaitTimeout
 from .partitions import Partitions, partition_key

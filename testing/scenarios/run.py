@@ -27,8 +27,6 @@ from .table import toml_text
 from .verdict import ScenarioResult, judge
 from .workload import Workload
 
-_START_TIMEOUT_MS = 120_000
-
 
 class ScenarioRun:
     """One run of a scenario, driven from outside: ``run`` does it all."""

@@ -28,9 +28,9 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_INVALID
 from fakekafka import Cluster
-from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.testing.checks import fully_replicated, replicas_identical
 from fakekafka.tests.support import client_writers as writers
+from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.paths import SUPPORT
 from fakekafka.zkfake.messages import ZooKeeperError
 

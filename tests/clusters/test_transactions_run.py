@@ -13,7 +13,8 @@ from fakekafka.actors.clients.transactional_producer import SimulatedTransaction
 from fakekafka.protocol.data import READ_COMMITTED, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import OffsetCommitPartition, OffsetFetchRequest
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.transactions import (
     AddPartitionsToTxnRequest,
     DescribeProducersRequest,

@@ -20,9 +20,9 @@ from fakekafka.protocol.groups import (
     OffsetFetchRequest,
 )
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
-from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.follower.manager import java_string_hash
+from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.group_desk import (
     AUDIT,
     NONE,

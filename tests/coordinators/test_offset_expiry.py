@@ -14,8 +14,8 @@ from fakekafka.coordinators.groups.records import (
     encode_value,
 )
 from fakekafka.protocol.groups import OffsetCommitPartition
-from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.group_desk import AUDIT, NONE, ORDERS, START_MS, GroupDesk, log_of
 
 DAY_MS = 86_400_000

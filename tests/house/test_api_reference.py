@@ -15,7 +15,7 @@ from fakekafka.actors.clients.group_consumer import SimulatedGroupConsumer
 from fakekafka.actors.clients.producer import ProducerSettings, SimulatedProducer
 from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
 from fakekafka.actors.clients.transformer import SimulatedTransformer
-from fakekafka.protocol.records.batch import Record
+from fakekafka.protocol.records.format import Record
 from fakekafka.testing import checks
 from fakekafka.testing.handles.broker import BrokerHandle
 from fakekafka.testing.handles.controller import ControllerHandle

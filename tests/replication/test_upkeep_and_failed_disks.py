@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode, UsageError
-from fakekafka.protocol.records.batch import MalformedRecords, Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import MalformedRecords, Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.replication.log.compaction import compact
 from fakekafka.replication.log.leader_append import append_as_leader
 

@@ -17,12 +17,13 @@ from fakekafka.protocol.data import (
     OffsetForLeaderEpochResponse,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
+from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.replication.follower.fetch_state import FetcherRequest, PartitionFetchState
 from fakekafka.replication.follower.fetcher import ReplicaFetcher
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.log import Log
+from fakekafka.tests.support.batches import with_base_offset
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
 

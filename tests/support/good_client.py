@@ -10,7 +10,8 @@ import threading
 import time
 import traceback
 
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.tests.support.request_fields import array, int8, int16, int32, int64, string
 
 _NAME = string("good")

@@ -29,9 +29,11 @@ from fakekafka.protocol.groups import (
     SyncGroupResponse,
 )
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
-from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch, parse_batches
+from fakekafka.protocol.records.batch import RecordBatch, build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import behaviour
+from fakekafka.tests.support.batches import parse_batches
 
 ORDERS = TopicPartition("orders", 0)
 AUDIT = TopicPartition("audit", 3)

@@ -9,7 +9,8 @@ from fakekafka.protocol import admin, data, groups, transactions
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.data import RequestContext
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.security import acls, authentication, quotas
 from fakekafka.protocol.security.acls import (
     CLUSTER_NAME,

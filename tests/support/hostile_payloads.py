@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 from crc32c import crc32c
 from fakekafka.protocol.records import compression as codecs
-from fakekafka.protocol.records.batch import CRC_START, HEADER, HEADER_SIZE, Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import CRC_START, HEADER, HEADER_SIZE, Record
 from fakekafka.protocol.records.legacy import build_message
 from fakekafka.tests.support.request_fields import array, int16, int32, string
 

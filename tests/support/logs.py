@@ -6,16 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
-from fakekafka.protocol.records.batch import (
-    Record,
-    RecordBatch,
-    build_batch,
-    build_control_marker,
-    with_base_offset,
-)
+from fakekafka.protocol.records.batch import RecordBatch, build_batch, build_control_marker
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.log import Log
+from fakekafka.tests.support.batches import with_base_offset
 
 NOW_MS = 1_700_000_000_000
 NAME = TopicPartition("orders", 0)

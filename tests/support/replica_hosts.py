@@ -7,7 +7,8 @@ import random
 from typing import Any
 
 from fakekafka.protocol.host import StateListener
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 
 START_MS = 1_600_000_000_000

@@ -14,7 +14,8 @@ from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.data import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.internal_topics import TRANSACTIONS_TOPIC
-from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch, parse_batches
+from fakekafka.protocol.records.batch import RecordBatch, build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.transactions import (
     EndTxnRequest,
     TransactionPartitions,
@@ -23,6 +24,7 @@ from fakekafka.protocol.transactions import (
 )
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import behaviour
+from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_hosts import FakeClock, FakeHost
 

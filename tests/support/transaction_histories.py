@@ -23,7 +23,8 @@ from fakekafka import Simulation
 from fakekafka.actors.clients.transformer import SimulatedTransformer
 from fakekafka.protocol.data import READ_COMMITTED
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from fakekafka.protocol.records.batch import Record, RecordBatch
+from fakekafka.protocol.records.batch import RecordBatch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 
 BROKERS = 4

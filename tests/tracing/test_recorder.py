@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
 from fakekafka.protocol.errors import ErrorCode, UsageError
-from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch
+from fakekafka.protocol.records.batch import RecordBatch, build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.traces import (
     ORDERS_0,

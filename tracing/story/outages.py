@@ -54,7 +54,6 @@ class BrokerCrash:
     crashed_us: int
     noticed_us: int | None = None
     """First watch event that told a controller."""
-    noticed_by: str | None = None
     elected_us: int | None = None
     """First LeaderAndIsr request that names another leader for one of its partitions."""
     returned_us: int | None = None
@@ -123,7 +122,7 @@ class OutageAccount:
             if crash.noticed_us is None and (
                 path in (_CONTROLLER, _BROKERS) or path == f"{_BROKERS}/{crash.broker}"
             ):
-                crash.noticed_us, crash.noticed_by = time_us, actor
+                crash.noticed_us = time_us
                 noticed.append(crash)
         return noticed
 

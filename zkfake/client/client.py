@@ -86,7 +86,6 @@ class ZooKeeperClient(HandlerRegistry):
         self._timer = OneTimer(host)
         self._waiters: list[Pending[bool]] = []
         self._closing: Pending[None] | None = None
-        self._reinitializing: Task[None] | None = None
 
     # --- life
 
@@ -384,7 +383,7 @@ class ZooKeeperClient(HandlerRegistry):
             self._reinitialize()
 
     def _reinitialize(self) -> None:
-        self._reinitializing = Task(self._run_reinitialization())
+        Task(self._run_reinitialization())
 
     async def _run_reinitialization(self) -> None:
         await self.run_state_callbacks("before_initializing_session")

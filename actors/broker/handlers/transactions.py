@@ -44,6 +44,7 @@ from ....protocol.transactions import (
     WriteTxnMarkersResponse,
 )
 from ....protocol.values import TopicPartition
+from ....replication.log.validator import ORIGIN_COORDINATOR
 from ....replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ...delivery import Delivery
 from ...port import Handler
@@ -271,7 +272,7 @@ class TransactionHandlers:
             ),
             INTERNAL_CONTEXT,
             answered,
-            origin="coordinator",
+            origin=ORIGIN_COORDINATOR,
         )
         return appended
 

@@ -18,7 +18,8 @@ from ....protocol.data import (
 )
 from ....protocol.errors import ErrorCode, UsageError
 from ....protocol.names import broker_name
-from ....protocol.records.batch import Record, build_batch
+from ....protocol.records.batch import build_batch
+from ....protocol.records.format import Record
 from ....protocol.values import TopicPartition
 
 if TYPE_CHECKING:

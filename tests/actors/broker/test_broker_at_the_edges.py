@@ -10,7 +10,8 @@ from fakekafka import KafkaError, Simulation
 from fakekafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest, NewTopic
 from fakekafka.protocol.control import UpdateMetadataRequest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import Record, RecordBatch, build_batch
+from fakekafka.protocol.records.batch import RecordBatch, build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import EndPoint, TopicPartition
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.tests.support.present import present

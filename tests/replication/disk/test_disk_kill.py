@@ -10,15 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.file_disk import FileDisk
+from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.logs import Tools
 
 WRITER = """
 import sys
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.replication.log.leader_append import append_as_leader

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.records.batch import parse_batches
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import aborted_transactions
 from fakekafka.replication.log.retention import delete_old_segments
+from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.logs import Tools
 
 SEGMENT = "00000000000000000000"

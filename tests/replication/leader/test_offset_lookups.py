@@ -17,9 +17,10 @@ from fakekafka.protocol.data import (
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import RecordBatch, with_base_offset
+from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.tests.support.batches import with_base_offset
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 
 LATEST, EARLIEST, MAXIMUM = -1, -2, -3

@@ -9,12 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from fakekafka.protocol.data import ProducePartition, ProduceRequest, RequestContext
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import (
-    Record,
-    build_batch,
-    build_control_marker,
-    with_timestamps,
-)
+from fakekafka.protocol.records.batch import build_batch, build_control_marker, with_timestamps
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.records.legacy import build_message
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.log.leader_append import append_as_leader

@@ -29,7 +29,7 @@ def test_existing_epoch_keeps_its_start() -> None:
 def test_empty_cache_knows_nothing() -> None:
     """DP-92: without entries there is no latest epoch and every end offset is undefined."""
     cache = cache_of()
-    assert (cache.latest_epoch, cache.previous_epoch, cache.earliest_epoch) == (-1, -1, -1)
+    assert (cache.latest_epoch, cache.earliest_epoch) == (-1, -1)
     assert [cache.end_offset_for(epoch, 100) for epoch in (-1, 0, 5)] == [UNDEFINED] * 3
 
 

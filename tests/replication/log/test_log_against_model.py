@@ -6,7 +6,8 @@ import tempfile
 from typing import Any
 
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.disk import Disk
 from fakekafka.replication.disk.file_disk import FileDisk

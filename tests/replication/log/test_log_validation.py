@@ -7,17 +7,12 @@ from typing import Any
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.records import compression, legacy
-from fakekafka.protocol.records.batch import (
-    HEADER_SIZE,
-    Record,
-    RecordBatch,
-    build_batch,
-    parse_batches,
-    with_timestamps,
-)
+from fakekafka.protocol.records.batch import RecordBatch, build_batch, with_timestamps
+from fakekafka.protocol.records.format import HEADER_SIZE, Record
 from fakekafka.protocol.records.legacy import build_message
 from fakekafka.replication.log import leader_append, validator
 from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.hostile_payloads import batch
 from fakekafka.tests.support.logs import Tools
 

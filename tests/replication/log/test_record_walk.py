@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.records import compression
-from fakekafka.protocol.records.batch import (
+from fakekafka.protocol.records.batch import RecordBatch, build_batch, with_timestamps
+from fakekafka.protocol.records.format import (
     HEADER_SIZE,
     MalformedRecords,
     Record,
-    RecordBatch,
-    build_batch,
-    with_timestamps,
+    decode_records,
+    write_record,
 )
-from fakekafka.protocol.records.format import decode_records, write_record
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import offset_for_timestamp
 from fakekafka.replication.log.record_walk import walk

@@ -303,7 +303,6 @@ def test_under_replicated() -> None:
     assert partition(cluster).is_under_replicated
     assert not partition(cluster, 1).is_under_replicated
     cluster.leader_and_isr(0, leader_epoch=2, adding_replicas=(2,), removing_replicas=(1,))
-    assert partition(cluster).is_reassigning
     assert not partition(cluster).is_under_replicated
     assert cluster[0].manager.under_replicated_count == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from fakekafka.replication.waiting.purgatory import DelayedOperation, Purgatory
 from fakekafka.replication.waiting.timing_wheel import (
     HierarchicalTimingWheel,
-    TimerTask,
+    TimerEntry,
     WheelTimer,
 )
 from fakekafka.tests.support.logs import HandClock
@@ -121,17 +122,6 @@ def test_purge_follows_the_interval(clock: HandClock) -> None:
     assert purgatory.watched_count == 1
 
 
-def test_cancelled_operations_are_handed_back(purgatory: Purgatory, clock: HandClock) -> None:
-    """DP-103: cancelling gives the operations of a key and shrinks the counts."""
-    first, second = watch(purgatory, "a"), watch(purgatory, "a")
-    watch(purgatory, "b")
-    assert purgatory.cancel_for_key("a") == [first, second]
-    assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
-    assert purgatory.cancel_for_key("unknown") == []
-    clock.advance(20_000)
-    assert (first.completions, second.expirations) == (0, 0)
-
-
 def test_pokes_within_a_completion_are_not_lost(purgatory: Purgatory) -> None:
     """DP-104: completing one operation may poke the key again and complete another."""
     second = watch(purgatory, "a")
@@ -145,15 +135,6 @@ def test_pokes_within_a_completion_are_not_lost(purgatory: Purgatory) -> None:
     first.may_complete = True
     assert purgatory.check_and_complete("a") == 1
     assert (first.completions, second.completions, purgatory.watched_count) == (1, 1, 0)
-
-
-def test_completion_may_cancel_its_key(purgatory: Purgatory) -> None:
-    """Completing may take everything out of the key that is being poked."""
-    first = Operation(then=lambda: purgatory.cancel_for_key("a"))
-    purgatory.try_complete_else_watch(first, ("a",))
-    first.may_complete = True
-    assert purgatory.check_and_complete("a") == 1
-    assert (purgatory.delayed_count, purgatory.watched_count) == (0, 0)
 
 
 def test_completion_may_poke_its_own_key(purgatory: Purgatory) -> None:
@@ -191,6 +172,19 @@ def test_no_delay_expires_at_once(purgatory: Purgatory) -> None:
 
 
 # -- the wheel ------------------------------------------------------------------------------------
+
+
+class TimerTask(TimerEntry):
+    """A timer entry that calls a function."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, expiration_ms: int, function: Callable[[], object]) -> None:
+        super().__init__(expiration_ms)
+        self._function = function
+
+    def run(self) -> None:
+        self._function()
 
 
 def test_due_entries_are_not_taken() -> None:

@@ -54,7 +54,6 @@ def test_unknown_partitions_read_as_empty() -> None:
     context = new_context()
     assert context.topics.partition_replica_assignment(T0) == ()
     assert context.topics.partition_full_replica_assignment(T0) == ReplicaAssignment(())
-    assert context.topics.partition_replica_assignment_for_topic("t") == {}
     assert context.topics.partition_full_replica_assignment_for_topic("t") == {}
     assert context.topics.partition_leadership_info(T0) is None
     assert context.topics.partitions_for_topic("t") == []
@@ -214,22 +213,17 @@ def test_replicas_are_split_into_online_and_offline() -> None:
 
 
 def test_replica_states_by_topic() -> None:
-    """Deletion asks for all, any, and which."""
+    """Deletion asks for those of a topic that are in a state."""
     context = with_partitions(t0=(1, 2))
     one, two = context.topics.replicas_for_topic("t")
     context.states.put_replica_state(one, ReplicaState.OFFLINE)
     assert context.states.replica_state(two) is ReplicaState.NON_EXISTENT
     assert context.states.replicas_in_state("t", ReplicaState.OFFLINE) == [one]
-    assert context.states.is_any_replica_in_state("t", ReplicaState.OFFLINE)
-    assert not context.states.are_all_replicas_in_state("t", ReplicaState.OFFLINE)
     context.states.put_replica_state(two, ReplicaState.OFFLINE)
-    assert context.states.are_all_replicas_in_state("t", ReplicaState.OFFLINE)
-    assert context.states.check_valid_replica_state_change([one, two], ReplicaState.NEW) == (
-        [],
-        [one, two],
-    )
-    context.states.remove_replica_state(one)
-    assert dict(context.states.all_replica_states()) == {two: ReplicaState.OFFLINE}
+    assert context.states.replicas_in_state("t", ReplicaState.OFFLINE) == [one, two]
+    context.states.put_replica_state(one, ReplicaState.NON_EXISTENT)
+    assert context.states.replicas_in_state("t", ReplicaState.OFFLINE) == [two]
+    assert context.states.replica_states_on_broker(1) == {}
 
 
 def test_eligible_topics_are_queued_and_not_ineligible() -> None:
@@ -359,7 +353,7 @@ def test_incremental_counts_and_indexes_equal_those_counted_afresh(
         assignments[tp][0] != leader for tp, leader in counted.items()
     )
     assert context.states.offline_partition_count == len(
-        context.states.partitions_in_state(PartitionState.OFFLINE)
+        context.states.partitions_in_states([PartitionState.OFFLINE])
     )
     assert sorted(context.topics.partitions_with_offline_leader()) == sorted(
         tp for tp, leader in counted.items() if not context.brokers.is_replica_online(leader, tp)

@@ -251,4 +251,4 @@ def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
     core.zk.requests.client = Counting(core.zookeeper)
     core.move(tps, ONLINE, OfflinePartition())
     assert batches == [20, 20]
-    assert core.context.states.partitions_in_state(ONLINE) == tps
+    assert core.context.states.partitions_in_states([ONLINE]) == tps

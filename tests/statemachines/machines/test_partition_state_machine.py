@@ -198,9 +198,9 @@ def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Core) -> No
         core.put(tp, NEW)
     core.context.topics.queue_topic_deletion(["queued"])
     core.run(core.partitions.trigger_online_partition_state_change("wanted"))
-    assert core.context.states.partitions_in_state(ONLINE) == [tps["wanted"]]
+    assert core.context.states.partitions_in_states([ONLINE]) == [tps["wanted"]]
     core.run(core.partitions.trigger_online_partition_state_change())
-    assert core.context.states.partitions_in_state(NEW) == [tps["queued"]]
+    assert core.context.states.partitions_in_states([NEW]) == [tps["queued"]]
 
 
 def test_a_failing_channel_is_every_partitions_outcome(core: Core) -> None:

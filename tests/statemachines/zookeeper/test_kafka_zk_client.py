@@ -89,10 +89,6 @@ def test_data_and_version(fixture: ZkFixture) -> None:
     assert run_now(fixture.zk.requests.get_data_and_version("/n")) == (b"0", 0)
     assert run_now(fixture.zk.requests.get_data_and_version("/m")) == (None, UNKNOWN_VERSION)
     assert run_now(fixture.zk.requests.exist(["/n", "/m"])) == [True, False]
-    assert run_now(fixture.zk.requests.get_all_children(["/brokers", "/m"])) == [
-        ["ids", "seqid", "topics"],
-        [],
-    ]
 
 
 class Watching(ZnodeChangeHandler, ZnodeChildChangeHandler):

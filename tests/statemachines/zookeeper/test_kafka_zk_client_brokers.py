@@ -94,16 +94,6 @@ def test_other_registration_errors_are_raised(fixture: ZkFixture) -> None:
         run_now(fixture.zk.brokers.register_broker(BROKER))
 
 
-def test_a_broker_rewrites_its_listeners(fixture: ZkFixture) -> None:
-    """Its epoch stays."""
-    epoch = run_now(fixture.zk.brokers.register_broker(BROKER))
-    run_now(fixture.zk.brokers.update_broker_info(OTHER_DATA))
-    assert run_now(fixture.zk.brokers.get_all_broker_and_epochs_in_cluster()) == [
-        (OTHER_DATA, epoch)
-    ]
-    assert run_now(fixture.zk.brokers.get_broker(7)) is None
-
-
 def test_automatic_ids_count_from_one(fixture: ZkFixture) -> None:
     """CP-194: the node's version is the sequence; it is created if missing."""
     zk = fixture.zk
@@ -143,8 +133,6 @@ def test_features(fixture: ZkFixture) -> None:
     assert run_now(zk.brokers.get_feature_znode()) == (disabled, 0)
     assert run_now(zk.brokers.update_feature_znode(enabled)) == 1
     assert run_now(zk.brokers.get_feature_znode()) == (enabled, 1)
-    run_now(zk.brokers.delete_feature_znode())
-    assert run_now(zk.brokers.get_feature_znode()) == (None, UNKNOWN_VERSION)
 
 
 def test_producer_id_blocks_never_overlap(fixture: ZkFixture) -> None:

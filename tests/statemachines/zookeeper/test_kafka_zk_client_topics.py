@@ -28,6 +28,8 @@ from fakekafka.zkfake.messages import (
     ZooKeeperError,
 )
 
+U0 = TopicPartition("u", 0)
+
 
 @pytest.fixture
 def fixture() -> ZkFixture:
@@ -47,10 +49,14 @@ def test_topics_are_read_as_written(fixture: ZkFixture) -> None:
     assert run_now(zk.topics.get_replica_assignment_and_topic_ids_for_topics(["t", "gone"])) == [
         TopicIdReplicaAssignment("t", "id", ((TP, moving), (T1, ReplicaAssignment((2,)))))
     ]
-    assert run_now(zk.topics.get_full_replica_assignment_for_topics(["t"]))[TP] == moving
-    assert run_now(zk.topics.get_replica_assignment_for_topics(["t"])) == {TP: (2, 3, 1), T1: (2,)}
-    assert run_now(zk.topics.get_partitions_for_topics(["t", "u"])) == {"t": [0, 1], "u": [0]}
-    assert run_now(zk.topics.get_topic_ids_for_topics(["t", "u"])) == {"t": "id"}
+    assert run_now(zk.topics.get_replica_assignment_and_topic_ids_for_topics(["u"])) == [
+        TopicIdReplicaAssignment("u", None, ((U0, ReplicaAssignment((1,))),))
+    ]
+    assert run_now(zk.topics.get_full_replica_assignment_for_topics(["t", "u"])) == {
+        TP: moving,
+        T1: ReplicaAssignment((2,)),
+        U0: ReplicaAssignment((1,)),
+    }
     assert run_now(zk.topics.topic_exists("t"))
     with pytest.raises(ZooKeeperError, match="NODEEXISTS"):
         run_now(zk.topics.create_topic_assignment("t", {}))
@@ -61,8 +67,9 @@ def test_a_topics_assignment_is_replaced_as_a_whole(fixture: ZkFixture) -> None:
     zk = fixture.zk
     run_now(zk.topics.create_topic_assignment("t", {0: ReplicaAssignment((1,))}, "id"))
     run_now(zk.topics.set_topic_assignment("t", "id", {TP: ReplicaAssignment((2,))}))
-    assert run_now(zk.topics.get_topic_ids_for_topics(["t"])) == {"t": "id"}
-    assert run_now(zk.topics.get_replica_assignment_for_topics(["t"])) == {TP: (2,)}
+    assert run_now(zk.topics.get_replica_assignment_and_topic_ids_for_topics(["t"])) == [
+        TopicIdReplicaAssignment("t", "id", ((TP, ReplicaAssignment((2,))),))
+    ]
     with pytest.raises(ZooKeeperError, match="NONODE"):
         run_now(zk.topics.set_topic_assignment("gone", None, {}))
 
@@ -89,8 +96,6 @@ def test_partition_states_are_created_with_their_parents(fixture: ZkFixture) -> 
         assert answer.code == expected
     assert run_now(zk.topics.get_topic_partition_state(TP)) == decision()
     assert run_now(zk.topics.get_topic_partition_states([T1, TP])) == {TP: decision()}
-    assert run_now(zk.topics.topic_partition_exists(TP))
-    assert run_now(zk.topics.get_all_partitions()) == [TP]
 
 
 def test_updates_of_leadership_sort_themselves(fixture: ZkFixture) -> None:

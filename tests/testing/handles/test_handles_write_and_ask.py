@@ -14,7 +14,8 @@ from fakekafka.protocol.admin import ListPartitionReassignmentsRequest
 from fakekafka.protocol.awaiting import Disconnected, RequestTimeout
 from fakekafka.protocol.data import MetadataRequest, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 
 

@@ -12,7 +12,8 @@ from confluent_kafka import KafkaError, Producer
 from fakekafka import Cluster, Simulation, UsageError
 from fakekafka.protocol import data
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 
 

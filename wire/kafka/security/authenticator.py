@@ -26,7 +26,6 @@ from .sasl import SaslAuthenticationError, SaslError, SaslServer
 
 _SASL_HANDSHAKE = 17
 _API_VERSIONS = 18
-_SASL_AUTHENTICATE = 36
 _REAUTHENTICATION_INTERVAL_MIN_MS = 1000
 
 

@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 from fakekafka.protocol import admin, data, groups, transactions
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.records.batch import Record, build_batch
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.security.acls import (
     CLUSTER_NAME,
     AclOperation,
