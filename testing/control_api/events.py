@@ -90,17 +90,17 @@ class Comparison:
     def changes(self, look: Look) -> Iterator[Event]:
         """What is another than at the look before."""
         last, self._last = self._last, look
-        for kind, before, now in (
-            ("broker", last.brokers, look.brokers),
-            ("zookeeper", last.zookeepers, look.zookeepers),
+        for kind, name, before, now in (
+            ("broker", "broker", last.brokers, look.brokers),
+            ("zookeeper", "server", last.zookeepers, look.zookeepers),
         ):
             for number, state in now.items():
                 if before.get(number) != state:
-                    yield {"type": kind, "id": number, "state": state, "was": before.get(number)}
+                    yield {"type": kind, name: number, "state": state, "was": before.get(number)}
         if (look.controller, look.epoch) != (last.controller, last.epoch):
             yield {
                 "type": "controller",
-                "id": look.controller,
+                "broker": look.controller,
                 "epoch": look.epoch,
                 "was": last.controller,
             }

@@ -40,8 +40,14 @@ def is_trusted_host(host: str, own: frozenset[str]) -> bool:
     return True
 
 
-def refusal(headers: Mapping[str, str], own: frozenset[str]) -> str | None:
-    """Why a request is not heard; None if it is."""
+def refusal(
+    headers: Mapping[str, str], own: frozenset[str], *, is_visit: bool = False
+) -> str | None:
+    """Why a request is not heard; None if it is.
+
+    ``is_visit`` is for the page itself, which holds nothing of the cluster: a link of another site
+    may lead there.
+    """
     host = headers.get("host", "")
     try:
         if not is_trusted_host(host, own):
@@ -51,9 +57,21 @@ def refusal(headers: Mapping[str, str], own: frozenset[str]) -> str | None:
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
         return f"the control API is not for pages of {origin}"
+    if is_visit:
+        return None
+    referrer = headers.get("referer")  # of a browser that sends no Origin
+    if origin is None and referrer is not None and urlsplit(referrer).netloc != host:
+        return f"the control API is not for pages of {referrer}"
     if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         return "the control API is not for pages of other sites"
     return None
+
+
+def _is_visit(scope: Scope) -> bool:
+    """Whether a browser asks for the page, to show it in a tab."""
+    if scope["path"] != "/" or scope["method"] not in ("GET", "HEAD"):
+        return False
+    return Headers(scope=scope).get("sec-fetch-mode", "navigate") == "navigate"
 
 
 class Guard:
@@ -79,7 +97,7 @@ class Guard:
             except TimeoutError:
                 raise OSError("the client does not read its answer") from None
 
-        text = refusal(Headers(scope=scope), self._own_hosts)
+        text = refusal(Headers(scope=scope), self._own_hosts, is_visit=_is_visit(scope))
         if text is not None:
             data = json.dumps({"error": text}).encode()
             head: Any = [

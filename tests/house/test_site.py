@@ -10,7 +10,6 @@ import http.server
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -21,21 +20,12 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+from fakekafka.tests.support.chromium import CHROMIUM, chromium
 from fakekafka.tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
 
 LAPTOP_PX, PHONE_PX = 1280, 390
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 RUNS_OFF_THE_PAGE = """() => {
     const width = document.documentElement.clientWidth;
     const scrolls = element => {
@@ -193,17 +183,8 @@ def address(site: Path) -> Iterator[str]:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
     if CHROMIUM is None:
         pytest.skip("the site is looked at in Chromium: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            str(tmp_path_factory.mktemp("chromium")),
-            executable_path=CHROMIUM,
-            headless=True,
-            args=CHROMIUM_OPTIONS,
-        )
+    with chromium(tmp_path_factory.mktemp("chromium")) as context:
         yield context
-        context.close()
 
 
 def walk(browser: Any, address: str, site: Path, names: list[str]) -> list[str]:

@@ -126,6 +126,7 @@ def test_streams_beyond_the_limit_are_refused(server: ControlServer) -> None:
         {"Host": "rebound.example.org"},
         {"Host": "rebound.example.org:80", "Origin": "http://rebound.example.org:80"},
         {"Sec_Fetch_Site": "cross-site"},
+        {"Referer": "http://example.org/evil.html"},
     ],
 )
 def test_pages_of_other_sites_are_refused(

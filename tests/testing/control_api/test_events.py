@@ -91,6 +91,24 @@ def test_what_was_missed_is_told_on_return(served: Served) -> None:
             assert event["path"] == "/topics"
 
 
+def test_every_event_has_the_id_to_ask_for_what_follows(served: Served) -> None:
+    """Also those that are about a broker, which has an id of its own."""
+    feed = EventFeed(served.cluster)
+    look = Look(served.cluster)
+    comparison = Comparison(look)
+    later = Look(served.cluster)
+    later.brokers = {1: "paused", 2: "not_running", 3: "running"}
+    later.zookeepers = {1: "not_running"}
+    later.controller, later.epoch = None, -1
+    for event in comparison.changes(later):
+        feed.publish(event)
+    events = feed.subscribe(lambda: None, since=0).take()
+    assert [event["id"] for event in events] == [1, 2, 3, 4]
+    assert [event.get("broker") for event in events] == [1, 2, None, None]
+    assert [event.get("server") for event in events] == [None, None, 1, None]
+    assert [event["type"] for event in events] == ["broker", "broker", "zookeeper", "controller"]
+
+
 @pytest.mark.slow
 def test_a_new_controller_is_told_and_no_topic_goes(served: Served) -> None:
     """It forgets all partitions before it reads them again; that is no news."""

@@ -1,0 +1,1 @@
+"""The page of a cluster for people: plain HTML, styles and scripts, and how they are served."""

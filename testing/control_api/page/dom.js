@@ -1,0 +1,106 @@
+// Builds elements and brings what is shown up to date without losing focus, scroll or open details.
+
+/** A description of an element. Text among the children is shown as it is, never read as HTML. */
+export function h(tag, attributes, ...children) {
+  return {
+    tag,
+    attributes: attributes ?? {},
+    children: present(children),
+  }
+}
+
+/** What there is to show: neither nothing nor false; 0 and the empty text are shown. */
+function present(children) {
+  return children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined && child !== false)
+}
+
+/** Makes the children of an element those that are described; elements that fit are kept. */
+export function show(parent, ...described) {
+  const wanted = present(described)
+  const keyed = new Map()
+  for (const node of parent.childNodes)
+    if (node.shownKey !== undefined) keyed.set(node.shownKey, node)
+  let at = parent.firstChild
+  for (const child of wanted) {
+    const key = child.attributes?.key
+    let node = key === undefined ? at : (keyed.get(key) ?? null)
+    if (!fits(node, child)) node = create(child)
+    if (node === at) at = at.nextSibling
+    else parent.insertBefore(node, at)
+    update(node, child)
+  }
+  while (at) {
+    const next = at.nextSibling
+    at.remove()
+    at = next
+  }
+}
+
+function fits(node, child) {
+  if (!node) return false
+  if (child.tag === undefined) return node.nodeType === Node.TEXT_NODE
+  return node.shownTag === child.tag && node.shownKey === child.attributes.key
+}
+
+function create(child) {
+  if (child.tag === undefined) return document.createTextNode('')
+  const node = document.createElement(child.tag)
+  node.shownTag = child.tag
+  node.shownKey = child.attributes.key
+  return node
+}
+
+function update(node, child) {
+  if (child.tag === undefined) {
+    if (node.data !== String(child)) node.data = String(child)
+    return
+  }
+  const before = node.shownAttributes ?? {}
+  for (const name of Object.keys(before)) if (!(name in child.attributes)) set(node, name, null)
+  for (const [name, value] of Object.entries(child.attributes))
+    if (before[name] !== value) set(node, name, value)
+  node.shownAttributes = child.attributes
+  show(node, ...child.children)
+}
+
+function set(node, name, value) {
+  if (name === 'key') return
+  if (name.startsWith('on')) node[name] = value
+  else if (name === 'style')
+    for (const [key, text] of Object.entries(value ?? {})) node.style.setProperty(key, text)
+  else if (name === 'value') {
+    if (node.value !== value) node.value = value ?? ''
+  } else if (value === null || value === undefined || value === false) node.removeAttribute(name)
+  else node.setAttribute(name, value === true ? '' : value)
+}
+
+/** The heading of a section with how many things there are, and what can be done to all of them. */
+export function heading(text, count, ...actions) {
+  return h(
+    'div',
+    { key: 'heading', class: 'heading' },
+    h('h2', {}, text),
+    count === undefined ? null : h('span', { class: 'count' }, count),
+    h('div', { class: 'actions' }, ...actions),
+  )
+}
+
+/** A table in a frame of its own, which scrolls where the table is wider than the screen. */
+export function table(label, titles, rows) {
+  const head = h(
+    'thead',
+    {},
+    h(
+      'tr',
+      {},
+      titles.map((title) => h('th', { scope: 'col' }, title)),
+    ),
+  )
+  return h(
+    'div',
+    { key: 'table', class: 'frame', tabindex: 0, role: 'region', 'aria-label': label },
+    h('table', {}, head, h('tbody', {}, rows)),
+  )
+}

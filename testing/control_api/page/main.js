@@ -1,0 +1,259 @@
+// Keeps the page what the cluster is: reads its state after every event, and once a second.
+
+import { brokers } from './brokers.js'
+import { ask, follow, order } from './control.js'
+import { h, show } from './dom.js'
+import { events } from './events.js'
+import { faults } from './faults.js'
+import { groups, transactions } from './groups.js'
+import { topics } from './topics.js'
+
+const LOOK_MS = 1000
+const SOON_MS = 60
+const KEPT = 500
+const NOTICE_MS = 6000
+
+const now = {
+  state: null,
+  groups: [],
+  transactions: [],
+  events: [],
+  isConnected: false,
+  notices: [],
+  busy: new Set(),
+}
+const section = (id) => document.getElementById(id)
+const noticeIds = { last: 0 }
+
+// -- orders --------------------------------------------------------------------------------------
+
+/** A button that lets the control API do something; it waits for that before it does it again. */
+function button(text, label, method, path, { body = {}, kind = '' } = {}) {
+  return h(
+    'button',
+    {
+      key: label,
+      type: 'button',
+      class: kind,
+      'aria-label': label,
+      'aria-busy': now.busy.has(label) ? 'true' : null,
+      onclick: () => act(label, method, path, body),
+    },
+    text,
+  )
+}
+
+async function act(label, method, path, body) {
+  if (now.busy.has(label)) return
+  now.busy.add(label)
+  draw()
+  try {
+    const value = await order(method, path, body)
+    notify(label, refusals(value) ?? 'done')
+  } catch (error) {
+    notify(label, error.message, true)
+  } finally {
+    now.busy.delete(label)
+    look()
+  }
+}
+
+/** What an election answered for partitions it did not elect; null without any. */
+function refusals(value) {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return null
+  const failed = Object.entries(value).filter(
+    ([, error]) => typeof error === 'string' && !['NONE', 'ELECTION_NOT_NEEDED'].includes(error),
+  )
+  return failed.length
+    ? failed.map(([partition, error]) => `${partition}: ${error}`).join(', ')
+    : null
+}
+
+function notify(label, text, isError = false) {
+  noticeIds.last += 1
+  const notice = { id: noticeIds.last, text: `${label}: ${text}`, isError }
+  now.notices = [...now.notices.slice(-3), notice]
+  drawNotices()
+  setTimeout(() => {
+    now.notices = now.notices.filter((one) => one !== notice)
+    drawNotices()
+  }, NOTICE_MS)
+}
+
+// -- looking -------------------------------------------------------------------------------------
+
+const looking = { isOn: false, again: false, timer: null, rest: LOOK_MS }
+
+/** Read the state now; what comes meanwhile makes it read once more. */
+async function look() {
+  if (looking.isOn) {
+    looking.again = true
+    return
+  }
+  clearTimeout(looking.timer)
+  looking.isOn = true
+  looking.again = false
+  const began = performance.now()
+  try {
+    now.state = await ask('/state')
+  } catch {
+    now.isConnected = false
+  }
+  looking.isOn = false
+  draw()
+  // A cluster with many partitions takes longer to read: it shall have time for other things.
+  looking.rest = Math.max(LOOK_MS, 5 * (performance.now() - began))
+  lookIn(looking.again ? SOON_MS : looking.rest)
+}
+
+function lookIn(delay) {
+  clearTimeout(looking.timer)
+  looking.timer = setTimeout(() => (document.hidden ? lookIn(LOOK_MS) : look()), delay)
+}
+
+/** Groups and transactions are asked of the brokers, which may take a while when one is cut off. */
+async function lookAtCoordinators() {
+  const began = performance.now()
+  if (!document.hidden) {
+    try {
+      now.groups = await ask('/groups')
+      now.transactions = await ask('/transactions')
+      draw()
+    } catch {
+      // The next look may succeed; the header tells when there is no connection.
+    }
+  }
+  setTimeout(lookAtCoordinators, Math.max(LOOK_MS, 5 * (performance.now() - began)))
+}
+
+// -- drawing -------------------------------------------------------------------------------------
+
+const view = {
+  filter: '',
+  open: new Map(),
+  setFilter(text) {
+    view.filter = text
+    draw()
+  },
+  toggle(topic, isOpen) {
+    if (view.open.get(topic) === isOpen) return
+    view.open.set(topic, isOpen)
+    draw()
+  },
+}
+
+function health(state) {
+  if (!now.isConnected) return ['bad', 'not connected']
+  if (state.controller.id === null) return ['bad', 'no controller']
+  const partitions = Object.values(state.topics).flat()
+  if (partitions.some((partition) => partition.leader === null))
+    return ['bad', 'partitions are offline']
+  if (partitions.some((partition) => partition.isr.length < partition.replicas.length))
+    return ['warning', 'under-replicated']
+  return state.is_settled ? ['good', 'all in sync'] : ['busy', 'settling']
+}
+
+function header(state) {
+  const [kind, text] = health(state)
+  return [
+    h(
+      'div',
+      { key: 'names', class: 'names' },
+      h('h1', {}, 'fakekafka'),
+      h('span', { class: 'quiet' }, `Kafka ${state.kafka_version}`),
+      h('span', { class: `badge ${kind}`, id: 'health' }, text),
+    ),
+    h(
+      'div',
+      { key: 'addresses', class: 'addresses' },
+      h(
+        'span',
+        {},
+        state.controller.id === null
+          ? 'no controller'
+          : `controller: broker ${state.controller.id}, epoch ${state.controller.epoch}`,
+      ),
+      h('code', { title: 'bootstrap.servers' }, state.bootstrap_servers),
+    ),
+    h(
+      'button',
+      {
+        key: 'theme',
+        type: 'button',
+        class: 'theme',
+        'aria-label': 'Change between light and dark',
+        onclick: changeTheme,
+      },
+      theme() === 'dark' ? 'Light' : 'Dark',
+    ),
+  ]
+}
+
+function draw() {
+  const { state } = now
+  if (state === null) {
+    show(
+      section('header'),
+      h('h1', {}, 'fakekafka'),
+      h('p', { class: 'quiet' }, 'Waiting for the control API…'),
+    )
+    return
+  }
+  const focused = document.activeElement
+  const home = focused?.closest('li, tr, section')
+  show(section('header'), header(state))
+  show(section('brokers'), brokers(state, button))
+  show(section('faults'), faults(state, button))
+  show(section('topics'), topics(state, view, button))
+  show(section('groups'), groups(now.groups))
+  show(section('transactions'), transactions(now.transactions))
+  show(section('events'), events(now.events))
+  // A button that was pressed may give way to another, such as Kill to Start.
+  if (focused && !focused.isConnected && home?.isConnected) home.querySelector('button')?.focus()
+}
+
+function drawNotices() {
+  show(
+    section('notices'),
+    now.notices.map((one) =>
+      h('p', { key: one.id, class: one.isError ? 'bad' : 'good' }, one.text),
+    ),
+  )
+}
+
+// -- light and dark ------------------------------------------------------------------------------
+
+function theme() {
+  const chosen = document.documentElement.dataset.theme
+  return chosen ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')
+}
+
+function changeTheme() {
+  const chosen = theme() === 'dark' ? 'light' : 'dark'
+  document.documentElement.dataset.theme = chosen
+  localStorage.setItem('fakekafka-theme', chosen)
+  draw()
+}
+
+const remembered = localStorage.getItem('fakekafka-theme')
+if (remembered === 'dark' || remembered === 'light')
+  document.documentElement.dataset.theme = remembered
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw)
+
+draw()
+follow({
+  heard(event) {
+    now.events = [...now.events.slice(1 - KEPT), event]
+    if (looking.isOn) looking.again = true
+    else lookIn(SOON_MS)
+  },
+  connected(isConnected) {
+    now.isConnected = isConnected
+    look()
+  },
+  begun() {
+    now.events = []
+  },
+})
+lookAtCoordinators()
+document.addEventListener('visibilitychange', () => document.hidden || look())
