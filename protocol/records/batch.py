@@ -14,7 +14,6 @@ from crc32c import crc32c
 from . import compression as codecs
 from .format import (
     ABORT,
-    BODY_HEADER,
     CODEC_MASK,
     COMMIT,
     CONTROL_BIT,
@@ -33,7 +32,6 @@ from .format import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
     OFFSETS,
-    PREFIX,
     SHORT,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
@@ -42,6 +40,7 @@ from .format import (
     Readable,
     Record,
     add_sequence,
+    assemble,
     decode_records,
     write_record,
 )
@@ -298,7 +297,11 @@ def build_batch(
         attributes |= CONTROL_BIT
     if delete_horizon_ms is not None:
         attributes |= DELETE_HORIZON_BIT
-    covered = BODY_HEADER.pack(
+    return assemble(
+        codecs.compress(codec, body) if codec and records else bytes(body),
+        len(records),
+        base_offset,
+        leader_epoch,
         attributes,
         last_offset - base_offset,
         base_timestamp,
@@ -306,13 +309,6 @@ def build_batch(
         producer_id,
         producer_epoch,
         base_sequence,
-        len(records),
-    ) + (codecs.compress(codec, body) if codec and records else bytes(body))
-    return (
-        PREFIX.pack(base_offset, len(covered) + 9, leader_epoch)
-        + b"\x02"
-        + CRC.pack(crc32c(covered))
-        + covered
     )
 
 

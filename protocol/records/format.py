@@ -8,6 +8,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 MAGIC = 2
 HEADER_SIZE = 61
 LENGTH_OVERHEAD = 12
@@ -263,3 +265,41 @@ def write_record(out: bytearray, record: Record, offset_delta: int, time_delta: 
             body += content
     write_varint(out, len(body))
     out += body
+
+
+# -- batches ---------------------------------------------------------------------------------
+
+
+def assemble(
+    body: bytes,
+    count: int,
+    base_offset: int,
+    leader_epoch: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+) -> bytes:
+    """A batch of ``count`` records that are encoded, and compressed, already."""
+    covered = (
+        BODY_HEADER.pack(
+            attributes,
+            last_offset_delta,
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        )
+        + body
+    )
+    return (
+        PREFIX.pack(base_offset, len(covered) + 9, leader_epoch)
+        + b"\x02"
+        + CRC.pack(crc32c(covered))
+        + covered
+    )

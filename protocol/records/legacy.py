@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from . import compression as codecs
@@ -28,6 +28,7 @@ _ENTRY = struct.Struct(">qi")
 _START = struct.Struct(">Ibb")
 _LONG = struct.Struct(">q")
 _INT = struct.Struct(">i")
+_LONG_INT = struct.Struct(">qi")
 
 
 class LegacyMessage(NamedTuple):
@@ -50,14 +51,15 @@ class LegacyMessage(NamedTuple):
 
 def parse_message(records: Readable, position: int, verify: bool = True) -> LegacyMessage | None:
     """The entry at a position; None if it is cut off. Raises ``CorruptBatch``."""
-    if len(records) - position < _ENTRY.size:
+    total = len(records)
+    if total - position < _ENTRY.size:
         return None
     offset, size = _ENTRY.unpack_from(records, position)
     if size < MINIMUM_MESSAGE_SIZE:
         raise CorruptBatch(f"message size {size} is below the minimum of {MINIMUM_MESSAGE_SIZE}")
     start = position + _ENTRY.size
     end = start + size
-    if end > len(records):
+    if end > total:
         return None
     checksum, magic, attributes = _START.unpack_from(records, start)
     if magic not in (0, 1):
@@ -66,41 +68,53 @@ def parse_message(records: Readable, position: int, verify: bool = True) -> Lega
         raise CorruptBatch(f"the checksum of the message at offset {offset} is wrong")
     at = start + _START.size
     timestamp = NO_TIMESTAMP
+    key = value = None
     try:
         if magic == 1:
-            (timestamp,) = _LONG.unpack_from(records, at)
-            at += 8
-        key, at = _read_bytes(records, at, end)
-        value, at = _read_bytes(records, at, end)
+            timestamp, length = _LONG_INT.unpack_from(records, at)
+            at += 12
+        else:
+            (length,) = _INT.unpack_from(records, at)
+            at += 4
+        if length >= 0:
+            key = bytes(records[at : at + length])
+            at += length
+        (length,) = _INT.unpack_from(records, at)
+        at += 4
+        if length >= 0:
+            value = bytes(records[at : at + length])
+            at += length
     except struct.error:
-        raise CorruptBatch("a message exceeds its size") from None
+        at = end + 1
+    if at > end:
+        raise CorruptBatch("a message exceeds its size")
     return LegacyMessage(offset, magic, attributes, timestamp, key, value, size + _ENTRY.size)
 
 
-def _read_bytes(records: Readable, position: int, end: int) -> tuple[bytes | None, int]:
-    (size,) = _INT.unpack_from(records, position)
-    position += 4
-    if size < 0:
-        return None, position
-    if position + size > end:
-        raise CorruptBatch("a message exceeds its size")
-    return bytes(records[position : position + size]), position + size
+def unwrap(message: LegacyMessage) -> list[LegacyMessage]:
+    """The messages inside a compressed one, with absolute offsets; ``[message]`` if it is none."""
+    inner = list(messages_in(message))
+    if not message.compression or message.magic == 0 or not inner:
+        return inner
+    shift = message.offset - inner[-1].offset
+    return [one._replace(offset=one.offset + shift) for one in inner]
 
 
-def unwrap(
+def messages_in(
     message: LegacyMessage,
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
     messages_max: int | None = None,
-) -> list[LegacyMessage]:
-    """The messages inside a compressed one, with absolute offsets; ``[message]`` if it is none.
+) -> Iterator[LegacyMessage]:
+    """The messages inside a compressed one, one by one: each that is kept takes hundreds of bytes.
 
-    Raises ``PayloadTooLarge`` when the payload would have more than ``decompressed_bytes_max``
-    bytes or ``messages_max`` messages, ``MalformedRecords`` when it cannot be read or wraps
-    wrappers.
+    They have the offsets that are written in them. What is not compressed is inside itself. Raises
+    ``PayloadTooLarge`` when the payload would have more than ``decompressed_bytes_max`` bytes or
+    ``messages_max`` messages, ``MalformedRecords`` when it cannot be read.
     """
     codec = message.compression
     if not codec:
-        return [message]
+        yield message
+        return
     try:
         payload = codecs.decompress(
             codec, message.value or b"", message.magic, decompressed_bytes_max
@@ -111,7 +125,7 @@ def unwrap(
         raise MalformedRecords(str(error)) from None
     if messages_max is not None and _holds_more(payload, messages_max):
         raise codecs.PayloadTooLarge(codec, messages_max, "messages")
-    inner = []
+    has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT
     position = 0
     while position < len(payload):
         try:
@@ -120,19 +134,8 @@ def unwrap(
             raise MalformedRecords(str(error)) from None
         if found is None:
             raise MalformedRecords("a compressed message set is cut off")
-        inner.append(found)
         position += found.size
-    if message.magic == 0 or not inner:
-        return inner
-    shift = message.offset - inner[-1].offset
-    append_time = message.timestamp if message.attributes & TIMESTAMP_TYPE_BIT else None
-    return [
-        one._replace(
-            offset=one.offset + shift,
-            timestamp=one.timestamp if append_time is None else append_time,
-        )
-        for one in inner
-    ]
+        yield found._replace(timestamp=message.timestamp) if has_append_time else found
 
 
 def _holds_more(payload: bytes, messages_max: int) -> bool:

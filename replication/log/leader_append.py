@@ -279,7 +279,14 @@ def _look_through(
 ) -> tuple[int, bool] | None:
     """What ``look_through`` finds; None where it finds no such records."""
     try:
-        return look_through(data, count, codec, base_timestamp, settings.decompressed_bytes_max)
+        return look_through(
+            data,
+            count,
+            codec,
+            base_timestamp,
+            settings.decompressed_bytes_max,
+            settings.records_max,
+        )
     except codecs.PayloadTooLarge as error:
         raise too_large(error) from None  # the validator would decompress as much again
     except (codecs.CorruptPayload, MalformedRecords):

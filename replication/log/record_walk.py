@@ -11,7 +11,7 @@ announced it was counted with its predecessor.
 
 from __future__ import annotations
 
-from ...protocol.config import LONG_MAX
+from ...protocol.config import INT_MAX, LONG_MAX
 from ...protocol.records import compression as codecs
 from ...protocol.records.format import (
     HEADER_SIZE,
@@ -26,38 +26,48 @@ from .record_runs import MANY, NO_DELTAS, skip_runs
 _LONG_MIN = -(1 << 63)
 
 
+class TooManyHeaders(MalformedRecords):
+    """More headers than the records of a batch may have together."""
+
+
 def look_through(
     data: bytes,
     count: int,
     codec: int,
     base_timestamp: int,
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
+    headers_max: int = INT_MAX,
 ) -> tuple[int, bool]:
     """Look through the records of a whole batch: their largest timestamp, and whether their
     offsets can stay.
 
     Kafka looks at the offsets of compressed batches only: clients of old are known to get them
-    wrong there. Raises ``CorruptPayload`` for what cannot be decompressed, ``MalformedRecords``
-    for what are no ``count`` records.
+    wrong there. Raises ``CorruptPayload`` for what cannot be decompressed, ``PayloadTooLarge``
+    for too much of it or too many headers, ``MalformedRecords`` for what are no ``count`` records.
     """
+    body, position = data, HEADER_SIZE
     if codec:
-        body = codecs.decompress(
-            codec, memoryview(data)[HEADER_SIZE:], limit=decompressed_bytes_max
+        body, position = (
+            codecs.decompress(codec, memoryview(data)[HEADER_SIZE:], limit=decompressed_bytes_max),
+            0,
         )
-        largest, least, in_order = walk(body, 0, count)
-    else:
-        largest, least, _ = walk(data, HEADER_SIZE, count)
-        in_order = True
+    try:
+        largest, least, in_order = walk(body, position, count, headers_max)
+    except TooManyHeaders:
+        raise codecs.PayloadTooLarge(codec, headers_max, "headers") from None
     if base_timestamp + largest > LONG_MAX or base_timestamp + least < _LONG_MIN:
         raise MalformedRecords("a timestamp does not fit into 64 bits")
-    return max(base_timestamp + largest, NO_TIMESTAMP), in_order
+    return max(base_timestamp + largest, NO_TIMESTAMP), in_order or not codec
 
 
-def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
+def walk(
+    body: bytes, position: int, count: int, headers_max: int = INT_MAX
+) -> tuple[int, int, bool]:
     """Go over ``count`` records (at least one) in ``body``, decompressed, from ``position`` on.
 
     Gives the largest and the least timestamp delta in ms, and whether the offset deltas are 0, 1,
-    2 and so on. Raises ``MalformedRecords`` unless well framed records fill the body exactly.
+    2 and so on. Raises ``MalformedRecords`` unless well framed records, with at most so many
+    headers, fill the body exactly.
     """
     first, last_time, in_order, (largest, least) = 0, -1, True, NO_DELTAS
     if count >= MANY:
@@ -82,12 +92,9 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                 if byte > 127:
                     time, position = _rest(body, position, time, LONG_SHIFT_MAX)
             if time != last_time:
-                last_time = time
-                delta = (time >> 1) ^ -(time & 1)
-                if delta > largest:
-                    largest = delta
-                if delta < least:
-                    least = delta
+                last_time, delta = time, (time >> 1) ^ -(time & 1)
+                largest = delta if delta > largest else largest
+                least = delta if delta < least else least
             offset = body[position]
             position += 1
             if offset > 127:
@@ -96,8 +103,7 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                 offset += byte - 1 << 7
                 if byte > 127:
                     offset, position = _rest(body, position, offset)
-            if offset != expected:
-                in_order = False
+            in_order = in_order and offset == expected
             size_of_key = body[position]
             position += 1
             if size_of_key != 1:  # not null
@@ -115,14 +121,20 @@ def walk(body: bytes, position: int, count: int) -> tuple[int, int, bool]:
                     size_of_value, position = _rest(body, position, size_of_value)
             if not size_of_value & 1:
                 position += size_of_value >> 1
-            position = _skip_headers(body, position) if body[position] else position + 1
+            position += 1
+            if body[position - 1]:
+                position, headers_max = _skip_headers(body, position - 1, headers_max)
             if position - start << 1 != size:
                 raise MalformedRecords(f"record {expected >> 1} is not as long as it says")
     except IndexError:
         raise MalformedRecords(f"record {expected >> 1} exceeds the batch") from None
+    _check_end(body, position, count)
+    return largest, least, in_order
+
+
+def _check_end(body: bytes, position: int, count: int) -> None:
     if position != len(body):
         raise MalformedRecords(f"{len(body) - position} bytes follow the last of {count} records")
-    return largest, least, in_order
 
 
 def _rest(
@@ -150,16 +162,28 @@ def _long(body: bytes, position: int, value: int) -> tuple[int, int]:
     return _rest(body, position + 1, value)
 
 
-def _skip_headers(body: bytes, position: int) -> int:
-    """The position behind the headers; they have names and may have no value."""
+def _skip_headers(body: bytes, position: int, headers_max: int) -> tuple[int, int]:
+    """The position behind the headers of a record, and how many more there may be in the batch.
+
+    They have names and may have no value.
+    """
     count, position = read_varint(body, position, INT_SHIFT_MAX)
-    if not 0 <= count <= len(body):
+    if count < 0:
         raise MalformedRecords(f"a record claims {count} headers")
+    if count > headers_max:
+        raise TooManyHeaders(f"{count} headers where {headers_max} are left")
     for _ in range(count):
-        size, position = read_varint(body, position, INT_SHIFT_MAX)
-        if size < 0:
+        size = body[position]
+        position += 1
+        if size > 127:
+            size, position = _long(body, position, size)
+        if size & 1:
             raise MalformedRecords("a header without a key")
-        size_of_value, position = read_varint(body, position + size, INT_SHIFT_MAX)
-        if size_of_value > 0:
-            position += size_of_value
-    return position
+        position += size >> 1
+        size = body[position]
+        position += 1
+        if size > 127:
+            size, position = _long(body, position, size)
+        if not size & 1:
+            position += size >> 1
+    return position, headers_max - count

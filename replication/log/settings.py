@@ -57,8 +57,9 @@ class LogSettings:
         """What a compressed batch of a client may stand for. Kafka has no limit: it reads such a
         batch as a stream, and here it is in memory as a whole."""
         self.records_max = max(_MESSAGE_BYTES_USUAL, self.max_message_bytes) // _RECORD_BYTES_LEAST
-        """Records that a batch of a client may hold: as many as fit into one that is not
-        compressed. Else a megabyte would stand for millions, each of which takes a microsecond."""
+        """Records that a batch of a client may hold, and headers that these may have together: as
+        many as records fit into one that is not compressed. Else a megabyte would stand for
+        millions, each of which takes a microsecond."""
         self.segment_bytes: int = config["segment.bytes"]
         self.segment_ms: int = config["segment.ms"]
         self.segment_jitter_ms: int = config["segment.jitter.ms"]

@@ -7,13 +7,14 @@ is one batch of format v2 at offset 0: the log gives it its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from crc32c import crc32c
 
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records import compression as codecs
-from ...protocol.records.batch import RecordBatch, build_batch, with_timestamps
+from ...protocol.records.batch import RecordBatch, with_timestamps
 from ...protocol.records.format import (
     CONTROL_BIT,
     CRC_START,
@@ -28,8 +29,11 @@ from ...protocol.records.format import (
     MalformedRecords,
     Readable,
     Record,
+    assemble,
+    write_record,
 )
-from ...protocol.records.legacy import LegacyMessage, parse_message, unwrap
+from ...protocol.records.legacy import LegacyMessage, messages_in, parse_message
+from ...protocol.records.record_bytes import body_of, marks, renumbered
 from ...protocol.versions import Behaviour
 from .record_walk import look_through
 from .settings import LogSettings
@@ -159,15 +163,10 @@ def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated
     append_time = NO_TIMESTAMP
     if settings.timestamp_type == LOG_APPEND_TIME:
         largest = append_time = context.now_ms
-    records = None
-    if settings.checks_records or batch.timestamp_type == LOG_APPEND_TIME or not in_place:
-        records = batch.records()
-        errors = _RecordErrors()
-        for index, record in enumerate(records):
-            _check_record(index, record, batch.timestamp_type, context, errors)
-        errors.raise_if_any()
-    if records is not None and not in_place:
-        return Validated(_rebuilt(batch, records, target, largest, context), append_time)
+    if settings.checks_records or batch.timestamp_type == LOG_APPEND_TIME:
+        _check_records(batch, context)
+    if not in_place:
+        return Validated(_rebuilt(batch, in_order, target, largest, context), append_time)
     data = batch.data
     if append_time >= 0 or largest != batch.max_timestamp:
         data = with_timestamps(data, settings.timestamp_type, largest)
@@ -231,6 +230,7 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]
             batch.compression,
             batch.base_timestamp,
             settings.decompressed_bytes_max,
+            settings.records_max,
         )
     except codecs.PayloadTooLarge as error:
         raise too_large(error) from None
@@ -254,6 +254,35 @@ class _RecordErrors:
         self.found: list[tuple[int, str]] = []
         self.any_timestamp = False
 
+    def checker(
+        self, timestamp_type: int, context: ValidationContext
+    ) -> Callable[[int, int, bool], None]:
+        """What looks at one record: its index, its time, and whether it has a key."""
+        settings, now_ms = context.settings, context.now_ms
+        difference_max_ms = settings.timestamp_difference_max_ms
+        checks_times = settings.timestamp_type == CREATE_TIME
+        least, most = now_ms - difference_max_ms, now_ms + difference_max_ms
+        needs_key = settings.is_compacted
+        found = self.found
+
+        def check(index: int, timestamp: int, has_key: bool) -> None:
+            if needs_key and not has_key:
+                found.append((index, "a record without a key on a compacted topic"))
+            elif checks_times and not least <= timestamp <= most and timestamp != NO_TIMESTAMP:
+                self.any_timestamp = True
+                found.append(
+                    (
+                        index,
+                        f"timestamp {timestamp} is more than {difference_max_ms} ms "
+                        f"away from {now_ms}",
+                    )
+                )
+            elif timestamp_type == LOG_APPEND_TIME:
+                self.any_timestamp = True
+                found.append((index, "a producer may not set the append time"))
+
+        return check
+
     def raise_if_any(self) -> None:
         if not self.found:
             return
@@ -266,58 +295,47 @@ class _RecordErrors:
         )
 
 
-def _check_record(
-    index: int,
-    record: Record,
-    timestamp_type: int,
-    context: ValidationContext,
-    errors: _RecordErrors,
-) -> None:
-    settings = context.settings
-    if settings.is_compacted and record.key is None:
-        errors.found.append((index, "a record without a key on a compacted topic"))
-        return
-    timestamp = record.timestamp
-    if (
-        settings.timestamp_type == CREATE_TIME
-        and timestamp != NO_TIMESTAMP
-        and abs(context.now_ms - timestamp) > settings.timestamp_difference_max_ms
-    ):
-        errors.any_timestamp = True
-        errors.found.append(
-            (
-                index,
-                f"timestamp {timestamp} is more than {settings.timestamp_difference_max_ms} ms "
-                f"away from {context.now_ms}",
-            )
-        )
-    elif timestamp_type == LOG_APPEND_TIME:
-        errors.any_timestamp = True
-        errors.found.append((index, "a producer may not set the append time"))
+def _check_records(batch: RecordBatch, context: ValidationContext) -> None:
+    """What only the single records say: their keys and their times."""
+    errors = _RecordErrors()
+    check = errors.checker(batch.timestamp_type, context)
+    append_time = batch.max_timestamp if batch.timestamp_type == LOG_APPEND_TIME else None
+    base_timestamp = batch.base_timestamp
+    body, position = body_of(batch, context.settings.decompressed_bytes_max)
+    for index, (delta, _, has_key) in enumerate(marks(body, position, batch.record_count)):
+        check(index, base_timestamp + delta if append_time is None else append_time, has_key)
+    errors.raise_if_any()
 
 
 # -- rebuilding ---------------------------------------------------------------------------------
 
 
 def _rebuilt(
-    batch: RecordBatch,
-    records: list[Record],
-    codec: int,
-    max_timestamp: int,
-    context: ValidationContext,
+    batch: RecordBatch, in_order: bool, codec: int, max_timestamp: int, context: ValidationContext
 ) -> bytes:
-    data = build_batch(
-        [Record(index, r.timestamp, r.key, r.value, r.headers) for index, r in enumerate(records)],
-        producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch,
-        base_sequence=batch.base_sequence,
-        compression=codec,
-        timestamp_type=context.settings.timestamp_type,
-        is_transactional=batch.is_transactional,
-        is_control=batch.is_control,
-        max_timestamp=max_timestamp,
+    """The same records in another codec, or with the offsets that they should have."""
+    settings = context.settings
+    body, position = body_of(batch, settings.decompressed_bytes_max)
+    count = batch.record_count
+    is_numbered = in_order and batch.compression  # else nobody has looked at the offsets
+    records = body if is_numbered else renumbered(body, position, count)
+    attributes = batch.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT) | codec
+    if settings.timestamp_type == LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_BIT
+    data = assemble(
+        codecs.compress(codec, records),
+        count,
+        0,
+        -1,
+        attributes,
+        count - 1,
+        batch.base_timestamp,
+        max_timestamp,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
     )
-    _check_size(len(data), context.settings)
+    _check_size(len(data), settings)
     return data
 
 
@@ -333,37 +351,50 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
         raise KafkaError(ErrorCode.INVALID_RECORD, "compressed and plain messages are mixed")
     if source > codecs.LZ4:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
+    errors = _RecordErrors()
+    check = {kind: errors.checker(kind, context) for kind in (CREATE_TIME, LOG_APPEND_TIME)}
+    body = bytearray()
+    count, base_timestamp, largest = 0, NO_TIMESTAMP, NO_TIMESTAMP
     try:
-        allowed = settings.decompressed_bytes_max
-        inner = []
-        for message in messages:
-            inner += unwrap(message, allowed, settings.records_max)
+        for one in _unpacked(messages, settings):
+            key, timestamp = one.key, one.timestamp
+            if source and one.compression:
+                errors.found.append((count, "a compressed message inside a compressed one"))
+            else:
+                kind = LOG_APPEND_TIME if one.attributes & TIMESTAMP_TYPE_BIT else CREATE_TIME
+                check[kind](count, timestamp, key is not None)
+            if not count:
+                base_timestamp = timestamp
+            if timestamp > largest:
+                largest = timestamp
+            record = Record(count, timestamp, key, one.value)
+            write_record(body, record, count, timestamp - base_timestamp)
+            count += 1
     except codecs.PayloadTooLarge as error:
         raise too_large(error) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    errors = _RecordErrors()
-    records = []
-    for index, one in enumerate(inner):
-        record = Record(index, one.timestamp, one.key, one.value)
-        if source and one.compression:
-            errors.found.append((index, "a compressed message inside a compressed one"))
-        else:
-            kind = LOG_APPEND_TIME if one.attributes & TIMESTAMP_TYPE_BIT else CREATE_TIME
-            _check_record(index, record, kind, context, errors)
-        records.append(record)
     errors.raise_if_any()
-    if not records:
+    if not count:
         raise KafkaError(ErrorCode.INVALID_RECORD, "a compressed message that wraps nothing")
     is_append_time = settings.timestamp_type == LOG_APPEND_TIME
     target = source if settings.codec is None else settings.codec
     if target == codecs.ZSTD and not context.behaviour.zstd_compression:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs a newer version")
-    data = build_batch(
-        records,
-        compression=target,
-        timestamp_type=settings.timestamp_type,
-        max_timestamp=context.now_ms if is_append_time else None,
+    data = assemble(
+        codecs.compress(target, body),
+        count,
+        0,
+        -1,
+        target | (TIMESTAMP_TYPE_BIT if is_append_time else 0),
+        count - 1,
+        base_timestamp,
+        context.now_ms if is_append_time else largest,
     )
     _check_size(len(data), settings)
     return Validated(data, context.now_ms if is_append_time else NO_TIMESTAMP)
+
+
+def _unpacked(messages: list[LegacyMessage], settings: LogSettings) -> Iterator[LegacyMessage]:
+    for message in messages:
+        yield from messages_in(message, settings.decompressed_bytes_max, settings.records_max)

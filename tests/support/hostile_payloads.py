@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from crc32c import crc32c
 from fakekafka.protocol.records import compression as codecs
 from fakekafka.protocol.records.batch import build_batch
-from fakekafka.protocol.records.format import CRC_START, HEADER, HEADER_SIZE, Record
+from fakekafka.protocol.records.format import CRC_START, HEADER, HEADER_SIZE, Record, write_varint
 from fakekafka.protocol.records.legacy import build_message
 from fakekafka.tests.support.request_fields import array, int16, int32, string
 
@@ -30,6 +30,16 @@ def batch(body: bytes, count: int, codec: int = codecs.NONE) -> bytes:
     data += body
     struct.pack_into(">I", data, 17, crc32c(bytes(data[CRC_START:])))
     return bytes(data)
+
+
+def record_with_headers(count: int) -> bytes:
+    """A record that holds nothing but headers without names and values."""
+    body = bytearray(b"\0\0\0\1\1")
+    write_varint(body, count)
+    body += b"\0\1" * count
+    record = bytearray()
+    write_varint(record, len(body))
+    return bytes(record + body)
 
 
 def produce(topic: str, records: list[bytes], version: int = 3) -> bytes:
@@ -90,8 +100,13 @@ def _heavy() -> Iterator[tuple[str, tuple[int, bytes]]]:
     body = (_TINY + _OTHER) * 70_000
     yield "140,000 records", (3, batch(pack(codecs.GZIP, body), 140_000, codecs.GZIP))
     yield "1 MB of records", (3, batch((_TINY + _OTHER) * 69_000, 138_000))
-    headers = b"\2" + b"\0\0" * 63
-    yield "many headers", (3, batch(pack(codecs.GZIP, headers * 100_000), 100_000, codecs.GZIP))
+    headers = record_with_headers(110)
+    many = 32 * MIB // len(headers)
+    yield "many headers", (3, batch(pack(codecs.GZIP, headers * many), many, codecs.GZIP))
+    yield "allowed headers", (3, batch(pack(codecs.GZIP, headers * 1361), 1361, codecs.GZIP))
     inner = b"".join(build_message(at, 1, None, b"", 1, 0) for at in range(100)) * 9000
     wrapped = build_message(0, 1, None, pack(codecs.GZIP, inner), 1, codecs.GZIP)
     yield "old messages", (2, wrapped)
+    inner = b"".join(build_message(at, 1, None, b"", 1, 0) for at in range(100)) * 1400
+    wrapped = build_message(0, 1, None, pack(codecs.GZIP, inner), 1, codecs.GZIP)
+    yield "140,000 old messages", (2, wrapped)

@@ -1,0 +1,134 @@
+"""The records of a batch as bytes: what concerns many of them is done without decoding them.
+
+Somebody has looked through the records before (``replication/log/record_walk.py``), so that their
+sizes can be trusted. A decoded record costs several times as much, and thousands of them keep the
+garbage collector busy as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import compression as codecs
+from .batch import RecordBatch
+from .format import HEADER_SIZE, MalformedRecords, read_varint, write_varint
+
+
+def body_of(
+    batch: RecordBatch, decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX
+) -> tuple[bytes, int]:
+    """The bytes with the batch's records, decompressed, and where the first begins.
+
+    Raises ``MalformedRecords`` for what cannot be decompressed.
+    """
+    codec = batch.compression
+    if not codec:
+        return batch.data, HEADER_SIZE
+    packed = memoryview(batch.data)[HEADER_SIZE:]
+    try:
+        return codecs.decompress(codec, packed, limit=decompressed_bytes_max), 0
+    except codecs.CorruptPayload as error:
+        raise MalformedRecords(str(error)) from None
+
+
+def marks(body: bytes, position: int, count: int) -> Iterator[tuple[int, int, bool]]:
+    """Timestamp delta and offset delta of each record, and whether it has a key.
+
+    Raises ``MalformedRecords`` where there are fewer records.
+    """
+    try:
+        for _ in range(count):
+            size = body[position]
+            if size < 128:
+                end = position + 1 + (size >> 1)
+                position += 2
+            else:
+                size, position = read_varint(body, position)
+                end = position + size
+                position += 1
+            time = body[position]
+            if time < 128:
+                time = (time >> 1) ^ -(time & 1)
+                position += 1
+            else:
+                time, position = read_varint(body, position)
+            offset = body[position]
+            if offset < 128:
+                offset = (offset >> 1) ^ -(offset & 1)
+                position += 1
+            else:
+                offset, position = read_varint(body, position)
+            yield time, offset, not body[position] & 1
+            position = end
+    except IndexError:
+        raise MalformedRecords("the batch holds fewer records than it says") from None
+
+
+def contents(
+    body: bytes, position: int, count: int
+) -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
+    """Timestamp delta, offset delta, key and value of each record; headers are passed over.
+
+    Raises ``MalformedRecords`` where there are fewer records.
+    """
+    try:
+        for _ in range(count):
+            size, position = read_varint(body, position)
+            end = position + size
+            time, position = read_varint(body, position + 1)
+            offset, position = read_varint(body, position)
+            key = value = None
+            size, position = read_varint(body, position)
+            if size >= 0:
+                key = body[position : position + size]
+                position += size
+            size, position = read_varint(body, position)
+            if size >= 0:
+                value = body[position : position + size]
+            yield time, offset, key, value
+            position = end
+    except IndexError:
+        raise MalformedRecords("the batch holds fewer records than it says") from None
+
+
+def renumbered(body: bytes, position: int, count: int) -> bytearray:
+    """The same records with the offset deltas 0, 1, 2 and so on."""
+    out = bytearray()
+    for index in range(count):
+        begin = position
+        size = body[position]
+        position += 1
+        if size < 128:
+            size >>= 1
+        else:
+            size, position = read_varint(body, begin)
+        start = position
+        end = start + size
+        position += 1  # behind the attributes
+        while body[position] > 127:
+            position += 1
+        position += 1
+        offset_at = position
+        while body[position] > 127:
+            position += 1
+        position += 1
+        if index < 64:
+            delta = bytes((index << 1,))
+        elif index < 8192:
+            delta = bytes((index << 1 & 127 | 128, index >> 6))
+        elif index < 1 << 20:
+            delta = bytes((index << 1 & 127 | 128, index >> 6 & 127 | 128, index >> 13))
+        else:
+            written = bytearray()
+            write_varint(written, index)
+            delta = bytes(written)
+        change = len(delta) - (position - offset_at)
+        if change:
+            write_varint(out, size + change)
+            out += body[start:offset_at]
+        else:
+            out += body[begin:offset_at]
+        out += delta
+        out += body[position:end]
+        position = end
+    return out

@@ -1,0 +1,78 @@
+"""Records that stand for far more than they are cost their receiver little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.records import batch as batches
+from fakekafka.protocol.records import compression as codecs
+from fakekafka.protocol.records.batch import RecordBatch
+from fakekafka.protocol.records.format import Record, write_record
+from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.tests.support.hostile_payloads import batch, record_with_headers
+from fakekafka.tests.support.logs import NOW_MS, Tools
+
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "compacted": {"cleanup_policy": "compact"},
+    "compressed": {"compression_type": "gzip"},
+    "append time": {"message_timestamp_type": "LogAppendTime"},
+    "times limited": {"message_timestamp_difference_max_ms": 1000},
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("codec", [codecs.NONE, codecs.GZIP])
+def test_no_produced_record_is_decoded(
+    monkeypatch: pytest.MonkeyPatch, name: str, codec: int
+) -> None:
+    """140,000 small records, looked at for their keys or rewritten because their offsets are
+    wrong, took 1.3 s of the loop."""
+    body = bytearray()
+    for index in range(300):
+        write_record(body, Record(0, 0, b"k", b"%d" % index, (("h", b"v"),)), 7, 0)
+    data = bytearray(batch(codecs.compress(codec, body), 300, codec))
+    data = bytearray(batches.with_timestamps(data, 0, 0))
+    data[27:35] = NOW_MS.to_bytes(8, "big")
+    produced = batches.with_timestamps(data, 0, NOW_MS)
+    log = Tools.log(**CONFIGURATIONS[name])
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a record was decoded")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(batches, "decode_records", refuse)
+        append_as_leader(log, produced, 0, NOW_MS, api_version=3)
+    (stored,) = log.batches()
+    assert stored.is_intact()
+    assert [record.value for record in stored.records()] == [b"%d" % n for n in range(300)]
+    rebuilt = codec or name == "compressed"
+    offsets = [record.offset for record in stored.records()]
+    assert offsets == (list(range(300)) if rebuilt else [7] * 300)
+
+
+def test_headers_count_like_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """32 MiB of records with 110 empty headers each, 33 kB in gzip, kept the loop for 42 s."""
+    monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
+    config: dict[str, Any] = {"max_message_bytes": 700}
+    for count, headers in ((1, 100), (10, 10), (100, 1)):
+        packed = codecs.compress(codecs.GZIP, record_with_headers(headers) * count)
+        append_as_leader(Tools.log(**config), batch(packed, count, 1), 0, NOW_MS)
+        one_more = record_with_headers(headers + 1) + record_with_headers(headers) * (count - 1)
+        packed = codecs.compress(codecs.GZIP, one_more)
+        for topic in (config, config | {"message_timestamp_type": "LogAppendTime"}):
+            with pytest.raises(KafkaError) as caught:
+                append_as_leader(Tools.log(**topic), batch(packed, count, 1), 0, NOW_MS)
+            assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
+            assert "gzip data of more than 100 headers" in str(caught.value)
+
+
+def test_a_header_that_says_less_than_its_size_is_malformed() -> None:
+    """A count below zero is not a way around the limit."""
+    record = b"\x0e\0\0\0\1\1\1\0"
+    with pytest.raises(KafkaError) as caught:
+        append_as_leader(Tools.log(), batch(record, 1), 0, NOW_MS)
+    assert caught.value.code is ErrorCode.INVALID_RECORD
+    assert RecordBatch.of(batch(record, 1)).record_count == 1

@@ -1,0 +1,76 @@
+"""What is asked of records without decoding them is what the decoded records say."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fakekafka.protocol.records.batch import RecordBatch, build_batch
+from fakekafka.protocol.records.format import (
+    HEADER_SIZE,
+    MalformedRecords,
+    Record,
+    decode_records,
+    write_record,
+)
+from fakekafka.protocol.records.record_bytes import body_of, contents, marks, renumbered
+
+
+def records(seed: int, count: int) -> list[Record]:
+    dice = random.Random(seed)
+    return [
+        Record(
+            dice.choice((index, 0, 63, 64, 8191, 8192, 1 << 20)),
+            dice.choice((0, 5, 9000, 1 << 40, -5)),
+            dice.choice((None, b"", b"k", b"k" * 200)),
+            dice.choice((None, b"", b"v", b"v" * 300)),
+            dice.choice(((), (), (("h", None), ("\xe9", b"x" * 70)))),
+        )
+        for index in range(count)
+    ]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("seed", range(5))
+def test_marks_and_contents_are_those_of_the_decoded_records(seed: int, codec: str) -> None:
+    """Times, offsets, keys and values, whatever the sizes of their numbers."""
+    batch = RecordBatch.of(build_batch(records(seed, 90), 7, compression=codec, last_offset=100))
+    decoded = batch.records()
+    body, position = body_of(batch)
+    count, base_timestamp = batch.record_count, batch.base_timestamp
+    assert [(base_timestamp + t, 7 + o, has) for t, o, has in marks(body, position, count)] == [
+        (one.timestamp, one.offset, one.key is not None) for one in decoded
+    ]
+    found = list(contents(body, position, count))
+    assert [(7 + o, base_timestamp + t, k, v) for t, o, k, v in found] == [
+        one[:4] for one in decoded
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_renumbered_records_differ_in_their_offsets_only(seed: int) -> None:
+    """Byte for byte what an encoder writes for the same records at the offsets 0, 1, 2."""
+    given = records(seed, 90)
+    body = bytearray(b"other bytes")
+    expected = bytearray()
+    for index, record in enumerate(given):
+        write_record(body, record, record.offset, record.timestamp)
+        write_record(expected, record, index, record.timestamp)
+    assert renumbered(bytes(body), 11, len(given)) == expected
+
+
+def test_offsets_of_every_length_are_written() -> None:
+    """One, two, three bytes: 64 and 8192 are the first with more than the ones before."""
+    body = bytearray()
+    for _ in range(9000):
+        write_record(body, Record(0, 0, b"k", None), 0, 0)
+    found = decode_records(bytes(renumbered(bytes(body), 0, 9000)), 0, 9000, 0, 0)
+    assert [record.offset for record in found] == list(range(9000))
+
+
+def test_records_that_are_missing_are_malformed() -> None:
+    """A stored batch that counts too many is reported, as when it is decoded."""
+    data = build_batch([Record(0, 1, b"k", b"v")])
+    for read in (marks, contents):
+        with pytest.raises(MalformedRecords):
+            list(read(data, HEADER_SIZE, 2))
