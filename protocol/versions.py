@@ -15,7 +15,7 @@ KAFKA_VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 DEFAULT_KAFKA_VERSION = "3.9"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Behaviour:
     """What the emulated release does where releases differ."""
 

@@ -22,15 +22,15 @@ _PLUGIN_MODULE = "fakekafka.testing.pytest_plugin"
 
 
 def _freeze_messages() -> None:
-    """Let dataclasses that are declared like messages be frozen from here on.
+    """Let dataclasses that are made like messages be frozen from here on.
 
-    Alone ``fakekafka.protocol.values.message`` asks for ``unsafe_hash``.
+    Alone ``fakekafka.protocol.values.message`` makes no ``__repr__`` and does not say ``frozen``.
     """
     plain = dataclasses.dataclass
 
     def dataclass(cls: Any = None, /, **options: Any) -> Any:
-        if options.get("unsafe_hash"):
-            options["frozen"] = True
+        if options.get("repr") is False and "frozen" not in options:
+            options |= {"frozen": True, "slots": True}
         return plain(cls, **options)
 
     dataclasses.dataclass = dataclass

@@ -1,0 +1,104 @@
+"""Messages behave as dataclasses with slots, and cost little until the first one is made."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import subprocess
+import sys
+from typing import Any, ClassVar
+
+import pytest
+from fakekafka.protocol.values import message
+
+
+def declare(decorator: Any) -> tuple[Any, Any, Any]:
+    """Two classes of fields, one of them derived, and one without any."""
+
+    @decorator
+    class Event:
+        kind: ClassVar[str] = "event"
+
+    @decorator
+    class Point(Event):
+        kind: ClassVar[str] = "point"
+        x: int
+        y: int = 2
+
+        def doubled(self) -> int:
+            return self.x * 2
+
+    @decorator
+    class Space(Point):
+        z: tuple[int, ...] = ()
+
+    return Event, Point, Space
+
+
+def standard(cls: Any) -> Any:
+    """What the standard library makes of a class."""
+    return dataclasses.dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+@pytest.mark.parametrize("decorator", [message, standard])
+def test_instances_are_made_compared_and_shown_as_those_of_a_dataclass(decorator: Any) -> None:
+    event, point, space = declare(decorator)
+    assert (point(1), point(1, y=3).y, point(1).doubled()) == (point(1, 2), 3, 2)
+    assert event() == event()
+    assert (point(1) == space(1), point(1) != point(2), point(1) == 1) == (False, True, False)
+    assert len({point(1), point(1, 2), space(1), event(), event()}) == 3
+    assert repr(space(1)) == f"{space.__qualname__}(x=1, y=2, z=())"
+    assert (event.kind, point.kind, space(1).kind) == ("event", "point", "point")
+    assert not hasattr(space(1), "__dict__")
+    match space(4):
+        case space(x, y, z):
+            assert (x, y, z) == (4, 2, ())
+        case _:
+            pytest.fail("the fields of a pattern are found by position")
+
+
+@pytest.mark.parametrize("decorator", [message, standard])
+def test_fields_are_known_before_the_first_instance(decorator: Any) -> None:
+    _, _, space = declare(decorator)
+    assert [field.name for field in dataclasses.fields(space)] == ["x", "y", "z"]
+    _, _, space = declare(decorator)
+    assert list(inspect.signature(space).parameters) == ["x", "y", "z"]
+    _, _, space = declare(decorator)
+    assert dataclasses.replace(space(1), z=(1,)) == space(1, 2, (1,))
+    assert copy.copy(space(1)) == space(1)
+
+
+def test_a_wrong_argument_of_the_first_instance_is_told() -> None:
+    _, point, _ = declare(message)
+    with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'w'"):
+        point(1, w=2)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        point()
+
+
+def test_methods_are_not_made_before_they_are_used() -> None:
+    """The package knows hundreds of messages; a program pays for those it sends."""
+    _, point, space = declare(message)
+    stub = vars(point)["__init__"]
+    space.__name__  # noqa: B018 - reading a name is no use
+    assert vars(point)["__init__"] is stub
+    point(1)
+    assert vars(point)["__init__"] is not stub
+
+
+def test_a_message_crosses_to_a_process_that_has_made_none_yet() -> None:
+    """Batches run in processes of their own."""
+    begin = "import pickle, sys\nfrom fakekafka.protocol.values import LeaderAndIsr\n"
+    made = "LeaderAndIsr(1, 0, (1, 2), 7)"
+    sent = _printed(f"{begin}print(pickle.dumps({made}).hex())")
+    read = "value = pickle.loads(bytes.fromhex(sys.argv[1]))"
+    shown = _printed(f"{begin}{read}\nprint(value, value == {made})", sent)
+    fields = "leader=1, leader_epoch=0, isr=(1, 2), zk_version=7, is_recovering=False"
+    assert shown == f"LeaderAndIsr({fields}) True"
+
+
+def _printed(*arguments: str) -> str:
+    command = [sys.executable, "-c", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
+    return done.stdout.strip()
