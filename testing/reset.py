@@ -40,8 +40,9 @@ def reset(running: RunningCluster) -> None:
     _forget_dynamic_configs(running)
     _require_deletable(running)
     admin = AdminClient(running)
-    for topic in Partitions(running).topics():
-        admin.delete_topic(topic)
+    topics = Partitions(running).topics()
+    if topics:
+        admin.delete_topics(topics)
 
     def every_topic_is_deleted() -> bool:
         controller = running.active_controller()
@@ -64,8 +65,9 @@ def _revive(running: RunningCluster, process: BrokerProcess) -> None:
     handle = BrokerHandle(running, process)
     if handle.is_paused:
         handle.resume()
-    disk = process.spec.disk
-    if disk.offline_dirs:  # what was in them stays offline until the broker restarts
+    broker, disk = process.broker, process.spec.disk
+    has_offline_replicas = broker is not None and broker.replica_manager.offline_count > 0
+    if disk.offline_dirs or has_offline_replicas:  # offline until the broker restarts
         if handle.is_alive:
             handle.shutdown()
         for index in range(len(disk.directories)):

@@ -166,20 +166,29 @@ class AdminClient:
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until no living broker knows it."""
-        arguments.text("name", name)
-        _check_topics(self.request(DeleteTopicsRequest((name,), _TIMEOUT_MS)))
-        self._wait_everywhere(lambda broker: not broker.metadata_cache.contains_topic(name))
-        self._running.wait_until(lambda: self._deletion_ended(name))
+        self.delete_topics([arguments.text("name", name)])
 
-    def _deletion_ended(self, topic: str) -> bool:
-        """Whether a topic that no broker knows any more has gone, or its deletion is suspended.
+    def delete_topics(self, names: Sequence[str]) -> None:
+        """Delete topics with one request and wait until no living broker knows one of them."""
+        _check_topics(self.request(DeleteTopicsRequest(tuple(names), _TIMEOUT_MS)))
 
-        With a broker down it stays suspended; else its znodes go a moment after the metadata.
+        def none_is_known(broker: Broker) -> bool:
+            return not any(map(broker.metadata_cache.contains_topic, names))
+
+        self._wait_everywhere(none_is_known)
+        self._running.wait_until(lambda: self._deletion_ended(names))
+
+    def _deletion_ended(self, topics: Sequence[str]) -> bool:
+        """Whether topics that no broker knows any more have gone, or their deletion is suspended.
+
+        With a broker down it stays suspended; else their znodes go a moment after the metadata.
         """
         if not all(process.is_alive for process in self._running.processes.values()):
             return True
         controller = self._running.active_controller()
-        return controller is None or topic not in controller.context.topics.all_topics
+        return controller is None or not any(
+            topic in controller.context.topics.all_topics for topic in topics
+        )
 
     def create_partitions(
         self,

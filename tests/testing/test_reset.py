@@ -41,6 +41,19 @@ def test_reset_puts_failed_log_directories_in_order(
         assert cluster.topics() == ["a"]
 
 
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+def test_reset_restarts_a_broker_whose_log_directory_was_repaired(runtime: str) -> None:
+    """Its replicas stay offline until then, and their topic could not be deleted."""
+    with Cluster(brokers=2, config={"log.dirs": "a,b"}, runtime=runtime) as cluster:
+        cluster.create_topic("a", partitions=4, replication_factor=2)
+        cluster.broker(2).fail_log_dir()
+        cluster.broker(2).repair_log_dir()
+        cluster.reset()
+        assert cluster.topics() == []
+        cluster.create_topic("a", partitions=4, replication_factor=2)
+        cluster.wait_until(lambda: fully_replicated(cluster, ["a"]))
+
+
 @pytest.mark.parametrize("servers", [1, 3])
 def test_reset_starts_zookeeper_servers_again(servers: int) -> None:
     with Cluster(brokers=2, zookeepers=servers, topics={"a": 1}) as cluster:
