@@ -156,9 +156,14 @@ class EmulatedCluster(abc.ABC):
 
     def _has_started(self, starts: Iterable[Pending[None]]) -> bool:
         """Whether the cluster serves; raises what kept a broker from starting."""
+        have_ended = True
         for broker_running in starts:
             if broker_running.done:
                 broker_running.result()
+            else:
+                have_ended = False
+        if not have_ended:
+            return False
         running = self.running
         return running.is_settled and (not is_restored(running) or topics_are_back(running))
 

@@ -88,8 +88,7 @@ class PayloadPacker:
         """Enter a message type, and those its fields mention, into the schema."""
         if cls.__name__ in self.schema or cls.__name__ == RECORD_BATCH:
             return
-        nested: list[type] = []
-        shapes = field_shapes(cls, nested)
+        shapes, nested = field_shapes(cls)
         if not shapes and not is_message_type(cls):
             shapes = (("value", "?"),)
         self.schema[cls.__name__] = tuple((name, _stored(shape)) for name, shape in shapes)
@@ -104,7 +103,7 @@ class PayloadPacker:
             return attrgetter(*RECORD_BATCH_ATTRIBUTES)
         if hasattr(cls, "__dataclass_fields__"):
             self.declare(cls)
-            return self._message_extractor(field_shapes(cls, []))
+            return self._message_extractor(field_shapes(cls)[0])
         if issubclass(cls, BaseException):
             self.declare(cls)
             return lambda error: (str(error),)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -129,16 +130,18 @@ def is_message_type(cls: type) -> bool:
     )
 
 
-def field_shapes(cls: type, nested: list[type]) -> FieldShapes:
-    """Fields of a message type with their shapes; appends the message types they mention."""
+@functools.cache
+def field_shapes(cls: type) -> tuple[FieldShapes, tuple[type, ...]]:
+    """Fields of a message type with their shapes, and the message types they mention."""
     if issubclass(cls, tuple):
-        return tuple((name, None) for name in cls._fields)  # type: ignore[attr-defined]
+        return tuple((name, None) for name in cls._fields), ()  # type: ignore[attr-defined]
     if issubclass(cls, BaseException):
-        return (("text", None),)
+        return (("text", None),), ()
     fields = getattr(cls, "__dataclass_fields__", None)
     if fields is None:
-        return ()
-    shapes = []
+        return (), ()
+    shapes: list[tuple[str, Shape]] = []
+    nested: list[type] = []
     for name, field in fields.items():
         annotation = (
             field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "?")
@@ -149,7 +152,7 @@ def field_shapes(cls: type, nested: list[type]) -> FieldShapes:
             shapes.append((name, "?"))
             continue
         shapes.append((name, _shape(cls, node, nested)))
-    return tuple(shapes)
+    return tuple(shapes), tuple(nested)
 
 
 class Schema:
