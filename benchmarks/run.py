@@ -13,6 +13,8 @@ from collections.abc import Callable
 from benchmarks import (
     batches,
     client_failover,
+    connections,
+    coordination,
     cost_model,
     fixtures,
     memory,
@@ -37,6 +39,8 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "batches": batches.measure,
     "fixtures": fixtures.measure,
     "client-failover": client_failover.measure,
+    "connections": connections.measure,
+    "coordination": coordination.measure,
 }
 
 
