@@ -7,7 +7,7 @@ them; the next controller finds them. Everything measured after that is messages
 from __future__ import annotations
 
 from fakekafka import Simulation
-from fakekafka.actors.network.costs import PUBLISHED_2018_LATENCY_MS, ControlPlaneCosts
+from fakekafka.actors.network.costs import PUBLISHED_2018_LATENCY_MS, Costs
 from fakekafka.protocol import znode_paths, znode_payloads
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.zkfake.messages import CreateRequest
@@ -88,7 +88,7 @@ def shutdown_ms(simulation: Simulation) -> float:
 
 
 def loaded_cluster(
-    costs: ControlPlaneCosts, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
+    costs: Costs, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
 ) -> Simulation:
     """Five brokers with (topics, partitions each, replicas each), hosted and at rest.
 
@@ -99,7 +99,7 @@ def loaded_cluster(
         5,
         kafka_version=kafka_version,
         latency_ms=PUBLISHED_2018_LATENCY_MS,
-        costs=ControlPlaneCosts(),
+        costs=Costs(),
         config=config,
         trace=False,
     )

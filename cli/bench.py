@@ -1,61 +1,71 @@
-"""``fakekafka bench``: list and run batches of simulated clusters."""
+"""``fakekafka bench``: list and run batches of simulated clusters, report and compare them."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .bench_progress import BatchProgress
+from .bench_settings import read_conf, read_matrix, read_numbers, read_settings
 from .exits import INTERRUPTED, TERMINATED, ended_by_sigterm
 
 if TYPE_CHECKING:
-    from ..spark_bench.results import BatchResult
+    from ..spark_bench.planning.suite import Suite
+    from ..spark_bench.reports.results import BatchResult
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console()
+_SHOWN_BROKEN = 5
 
 
-def _parse(settings: list[str]) -> dict[str, Any]:
-    from ..protocol.errors import UsageError
+def _load(name: str) -> Suite:
+    from ..spark_bench.planning.suite import find_source, load_suite
 
-    values: dict[str, Any] = {}
-    for setting in settings:
-        name, separator, text = setting.partition("=")
-        if not separator:
-            raise UsageError(f"--set takes name=value, not {setting!r}")
-        # A version is text even where it looks like a number: 0.10 is not 0.1.
-        kinds = (str,) if name == "kafka_version" else (int, float, str)
-        for kind in kinds:
-            try:
-                values[name] = kind(text)
-                break
-            except ValueError:
-                continue
-    return values
+    return load_suite(find_source(name))
 
 
 @app.command("list")
 def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-readable")) -> None:
     """List the suites."""
-    from ..spark_bench.suites.catalogue import SUITES
+    from ..spark_bench.planning.suite import SUITES
 
+    abouts = {name: _load(name).about for name in SUITES}
     if as_json:
-        console.print_json(json.dumps({name: suite.about for name, suite in SUITES.items()}))
+        console.print_json(json.dumps(abouts))
         return
-    for name, suite in SUITES.items():
-        console.print(f"{name:12} {suite.about}")
+    width = max(map(len, abouts))
+    for name, about in abouts.items():
+        console.print(f"{name:{width}} {about}", markup=False, highlight=False)
+
+
+@app.command("show")
+def show(suite: str = typer.Argument(help="name of a suite, or a file")) -> None:
+    """Show what a suite varies, measures, and takes as parameters."""
+    found = _load(suite)
+    typer.echo(f"{found.name}: {found.about}")
+    typer.echo(f"\nseeds for each configuration: {found.runs}")
+    for table in found.matrix:
+        texts = (f"{name} = {', '.join(map(str, values))}" for name, values in table.items())
+        typer.echo("varies " + "; ".join(texts))
+    if found.parameters:
+        typer.echo("\nparameters")
+    for parameter in found.parameters.values():
+        typer.echo(f"  {parameter.name} = {parameter.default}")
+    if found.measures:
+        typer.echo("\nmeasures")
+    for name, text in found.measures.items():
+        typer.echo(f"  {name}: {text}")
 
 
 @app.command("run")
 def run(
-    suite: str,
-    runs: int = typer.Option(100, help="number of simulated clusters"),
+    suite: str = typer.Argument(help="name of a suite, or a file: .toml or .py"),
+    runs: int | None = typer.Option(None, help="seeds for each configuration"),
     engine: str = typer.Option(
         "auto", help="spark, process or serial; auto: spark where it can run, else process"
     ),
@@ -63,22 +73,33 @@ def run(
         None, "--out", "-o", help="directory for the tables, as Parquet"
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="replace the tables in --out"),
-    seed: int = typer.Option(0, help="seed of the first run; they count up"),
+    resume: bool = typer.Option(False, "--resume", help="go on with the batch in --out"),
+    seed: int = typer.Option(0, help="first seed; they count up"),
     workers: int | None = typer.Option(None, help="worker processes (default: all cores)"),
     settings: list[str] = typer.Option([], "--set", help="parameter=value, repeatable"),
+    matrix: list[str] = typer.Option(
+        [], "--matrix", help="parameter=value,value instead of the suite's own, repeatable"
+    ),
+    no_matrix: bool = typer.Option(False, "--no-matrix", help="a single configuration"),
+    budget: list[str] = typer.Option(
+        [], "--budget", help="events, virtual_s, wall_s or memory_mb=number, repeatable"
+    ),
+    samples: int = typer.Option(0, help="runs of each configuration that keep every value"),
+    master: str | None = typer.Option(None, help="Spark's master, such as spark://host:7077"),
+    conf: list[str] = typer.Option([], "--conf", help="name=value for Spark, repeatable"),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
     """Run a batch and print its percentiles."""
     from ..protocol.errors import UsageError
     from ..spark_bench.batch import BatchEnded, run_suite
-    from ..spark_bench.report import report
-    from .percentile_table import print_percentiles
+    from ..spark_bench.reports.summary import report
 
     ended: BatchEnded | None = None
     try:
-        if out is not None and importlib.util.find_spec("pyarrow") is None:
-            raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'")
-        with ended_by_sigterm(), _Progress(suite, quiet=as_json) as progress:
+        _check_out(out, resume)
+        found = _load(suite)
+        engine = _choose(engine, master, suite, quiet=as_json)
+        with ended_by_sigterm(), BatchProgress(console, suite, quiet=as_json) as progress:
             batch = run_suite(
                 suite,
                 runs=runs,
@@ -88,7 +109,13 @@ def run(
                 workers=workers,
                 progress=progress.update,
                 overwrite=overwrite,
-                **_parse(settings),
+                resume=resume,
+                matrix=read_matrix(found, matrix, no_matrix),
+                budget=read_numbers("--budget", budget),
+                samples=samples,
+                master=master,
+                conf=read_conf(conf),
+                **read_settings(found, settings),
             )
     except BatchEnded as error:
         ended, batch = error, error.batch
@@ -98,7 +125,6 @@ def run(
     if as_json:
         typer.echo(json.dumps(report(batch)))
     elif batch.runs:
-        print_percentiles(console, batch, f"{suite}, {batch.runs} runs")
         _print_batch(batch, out)
     if ended is not None:
         typer.echo(f"{suite}: {ended}", err=True)
@@ -107,49 +133,64 @@ def run(
     raise typer.Exit(0 if batch.ok == batch.runs else 1)
 
 
+def _check_out(out: Path | None, resume: bool) -> None:
+    """Refuse early what cannot be written."""
+    from ..protocol.errors import UsageError
+
+    if out is None and resume:
+        raise UsageError("--resume goes on with a batch in a directory: name it with --out")
+    if out is not None and importlib.util.find_spec("pyarrow") is None:
+        raise UsageError("writing Parquet needs pyarrow: pip install 'fakekafka[spark]'")
+
+
+def _choose(engine: str, master: str | None, suite: str, *, quiet: bool) -> str:
+    """The engine that ``auto`` stands for; why it is not Spark goes to standard error."""
+    from ..spark_bench.engines.engine import choose_engine
+
+    if engine != "auto":
+        return engine
+    if master:
+        return "spark"
+    engine, reason = choose_engine()
+    if engine != "spark" and not quiet:
+        typer.echo(f"{suite}: runs in processes, because {reason}", err=True)
+    return engine
+
+
 def _print_batch(batch: BatchResult, out: Path | None) -> None:
-    """Print a line about the batch, and the runs that broke a promise."""
+    """Print a table for each configuration, a line about the batch, and the broken runs."""
+    from .percentile_table import print_percentiles
+
+    for configuration in batch.configurations.values():
+        if configuration.runs:
+            label = f": {configuration.label}" if configuration.label else ""
+            title = f"{batch.suite}{label}, {configuration.runs} runs"
+            print_percentiles(console, batch, configuration, title)
     console.print(
         f"{batch.ok} of {batch.runs} runs kept every promise; {batch.wall_s:.1f} s on "
         f"{batch.engine}, {batch.setup_s:.1f} s to start it"
         + (f"; tables in {out}" if out is not None else ""),
         soft_wrap=True,
     )
-    for bad in [row for row in batch.rows if row["status"] != "ok"][:5]:
-        text = f"seed {bad['seed']}: {bad['problems']}\n    {bad['reproduce']}"
+    for bad in batch.broken[:_SHOWN_BROKEN]:
+        text = f"seed {bad['seed']}, {bad['status']}: {bad['problems']}\n    {bad['reproduce']}"
         console.print(text, markup=False, soft_wrap=True)
 
 
-class _Progress:
-    """Show a bar on a terminal; elsewhere print a line after every tenth of the runs."""
+@app.command("trace")
+def trace(
+    suite: str = typer.Argument(help="name of a suite, or a file"),
+    out: Path | None = typer.Option(None, "--out", "-o", help="the trace (default: SUITE.fktrace)"),
+    seed: int = typer.Option(0, help="seed of the run"),
+    settings: list[str] = typer.Option([], "--set", help="parameter=value, repeatable"),
+) -> None:
+    """Record one run of a suite, for fakekafka trace."""
+    from ..spark_bench.planning.recording import record
 
-    def __init__(self, title: str, *, quiet: bool) -> None:
-        self._title = title
-        self._quiet = quiet
-        self._last = 0
-        self._bar: Progress | None = None
-        self._task: Any = None
-
-    def __enter__(self) -> _Progress:
-        if not self._quiet and console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-                console=console,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task(self._title, total=None)
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def update(self, done: int, total: int) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
-        elif not self._quiet and done * 10 // total > self._last:
-            self._last = done * 10 // total
-            sys.stderr.write(f"{self._title}: {done} of {total} runs\n")
+    found = _load(suite)
+    out = out or Path(f"{found.name}-seed-{seed}.fktrace")
+    problems = record(suite, seed, read_settings(found, settings), out)
+    typer.echo(f"{out}: fakekafka trace story {out}")
+    for problem in problems:
+        typer.echo(problem)
+    raise typer.Exit(1 if problems else 0)

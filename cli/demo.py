@@ -176,14 +176,14 @@ def _tell(path: Path) -> None:
 
 def _simulated_failovers(runs: int) -> bool:
     from ..spark_bench.batch import run_suite
-    from ..spark_bench.engines import choose_engine
+    from ..spark_bench.engines.engine import choose_engine
     from .percentile_table import print_percentiles
 
     engine, reason = choose_engine()
     where = escape(f"on {engine} ({reason})")
     console.print(f"\n[bold]{runs} simulated failovers[/bold] {where}")
-    result = run_suite("failover", runs=runs, engine=engine)
-    print_percentiles(console, result)
+    result = run_suite("failover", runs=runs, engine=engine, matrix={})
+    print_percentiles(console, result, result.configurations[0])
     console.print(f"{result.ok} of {result.runs} runs kept every promise")
     return bool(result.ok == result.runs)
 

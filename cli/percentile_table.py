@@ -7,22 +7,27 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from ..spark_bench.report import COLUMNS, percentile_rows
+from ..spark_bench.reports.summary import COLUMNS, OUTAGE, percentiles
 
 if TYPE_CHECKING:
-    from ..spark_bench.results import BatchResult
+    from ..spark_bench.reports.results import BatchResult, Configuration
 
 _PADDING = 3
 """Columns of the terminal that a column of the table takes beside its text."""
 
 
-def percentile_table(batch: BatchResult, title: str | None = None) -> tuple[Table, int]:
+def percentile_table(
+    batch: BatchResult, configuration: Configuration, title: str | None = None
+) -> tuple[Table, int]:
     """The table, and the columns of the terminal that it needs at least.
 
     The names of the metrics wrap, the numbers do not: half a number is a wrong one. A terminal
     that is narrower than the numbers gets lines that are too long.
     """
-    rows = list(percentile_rows(batch))
+    rows = [
+        (_title(found.name, found.over), *(f"{value:,.1f}" for value in found.values.values()))
+        for found in percentiles(batch, configuration)
+    ]
     table = Table(title=title)
     table.add_column("metric", overflow="fold")
     for name in COLUMNS:
@@ -35,9 +40,17 @@ def percentile_table(batch: BatchResult, title: str | None = None) -> tuple[Tabl
     return table, 1 + words + _PADDING + sum(width + _PADDING for width in numbers)
 
 
-def print_percentiles(console: Console, batch: BatchResult, title: str | None = None) -> None:
+def _title(name: str, over: str) -> str:
+    """``unavailable_ms``, its phases indented; what is counted is named where it is no run."""
+    indent = "  " if name in OUTAGE[1:] else ""
+    return indent + name + ("" if over == "runs" else f" ({over})")
+
+
+def print_percentiles(
+    console: Console, batch: BatchResult, configuration: Configuration, title: str | None = None
+) -> None:
     """Print the table, if need be wider than the terminal."""
-    table, least = percentile_table(batch, title)
+    table, least = percentile_table(batch, configuration, title)
     if least > console.width:
         console = Console(width=least)
     console.print(table)

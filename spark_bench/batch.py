@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..protocol.errors import FakeKafkaError
-from .engines import choose_engine, open_engine
-from .histogram import BucketHistogram
-from .results import BatchResult
-from .runs import make_specs
-from .tables import prepare, remove_empty, write_tables
+from .engines.engine import choose_engine, open_engine
+from .planning.plan import BatchPlan, make_plan
+from .planning.schedule import CostModel, ProgressMeter, ProgressReport
+from .reports.results import BatchResult
+from .tables.store import BatchStore, check_out, remove_empty, varied
 
 
 class BatchEnded(FakeKafkaError):
@@ -27,62 +27,96 @@ class BatchEnded(FakeKafkaError):
 def run_suite(
     suite: str,
     *,
-    runs: int,
-    engine: str,
+    runs: int | None = None,
+    engine: str = "auto",
     out: Path | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[ProgressReport], object] | None = None,
     workers: int | None = None,
     overwrite: bool = False,
+    resume: bool = False,
+    matrix: Mapping[str, Sequence[Any]] | None = None,
+    budget: Mapping[str, Any] | None = None,
+    samples: int = 0,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> BatchResult:
     """Run a batch and, with ``out``, write its tables as Parquet.
 
-    ``engine`` is one of ``ENGINES``; ``progress`` is called with (runs done, runs in all).
+    ``suite`` is the name of one, or a file. ``runs`` are the seeds of every configuration, which
+    count up from ``seed``. ``matrix`` (parameter to values) takes the place of the suite's own; an
+    empty one leaves a single configuration. ``engine`` is one of ``ENGINES``; ``master`` and
+    ``conf`` are Spark's. ``resume`` goes on with the batch in ``out``.
 
     Raises ``UsageError`` for an unknown suite, engine or parameter, and for an ``out`` that cannot
-    be written to or, without ``overwrite``, has the tables of another batch. Raises ``BatchEnded``
-    when Ctrl-C or SIGTERM ended the batch, after the tables of the runs that were done are written.
+    be written to or has the tables of another batch. Raises ``BatchEnded`` when Ctrl-C or SIGTERM
+    ended the batch, after the tables of the runs that were done are written.
     """
-    specs = make_specs(suite, runs, seed, **parameters)
-    if engine == "auto":
-        engine, _ = choose_engine()
-    made = [] if out is None else prepare(out, overwrite=overwrite)
-    opened_at = time.perf_counter()
-    results: list[dict[str, Any]] = []
-    ended: BaseException | None = None
-    started = finished = opened_at
-    try:
-        with open_engine(engine, workers) as opened:
-            started = time.perf_counter()
-            try:
-                results.extend(opened.run(specs, progress))
-            except (KeyboardInterrupt, SystemExit) as cause:
-                ended = cause
-            finished = time.perf_counter()
-    except (KeyboardInterrupt, SystemExit) as cause:  # while the engine came up or went down
-        ended = cause
-    results.sort(key=lambda result: result["row"]["run_id"])
-    batch = BatchResult(
-        suite,
-        engine,
-        [result["row"] for result in results],
-        _merged_histograms(results),
-        finished - started,
-        started - opened_at,
-        len(specs),
+    plan = make_plan(
+        suite, runs, seed, values=parameters, matrix=matrix, budget=budget, samples=samples
     )
-    if out is not None and results:
-        write_tables(out, batch, results)
-    remove_empty(made)
+    return run_plan(
+        plan, engine=engine, out=out, progress=progress, workers=workers, overwrite=overwrite,
+        resume=resume, master=master, conf=conf,
+    )  # fmt: skip
+
+
+def run_plan(
+    plan: BatchPlan,
+    *,
+    engine: str = "auto",
+    out: Path | None = None,
+    progress: Callable[[ProgressReport], object] | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> BatchResult:
+    """``run_suite`` with a plan that is there already."""
+    if engine == "auto":
+        engine = "spark" if master else choose_engine()[0]
+    made = [] if out is None else check_out(out, overwrite=overwrite, resume=resume)
+    batch = BatchResult(plan, engine, varied(plan), keeps_rows=out is None)
+    store = None if out is None else BatchStore(out, plan, engine, resume=resume)
+    model = CostModel(plan)
+    done: Iterable[int] = ()
+    if store is not None:
+        done = store.done
+        for row, histograms in store.read_done():
+            batch.add(row, histograms)
+    specs = model.longest_first(spec for spec in plan.specs if spec.run_id not in done)
+    ended: BaseException | None = None
+    opened_at = started = time.perf_counter()
+    if specs:
+        by_id = {spec.run_id: spec for spec in specs}
+        meter = ProgressMeter(model, specs, batch.runs, progress)
+        try:
+            with open_engine(engine, workers, master, conf) as opened:
+                started = time.perf_counter()
+                try:
+                    for outcome in opened.run(plan, specs):
+                        spec = by_id.pop(outcome.row["run_id"])
+                        batch.add(outcome.row, outcome.histograms)
+                        if store is not None:
+                            store.add(outcome)
+                        model.observe(spec, outcome.wall_ms)
+                        meter.ended(spec)
+                except (KeyboardInterrupt, SystemExit) as cause:
+                    ended = cause
+                batch.wall_s = time.perf_counter() - started
+        except (KeyboardInterrupt, SystemExit) as cause:  # while the engine came up or went down
+            ended = cause
+        finally:
+            if store is not None:
+                store.flush()
+    batch.setup_s = started - opened_at
+    if store is not None and ended is None:
+        store.finish()
+    elif store is not None and not batch.runs:
+        store.remove()
+        remove_empty(made)
     if ended is not None:
         raise BatchEnded(batch, ended)
     return batch
-
-
-def _merged_histograms(results: list[dict[str, Any]]) -> dict[str, BucketHistogram]:
-    merged: dict[str, BucketHistogram] = {}
-    for result in results:
-        for name, counts in result["histograms"].items():
-            merged.setdefault(name, BucketHistogram()).merge(counts)
-    return merged

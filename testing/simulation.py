@@ -18,7 +18,7 @@ from ..actors.clients.transactional_producer import (
     TransactionalProducerSettings,
 )
 from ..actors.clients.transformer import SimulatedTransformer, TransformerSettings
-from ..actors.network.costs import ControlPlaneCosts, CostedNetwork
+from ..actors.network.costs import CostedNetwork, Costs
 from ..actors.network.latency import Constant
 from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ..actors.runtime.virtual import VirtualRuntime
@@ -66,7 +66,7 @@ class Simulation(EmulatedCluster):
         racks: Sequence[str | None] | None = None,
         restart_delay_ms: float | None = None,
         latency_ms: float = DEFAULT_LATENCY_MS,
-        costs: ControlPlaneCosts | None = None,
+        costs: Costs | None = None,
         behaviour: Behaviour | None = None,
         recorder: Any = None,
         trace: bool = True,
@@ -132,13 +132,13 @@ class Simulation(EmulatedCluster):
         return self.runtime.failures
 
     @property
-    def costs(self) -> ControlPlaneCosts | None:
+    def costs(self) -> Costs | None:
         """The cost model of the control plane, or None; setting it takes effect at once."""
         network = self.runtime.network
         return network.costs if isinstance(network, CostedNetwork) else None
 
     @costs.setter
-    def costs(self, costs: ControlPlaneCosts) -> None:
+    def costs(self, costs: Costs) -> None:
         network = self.runtime.network
         if not isinstance(network, CostedNetwork):
             raise UsageError("costs can be changed where Simulation was given some, even if zero")

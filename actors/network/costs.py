@@ -1,7 +1,8 @@
-"""A cost model for the control plane: what ZooKeeper and the controller need time for.
+"""A cost model: what ZooKeeper, the controller and the data plane need time for.
 
 Without it a simulated process spends no time on anything, and virtual time passes on links only.
 With it each process has one processor: what it does for one message keeps what it sends next.
+Each machine has one way out of a bandwidth, and each broker one disk.
 A ZooKeeper server takes requests one after another; a write is answered once a quorum has it on
 disk, which many writes may wait for side by side. How many requests are under way at a time is up
 to the client, hence to the emulated version and to ``zookeeper.max.in.flight.requests``.
@@ -14,7 +15,9 @@ import math
 from typing import Any
 
 from ...protocol.control import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from ...protocol.data import FetchRequest, FetchResponse, ProduceRequest
 from ...protocol.errors import UsageError
+from ...protocol.names import broker_id_of
 from ...statemachines.zookeeper.timed_work import LOGGED_PARTITIONS, ZOOKEEPER_ANSWERS
 from ...zkfake.messages import (
     ClientPacket,
@@ -29,12 +32,15 @@ from ..surroundings import Surroundings
 from .network import Network
 
 _CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
+_MESSAGE_BYTES = 100
+"""What a message takes on a link beside its records."""
 _WRITES = (CreateRequest, SetDataRequest, MultiRequest, DeleteRequest, CloseSession)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ControlPlaneCosts:
-    """Times in milliseconds; 0 is free. Links have their own latency beside these."""
+class Costs:
+    """Times in milliseconds, rates in megabytes per second; 0 is free. Links have their own latency
+    beside these."""
 
     zookeeper_request_ms: float = 0.0
     """A server's processor, per request; requests of all clients share it."""
@@ -49,15 +55,24 @@ class ControlPlaneCosts:
     logged_partition_ms: float = 0.0
     """The same, per partition in a log line. Until 1.0 each election logged every partition
     (KAFKA-6116): 0 is Kafka with that line gone."""
+    broker_request_ms: float = 0.0
+    """A broker's processor, per request to produce or fetch; it takes one after another."""
+    disk_append_ms: float = 0.0
+    """A broker's disk, per message with records that it appends, as leader or as follower."""
+    disk_mb_per_s: float = 0.0
+    """The same, per byte of these records; 0: as fast as one likes."""
+    link_mb_per_s: float = 0.0
+    """A machine's way out, per byte of what it sends, one message after another; 0: the same."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if not value >= 0 or math.isinf(value):
-                raise UsageError(f"{field.name} must be milliseconds >= 0, not {value!r}")
+                unit = "MB/s" if field.name.endswith("mb_per_s") else "milliseconds"
+                raise UsageError(f"{field.name} must be {unit} >= 0, not {value!r}")
 
 
-PUBLISHED_2018 = ControlPlaneCosts(
+PUBLISHED_2018 = Costs(
     zookeeper_request_ms=0.014,
     zookeeper_commit_ms=1.45,
     controller_answer_ms=0.05,
@@ -73,25 +88,35 @@ PUBLISHED_2018_LATENCY_MS = 0.062
 """One-way delay of a link that goes with it."""
 
 
+def _record_bytes(message: object) -> int:
+    """Bytes of the records in a message."""
+    if isinstance(message, ProduceRequest):
+        return sum(len(partition.records or b"") for partition in message.partitions)
+    if isinstance(message, FetchResponse):
+        return sum(batch.size_in_bytes for part in message.partitions for batch in part.records)
+    return 0
+
+
 class _Sender:
     """A process that sends: busy until then, messages not yet on their way."""
 
-    __slots__ = ("busy_until_us", "waiting")
+    __slots__ = ("busy_until_us", "link_free_us", "waiting")
 
     def __init__(self) -> None:
         self.busy_until_us = 0.0
+        self.link_free_us = 0.0
         self.waiting = 0
 
 
 class CostedNetwork(Network):
     """A network whose messages wait for the processes that send and take them."""
 
-    def __init__(self, runtime: Surroundings, costs: ControlPlaneCosts) -> None:
+    def __init__(self, runtime: Surroundings, costs: Costs) -> None:
         super().__init__(runtime)
         self.costs = costs
         self._senders: dict[str, _Sender] = {}
         self._free_us: dict[str, float] = {}
-        """When a ZooKeeper server's processor is free."""
+        """When the processor of a ZooKeeper server or a broker is free."""
         self._link_free_us: dict[tuple[str, str], float] = {}
         """Until when what a client sends to a server waits for a write before it."""
 
@@ -118,11 +143,17 @@ class CostedNetwork(Network):
             self._spend(
                 machine, costs.controller_request_ms + partitions * costs.controller_partition_ms
             )
-        sender = self._senders.get(machine)
-        if sender is None:
+        if self.costs.link_mb_per_s:
+            sender = self._senders.setdefault(machine, _Sender())
+            begun_us = max(self._runtime.now_us(), sender.busy_until_us, sender.link_free_us)
+            size = _MESSAGE_BYTES + _record_bytes(message)
+            sender.link_free_us = begun_us + size / self.costs.link_mb_per_s
+        elif machine not in self._senders:
             super().transmit(delivery)
             return
-        wait_us = math.ceil(sender.busy_until_us - self._runtime.now_us())
+        sender = self._senders[machine]
+        free_us = max(sender.busy_until_us, sender.link_free_us)
+        wait_us = math.ceil(free_us - self._runtime.now_us())
         if wait_us <= 0 and not sender.waiting:
             super().transmit(delivery)
             return
@@ -143,6 +174,9 @@ class CostedNetwork(Network):
         link = (delivery.sender.machine, delivery.target.machine)
         message = delivery.message
         is_request = type(message) is ClientPacket
+        if isinstance(message, (ProduceRequest, FetchRequest, FetchResponse)):
+            self._take(link[1], delivery)
+            return
         if not is_request and link not in self._link_free_us:
             super().arrive(delivery)
             return
@@ -159,6 +193,29 @@ class CostedNetwork(Network):
             self._runtime.call_later(
                 None, math.ceil(done_us - now), lambda: Network.arrive(self, delivery)
             )
+
+    def _take(self, machine: str, delivery: Delivery) -> None:
+        """Bring a message of the data plane to a broker once those before it are done with."""
+        costs, message = self.costs, delivery.message
+        is_broker = broker_id_of(machine) is not None
+        work_ms = 0.0
+        if is_broker:
+            if type(message) is not FetchResponse:
+                work_ms = costs.broker_request_ms
+            size = _record_bytes(message)
+            if size:
+                work_ms += costs.disk_append_ms
+                if costs.disk_mb_per_s:
+                    work_ms += size / costs.disk_mb_per_s / 1000
+        now = self._runtime.now_us()
+        free_us = self._free_us.get(machine, 0.0) if is_broker else 0.0
+        if not work_ms and free_us <= now:
+            super().arrive(delivery)
+            return
+        done_us = self._free_us[machine] = max(now, free_us) + work_ms * 1000
+        self._runtime.call_later(
+            None, math.ceil(done_us - now), lambda: Network.arrive(self, delivery)
+        )
 
     def _serve(self, server: str, packet: Any) -> float:
         """When a server has dealt with a request that arrives now."""

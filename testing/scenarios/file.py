@@ -18,6 +18,7 @@ from ...protocol.config import BrokerConfig, validate_topic_config
 from ...protocol.errors import UsageError
 from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
 from .. import arguments
+from .batch_table import read_batch, read_costs
 from .faults import read_fault
 from .pieces import ids_text, read_condition, read_latency, read_machine
 from .spec import (
@@ -131,6 +132,7 @@ def _read_scenario(
     clients = [name for one in workloads for name in one.producer_names + one.consumer_names]
     cluster = replace(cluster, clients=tuple(clients))
     network = _read_network(root.table("network"), cluster)
+    costs = read_costs(root.table("costs")) if root.has("costs") else None
     stop = _read_stop(root.table("stop"))
     faults = tuple(read_fault(table, cluster, stop) for table in root.tables("faults"))
     expect = tuple(_read_expect(table, stop) for table in root.tables("expect"))
@@ -138,10 +140,11 @@ def _read_scenario(
     for metric in metrics:
         if metric not in METRICS:
             raise root.error("metrics", f"unknown metric {metric!r}{nearest(str(metric), METRICS)}")
+    batch = read_batch(root.table("batch"))
     matrix = _read_matrix(root, text, source, parameters)
     story = None
     if header is not None:
-        for other in ("workload", "stop", "faults", "expect", "metrics", "matrix"):
+        for other in ("workload", "stop", "faults", "expect", "metrics", "matrix", "batch"):
             if root.has(other):
                 raise root.error(other, "does not go with a story; steps say what happens")
         story = read_story(root, header, cluster)
@@ -152,6 +155,7 @@ def _read_scenario(
         seed=seed,
         cluster=cluster,
         network=network,
+        costs=costs,
         workloads=workloads,
         faults=faults,
         stop=stop,
@@ -159,6 +163,7 @@ def _read_scenario(
         story=story,
         metrics=tuple(metrics),
         matrix=matrix,
+        batch=batch,
         parameters={key: value for key, value in parameters.items() if key != "matrix"},
         text=text,
         source=source,

@@ -25,14 +25,22 @@ from .spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
 from .story.play import StoryRun
 from .table import toml_text
 from .verdict import ScenarioResult, judge
-from .workload import Workload
+from .workload import Meter, Workload
 
 
 class ScenarioRun:
     """One run of a scenario, driven from outside: ``run`` does it all."""
 
-    def __init__(self, spec: ScenarioSpec, seed: int | None = None, recorder: Any = None) -> None:
+    def __init__(
+        self,
+        spec: ScenarioSpec,
+        seed: int | None = None,
+        recorder: Any = None,
+        meter: Meter | None = None,
+    ) -> None:
+        """``recorder`` keeps the events, and ``meter`` hears of every record of the workloads."""
         self.spec = spec
+        self._meter = meter
         self.seed = spec.seed if seed is None else seed
         cluster = spec.cluster
         self.simulation = Simulation(
@@ -43,6 +51,7 @@ class ScenarioRun:
             zookeepers=cluster.zookeepers,
             racks=cluster.racks,
             restart_delay_ms=cluster.restart_delay_ms,
+            costs=spec.costs,
             behaviour=cluster.behaviour(),
             recorder=recorder,
             trace=recorder is not None,
@@ -133,7 +142,7 @@ class ScenarioRun:
     def _schedule_workload(self, spec: WorkloadSpec) -> None:
         topic = next(t for t in self.spec.cluster.topics if t.name == spec.topic)
         count = len(topic.assignment) or topic.partitions
-        workload = Workload(self.simulation, spec, count)
+        workload = Workload(self.simulation, spec, count, self._meter)
         self.workloads.append(workload)
         self._at(spec.start_ms, workload.start)
         if spec.stop_ms is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ...actors.network.costs import Costs
 from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS, Behaviour, behaviour
 from ..handles.roles import BrokerReference
 from .conditions import Condition
@@ -128,6 +129,8 @@ class WorkloadSpec:
     start_ms: float = 0.0
     stop_ms: float | None = None
     """None: until the scenario stops."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Other settings of its producers, by the names of ``ProducerSettings``."""
 
     @property
     def producer_names(self) -> list[str]:
@@ -257,6 +260,18 @@ class StorySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchSpec:
+    """What a batch of the scenario does beside what it says."""
+
+    runs: int = 20
+    """Seeds for each combination of the matrix."""
+    warm_up_ms: float = 0.0
+    """What arrives before does not count in latencies."""
+    budget: dict[str, float] = field(default_factory=dict)
+    """The most that a run may take: ``events``, ``virtual_s``, ``wall_s`` and ``memory_mb``."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioSpec:
     """A whole scenario."""
 
@@ -266,6 +281,8 @@ class ScenarioSpec:
     """Used when the command line gives none."""
     cluster: ClusterSpec = ClusterSpec()
     network: NetworkSpec = NetworkSpec()
+    costs: Costs | None = None
+    """What processes, disks and links take time for; None: nothing does."""
     workloads: tuple[WorkloadSpec, ...] = ()
     faults: tuple[FaultSpec, ...] = ()
     stop: StopSpec = StopSpec()
@@ -276,6 +293,7 @@ class ScenarioSpec:
     """Names of what to report; empty: everything."""
     matrix: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """Dotted key to the values it takes; see ``scenario_file.expand_matrix``."""
+    batch: BatchSpec = BatchSpec()
     parameters: dict[str, Any] = field(default_factory=dict)
     """What was set over the file: dotted key to value."""
     text: str = ""

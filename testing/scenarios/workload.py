@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from ...actors.clients.producer import SimulatedProducer
 from ...protocol.errors import ErrorCode
+from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition
 from ..simulation import Simulation
 from .closed_loop import ClosedLoop
@@ -11,10 +14,32 @@ from .open_loop import OpenLoop
 from .spec import WorkloadSpec
 
 
-class Workload:
-    """The clients of one ``WorkloadSpec``."""
+class Meter(Protocol):
+    """Whoever measures workloads."""
 
-    def __init__(self, simulation: Simulation, spec: WorkloadSpec, partitions: int) -> None:
+    def sent(self, workload: Workload, value: bytes) -> None:
+        """A record has arrived at a producer."""
+
+    def answered(self, workload: Workload, arrived_us: int, error: ErrorCode) -> None:
+        """A record that arrived then has been acknowledged, or given up."""
+
+    def served(self, workload: Workload, records: int, elapsed_us: int) -> None:
+        """A batch was answered so long after it was sent for the last time."""
+
+    def read(self, workload: Workload, batch: RecordBatch, position: int) -> None:
+        """A consumer has a batch, of which it wants what is at this position or after it."""
+
+
+class Workload:
+    """The clients of one ``WorkloadSpec``; ``meter`` hears of every record."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        spec: WorkloadSpec,
+        partitions: int,
+        meter: Meter | None = None,
+    ) -> None:
         self._simulation = simulation
         self._runtime = simulation.runtime
         self.spec = spec
@@ -31,14 +56,26 @@ class Workload:
                 acks=spec.acks,
                 enable_idempotence=spec.idempotent and spec.acks == -1,
                 linger_ms=spec.linger_ms,
+                **spec.settings,
             )
             for name in spec.producer_names
         ]
         self._loop = self._make_loop()
-        for name in spec.consumer_names:
+        self._meter = meter
+        self.consumers = [
             simulation.consumer(
                 [(spec.topic, target.partition) for target in self._targets], name=name
             )
+            for name in spec.consumer_names
+        ]
+        if meter is not None:
+            self._measure(meter)
+
+    def _measure(self, meter: Meter) -> None:
+        for producer in self.producers:
+            producer.on_service_time = lambda _, records, us: meter.served(self, records, us)
+        for consumer in self.consumers:
+            consumer.on_batch = lambda _, batch, position: meter.read(self, batch, position)
 
     def _make_loop(self) -> OpenLoop | ClosedLoop:
         spec = self.spec
@@ -75,12 +112,18 @@ class Workload:
         value = (self.prefix + b"%08d" % self.sent).ljust(size, b".")
         where = self._targets[self.sent % len(self._targets)]
         self.sent += 1
+        meter = self._meter
+        arrived_us = self._runtime.now_us()
+        if meter is not None:
+            meter.sent(self, value)
 
         def answered(error: ErrorCode, _offset: int) -> None:
             if error == ErrorCode.NONE:
                 self.acknowledged.append(value)
             else:
                 self.failed += 1
+            if meter is not None:
+                meter.answered(self, arrived_us, error)
             if isinstance(self._loop, ClosedLoop):
                 self._loop.answered(producer)
 

@@ -12,16 +12,17 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakekafka.cli import bench as bench_command
 from fakekafka.cli.main import main
-from fakekafka.spark_bench.suites.catalogue import SUITES, Suite
-from fakekafka.spark_bench.suites.failover import FailoverParameters
+from fakekafka.spark_bench.planning.suite import SUITES, find_source, load_suite
+from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, written
 from rich.console import Console
 
-SMALL = ["--engine", "serial", "--set", "session_timeout_ms=6000", "--set", "rate_per_s=20"]
+QUICK = ["--engine", "serial", "--no-matrix", "--set", "session_timeout_ms=6000",
+         "--set", "rate_per_s=20"]  # fmt: skip
+BREAKS = '"""Breaks"""\ndef scenario(run): raise RuntimeError("the run broke")\n'
 
 
 def bench(*arguments: str) -> object:
@@ -34,7 +35,8 @@ def bench(*arguments: str) -> object:
 def test_list_names_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("list") == 0
     output = capsys.readouterr().out
-    for name, (_, _, about) in SUITES.items():
+    for name in SUITES:
+        about = load_suite(find_source(name)).about
         assert name in output
         assert " ".join(about.split()) in " ".join(output.split())
 
@@ -42,38 +44,46 @@ def test_list_names_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
 def test_list_as_json_is_an_object_of_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("list", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert found == {name: about for name, (_, _, about) in SUITES.items()}
+    assert found == {name: load_suite(find_source(name)).about for name in SUITES}
+
+
+def test_show_tells_parameters_matrix_and_measures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("show", "failover") == 0
+    output = capsys.readouterr().out
+    assert "varies session_timeout_ms = 18000, 6000" in output
+    assert "  brokers = 3" in output
+    assert "  full_isr_ms: from the crash until" in output
 
 
 @pytest.mark.slow
 def test_run_prints_percentiles_and_writes_tables(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert bench("run", "failover", "--runs", "2", "--out", str(tmp_path), *SMALL) == 0
+    assert bench("run", "failover", "--runs", "2", "--out", str(tmp_path), *QUICK) == 0
     captured = capsys.readouterr()
     assert "2 of 2 runs kept every promise" in captured.out
-    assert "unavailability" in captured.out
+    assert "unavailable_ms" in captured.out
     assert "failover: 2 of 2 runs" in captured.err
     assert (tmp_path / "runs" / "runs.parquet").is_file()
 
 
 @pytest.mark.slow
 def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench("run", "failover", "--runs", "2", "--json", *SMALL) == 0
+    assert bench("run", "failover", "--runs", "2", "--json", *QUICK) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     assert (found["runs"], found["ok"]) == (2, 2)
     assert (found["suite"], found["engine"], found["broken"]) == ("failover", "serial", [])
-    assert list(found["metrics"]) == [
-        "unavailable_ms", "detect_ms", "elect_ms", "client_ms", "full_isr_ms", "service_ms",
-        "response_ms",
-    ]  # fmt: skip
-    for metric in found["metrics"].values():
+    (configuration,) = found["configurations"]
+    assert configuration["parameters"]["session_timeout_ms"] == 6000
+    metrics = configuration["metrics"]
+    assert list(metrics)[:2] == ["unavailable_ms", "before_ms"]
+    for metric in metrics.values():
         assert list(metric) == ["over", "count", "p50", "p90", "p99", "max"]
-        assert 0 < metric["p50"] <= metric["p90"] <= metric["p99"] <= metric["max"]
-    assert found["metrics"]["full_isr_ms"]["over"] == "runs"
-    assert found["metrics"]["full_isr_ms"]["count"] == 2
-    assert found["metrics"]["service_ms"]["over"] == "records"
+        assert metric["p50"] <= metric["p90"] <= metric["p99"] <= metric["max"]
+    assert metrics["full_isr_ms"]["over"] == "runs"
+    assert metrics["full_isr_ms"]["count"] == 2
+    assert metrics["service_ms"]["over"] == "records"
     assert captured.err == ""
 
 
@@ -85,32 +95,22 @@ def test_no_terminal_is_so_narrow_that_numbers_are_cut(
     """Names of metrics wrap, numbers stand whole in one line each."""
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(bench_command, "console", Console())  # it looks when it is made
-    assert bench("run", "failover", "--runs", "1", "--set", "rate_per_s=20", *SMALL[:2]) == 0
+    assert bench("run", "failover", "--runs", "1", "--set", "rate_per_s=20", *QUICK[:3]) == 0
     output = capsys.readouterr().out
     assert "…" not in output
     assert all(len(line) <= max(int(columns), 75) for line in output.splitlines())
     numbers = [re.findall(r"│ +([0-9,]+\.[0-9]) +(?=│)", line) for line in output.splitlines()]
-    assert [len(found) for found in numbers if found] == [4] * 7
+    assert [len(found) for found in numbers if found] == [4] * 13
 
 
-@pytest.fixture
-def breaking_suite(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A suite ``breaks``, of which no run comes to its end."""
-
-    def breaks(_seed: int, _parameters: Any) -> dict[str, Any]:
-        raise RuntimeError("the run broke")
-
-    monkeypatch.setitem(SUITES, "breaks", Suite(FailoverParameters, breaks, "breaks"))
-
-
-@pytest.mark.usefixtures("breaking_suite")
-def test_broken_runs_are_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench("run", "breaks", "--runs", "1", "--seed", "8", "--engine", "serial", "--json") == 1
+def test_broken_runs_are_in_the_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    suite = written(tmp_path, BREAKS, "breaks.py")
+    assert bench("run", suite, "--runs", "1", "--seed", "8", "--engine", "serial", "--json") == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["runs"], found["ok"], found["metrics"]) == (1, 0, {})
+    assert (found["runs"], found["ok"], found["statuses"]) == (1, 0, {"error": 1})
     (broken,) = found["broken"]
     assert (broken["seed"], broken["problems"]) == (8, "RuntimeError: the run broke")
-    assert broken["reproduce"].startswith("fakekafka bench run breaks --runs 1 --seed 8")
+    assert broken["reproduce"].startswith(f"fakekafka bench run {suite} --seed 8 --runs 1")
 
 
 @pytest.mark.slow
@@ -118,19 +118,48 @@ def test_a_version_that_looks_like_a_number_stays_what_was_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """0.10 is a version of Kafka, and no way to write a tenth."""
-    assert bench("run", "failover", "--runs", "1", *SMALL, "--set", "kafka_version=0.10") == 0
+    assert bench("run", "failover", "--runs", "1", *QUICK, "--set", "kafka_version=0.10") == 0
     assert "1 of 1 runs" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("breaking_suite")
 def test_a_broken_promise_gives_status_1_and_the_command_that_repeats_it(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert bench("run", "breaks", "--runs", "1", "--seed", "8", "--engine", "serial") == 1
+    suite = written(tmp_path, BREAKS, "breaks.py")
+    assert bench("run", suite, "--runs", "1", "--seed", "8", "--engine", "serial") == 1
     output = " ".join(capsys.readouterr().out.split())
     assert "0 of 1 runs kept every promise" in output
-    assert "seed 8: RuntimeError: the run broke" in output
-    assert "fakekafka bench run breaks --runs 1 --seed 8 --engine serial" in output
+    assert "seed 8, error: RuntimeError: the run broke" in output
+    assert f"fakekafka bench run {suite} --seed 8 --runs 1 --no-matrix" in output
+
+
+def test_any_file_is_a_suite_and_what_it_varies_can_be_chosen(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A table for each configuration; a value is read as the parameter's type."""
+    suite = written(tmp_path, SMALL, "small.py")
+    options = ["--runs", "1", "--engine", "serial", "--matrix", "records=1,3", "--set", "fast=no"]
+    assert bench("run", suite, *options) == 2
+    assert "fast must be bool, not 'no'" in capsys.readouterr().err
+    assert bench("run", suite, *options[:-1], "fast=false") == 0
+    output = capsys.readouterr().out
+    assert "small: records=1, 1 runs" in output
+    assert "small: records=3, 1 runs" in output
+
+
+@pytest.mark.slow
+def test_a_run_of_a_scenario_file_can_be_recorded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    suite = written(tmp_path, SCENARIO, "dies.toml")
+    out = tmp_path / "run.fktrace"
+    options = ["--seed", "3", "--set", "cluster.brokers=2", "-o", str(out)]
+    assert bench("trace", suite, *options) == 0
+    assert f"fakekafka trace story {out}" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["trace", "story", str(out)])
+    assert ended.value.code == 0
+    assert "orders-0 takes records again" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -142,8 +171,14 @@ def test_a_broken_promise_gives_status_1_and_the_command_that_repeats_it(
         (["failover", "--set", "brokers"], "--set takes name=value, not 'brokers'"),
         (["failover", "--set", "broker=3"], "failover has no parameter 'broker'"),
         (["failover", "--set", "brokers=many"], "brokers must be int, not 'many'"),
-        (["failover", "--set", "kafka_version=9"], "kafka_version '9' is not emulated"),
+        (["failover", "--set", "kafka_version=9"], "kafka_version must be one of"),
         (["failover", "--engine", "process", "--workers", "0"], "workers must be at least 1"),
+        (["failover", "--matrix", "brokers"], "--matrix takes name=value,value, not 'brokers'"),
+        (["failover", "--matrix", "brokers=3", "--no-matrix"], "do not go together"),
+        (["failover", "--budget", "wall_s=long"], "--budget takes kind=number, not 'wall_s=long'"),
+        (["failover", "--budget", "wall=5"], "there is no budget 'wall'"),
+        (["failover", "--resume"], "name it with --out"),
+        (["failover", "--engine", "serial", "--conf", "a=b"], "belong to the engine spark"),
     ],
 )
 def test_wrong_usage_gives_status_2_and_a_message(
@@ -161,7 +196,7 @@ def test_a_table_cannot_go_where_a_file_is(
 ) -> None:
     taken = tmp_path / "taken"
     taken.write_text("")
-    assert bench("run", "failover", "--runs", "1", "--out", str(taken), *SMALL) == 2
+    assert bench("run", "failover", "--runs", "1", "--out", str(taken), *QUICK) == 2
     assert str(taken) in capsys.readouterr().err
 
 
@@ -170,7 +205,8 @@ def test_a_table_cannot_go_where_a_file_is(
 def test_ctrl_c_at_a_terminal_ends_a_batch_in_one_line(engine: str, tmp_path: Path) -> None:
     """The exit status is that of an interrupt, nothing is left behind, and no traceback is seen."""
     out = tmp_path / "new"
-    command = ["bench", "run", "failover", "--runs", "100000", "--workers", "1", "--out", str(out)]
+    command = ["bench", "run", "failover", "--runs", "100000", "--no-matrix", "--workers", "1",
+               "--out", str(out)]  # fmt: skip
     screen, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "fakekafka.cli.main", *command, "--engine", engine],
@@ -186,11 +222,11 @@ def test_ctrl_c_at_a_terminal_ends_a_batch_in_one_line(engine: str, tmp_path: Pa
     with contextlib.suppress(OSError):  # the terminal of nobody
         while part := os.read(screen, 65536):
             shown += part
-            if not is_interrupted and b"/100000" in shown:  # a run was done
+            if not is_interrupted and b" of 100000 runs" in shown:  # a run was done
                 is_interrupted = os.write(screen, b"\x03") == 1
     os.close(screen)
     assert process.wait(60) == 130
     text = shown.decode()
     assert re.search(r"failover: ended after \d+ of 100000 runs", text), text
     assert "Traceback" not in text
-    assert (out / "runs" / "runs.parquet").is_file()
+    assert list((out / "runs").glob("part-*.parquet"))

@@ -10,7 +10,7 @@ from fakekafka import Simulation, UsageError
 from fakekafka.actors.network.costs import (
     PUBLISHED_2018,
     PUBLISHED_2018_LATENCY_MS,
-    ControlPlaneCosts,
+    Costs,
 )
 from fakekafka.zkfake.messages import CreateRequest, GetDataRequest, Request
 
@@ -26,7 +26,7 @@ def cluster(
         5,
         kafka_version=version,
         latency_ms=PUBLISHED_2018_LATENCY_MS,
-        costs=ControlPlaneCosts(),
+        costs=Costs(),
         trace=False,
         config={
             "auto.leader.rebalance.enable": "false",
@@ -41,7 +41,7 @@ def cluster(
     return simulation
 
 
-def failover_ms(simulation: Simulation, costs: ControlPlaneCosts = WITHOUT_LOG) -> float:
+def failover_ms(simulation: Simulation, costs: Costs = WITHOUT_LOG) -> float:
     simulation.costs = costs
     started_ms = simulation.now_ms
     simulation.controller.resign()
@@ -50,7 +50,7 @@ def failover_ms(simulation: Simulation, costs: ControlPlaneCosts = WITHOUT_LOG) 
     return simulation.now_ms - started_ms
 
 
-def shutdown_ms(simulation: Simulation, costs: ControlPlaneCosts = WITHOUT_LOG) -> float:
+def shutdown_ms(simulation: Simulation, costs: Costs = WITHOUT_LOG) -> float:
     simulation.costs = costs
     controller = simulation.controller.id
     leaving = simulation.broker(next(b for b in simulation.broker_ids if b != controller))
@@ -94,11 +94,11 @@ def test_logging_every_partition_at_each_election_is_quadratic() -> None:
 
     def logged_ms(version: str, topics: int) -> tuple[float, float]:
         """Time that the line takes, and what is expected at 0.1 ms a partition."""
-        free = shutdown_ms(cluster(version, topics, 1, 2), ControlPlaneCosts())
+        free = shutdown_ms(cluster(version, topics, 1, 2), Costs())
         simulation = cluster(version, topics, 1, 2)
         leaving = next(b for b in simulation.broker_ids if b != simulation.controller.id)
         leaders = [simulation.partition(f"t{number}", 0).leader for number in range(topics)]
-        with_log = shutdown_ms(simulation, ControlPlaneCosts(logged_partition_ms=0.1))
+        with_log = shutdown_ms(simulation, Costs(logged_partition_ms=0.1))
         return with_log - free, leaders.count(leaving) * topics * 0.1
 
     for topics in (10, 30):
@@ -109,22 +109,20 @@ def test_logging_every_partition_at_each_election_is_quadratic() -> None:
 
 def test_without_costs_time_passes_on_links_only() -> None:
     """A model in which everything is free gives the times of a simulation without one."""
-    free, plain = (
-        Simulation(3, seed=5, trace=False, costs=costs) for costs in (ControlPlaneCosts(), None)
-    )
+    free, plain = (Simulation(3, seed=5, trace=False, costs=costs) for costs in (Costs(), None))
     for simulation in (free, plain):
         simulation.create_topic("t", partitions=20, replication_factor=2)
     assert free.now_ms == plain.now_ms
-    assert failover_ms(free, ControlPlaneCosts()) > 0
+    assert failover_ms(free, Costs()) > 0
     assert plain.costs is None
 
 
-def answered_ms(costs: ControlPlaneCosts, in_flight: int, requests: Sequence[Request]) -> float:
+def answered_ms(costs: Costs, in_flight: int, requests: Sequence[Request]) -> float:
     """Virtual time in which ZooKeeper answers requests of one batch; links take 0.5 ms."""
     with Simulation(
         1,
         latency_ms=0.5,
-        costs=ControlPlaneCosts(),
+        costs=Costs(),
         trace=False,
         config={"zookeeper.max.in.flight.requests": in_flight},
     ) as simulation:
@@ -148,14 +146,14 @@ READS = [GetDataRequest("/")] * 20
 @pytest.mark.parametrize(
     ("costs", "in_flight", "requests", "expected_ms"),
     [
-        (ControlPlaneCosts(), 1, READS, 20 * 1),
-        (ControlPlaneCosts(), 10, READS, 2 * 1),
-        (ControlPlaneCosts(zookeeper_commit_ms=10), 1, WRITES, 20 * 11),
-        (ControlPlaneCosts(zookeeper_commit_ms=10), 10, WRITES, 2 * 11),
-        (ControlPlaneCosts(zookeeper_commit_ms=10), 10, READS, 2 * 1),
-        (ControlPlaneCosts(zookeeper_commit_ms=10), 10, [*WRITES[:1], *READS[:1]], 11),
-        (ControlPlaneCosts(zookeeper_request_ms=10), 1, READS, 20 * 11),
-        (ControlPlaneCosts(zookeeper_request_ms=10), 10, READS, 20 * 10 + 1),
+        (Costs(), 1, READS, 20 * 1),
+        (Costs(), 10, READS, 2 * 1),
+        (Costs(zookeeper_commit_ms=10), 1, WRITES, 20 * 11),
+        (Costs(zookeeper_commit_ms=10), 10, WRITES, 2 * 11),
+        (Costs(zookeeper_commit_ms=10), 10, READS, 2 * 1),
+        (Costs(zookeeper_commit_ms=10), 10, [*WRITES[:1], *READS[:1]], 11),
+        (Costs(zookeeper_request_ms=10), 1, READS, 20 * 11),
+        (Costs(zookeeper_request_ms=10), 10, READS, 20 * 10 + 1),
     ],
     ids=[
         "a round trip each",
@@ -169,7 +167,7 @@ READS = [GetDataRequest("/")] * 20
     ],
 )
 def test_what_requests_wait_for(
-    costs: ControlPlaneCosts, in_flight: int, requests: Sequence[Request], expected_ms: float
+    costs: Costs, in_flight: int, requests: Sequence[Request], expected_ms: float
 ) -> None:
     """Round trip, window, processor and quorum of ZooKeeper."""
     assert answered_ms(costs, in_flight, requests) == pytest.approx(expected_ms, abs=0.01)
@@ -179,7 +177,63 @@ def test_costs_are_times() -> None:
     """Negative or endless costs are refused; so is setting costs where there is no model."""
     for value in (-1, float("inf"), float("nan")):
         with pytest.raises(UsageError, match="controller_request_ms must be milliseconds >= 0"):
-            ControlPlaneCosts(controller_request_ms=value)
+            Costs(controller_request_ms=value)
     simulation = Simulation(1, trace=False)
     with pytest.raises(UsageError, match="given some"):
-        simulation.costs = ControlPlaneCosts()
+        simulation.costs = Costs()
+
+
+def response_ms(costs: Costs, record_bytes: int, acks: int = -1, replicas: int = 1) -> list[float]:
+    """How long each of four records takes that are sent at once; links take 0.5 ms."""
+    with Simulation(replicas, latency_ms=0.5, costs=Costs(), trace=False) as simulation:
+        simulation.create_topic("t", partitions=4, replication_factor=replicas)
+        producer = simulation.producer(acks=acks, enable_idempotence=False)
+        for number in range(4):  # it learns of the leaders
+            producer.produce(("t", number), b"first")
+        simulation.run_until(lambda: producer.unfinished == 0)
+        simulation.run_for(1000)
+        simulation.costs = costs
+        sent_ms = simulation.now_ms
+        answered: list[float] = []
+        for number in range(4):
+            producer.produce(
+                ("t", number),
+                b"x" * record_bytes,
+                callback=lambda *_: answered.append(simulation.now_ms - sent_ms),
+            )
+        simulation.run_until(lambda: len(answered) == 4)
+        return answered
+
+
+@pytest.mark.parametrize(
+    ("costs", "record_bytes", "expected_ms"),
+    [
+        (Costs(), 1000, [1, 1, 1, 1]),
+        (Costs(broker_request_ms=3), 1000, [4, 7, 10, 13]),
+        (Costs(disk_append_ms=2), 1000, [3, 5, 7, 9]),
+        (Costs(disk_mb_per_s=1), 10_000, [11, 21, 31, 41]),
+        (Costs(link_mb_per_s=1), 10_000, [11, 21, 31, 41]),
+        (Costs(link_mb_per_s=1, disk_mb_per_s=1), 10_000, [21, 31, 41, 51]),
+    ],
+    ids=[
+        "nothing costs",
+        "the broker takes one request after another",
+        "so does its disk",
+        "whose bytes take time",
+        "as they do on the way out of the client's machine",
+        "while one message is on its way the disk writes the one before",
+    ],
+)
+def test_what_records_wait_for(
+    costs: Costs, record_bytes: int, expected_ms: Sequence[float]
+) -> None:
+    """Processor and disk of a broker, and the way out of a machine."""
+    assert response_ms(costs, record_bytes, acks=1) == pytest.approx(expected_ms, rel=0.05)
+
+
+def test_followers_append_what_they_fetched_before_they_say_so() -> None:
+    """With acks=all a record waits for the disks of the leader and of the follower."""
+    alone = response_ms(Costs(disk_append_ms=5), 100)
+    followed = response_ms(Costs(disk_append_ms=5), 100, replicas=2)
+    assert alone[0] == pytest.approx(6, rel=0.05)
+    assert followed[0] >= alone[0] + 5

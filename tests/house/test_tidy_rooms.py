@@ -52,6 +52,14 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("scenarios",),
         ("questions", "control_api"),
     ),
+    "spark_bench": (
+        ("measuring",),
+        ("suites",),
+        ("planning",),
+        ("engines", "tables"),
+        ("reports",),
+        ("*",),
+    ),
 }
 """Folder to its rooms, from the ground up. A room imports itself and what stands in groups before
 it; rooms of one group do not import each other. ``*`` stands for every file beside the rooms."""

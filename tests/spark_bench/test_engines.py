@@ -1,27 +1,47 @@
-"""Engines: serial, processes and Spark give the same rows; tables on disk say the same."""
+"""Engines: serial, processes and Spark give the same rows, also when workers die."""
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakekafka import UsageError
-from fakekafka.spark_bench import engines
+from fakekafka.spark_bench import batch as batch_module
 from fakekafka.spark_bench.batch import run_suite
-from fakekafka.spark_bench.engines import choose_engine, java_problem, open_engine
-from fakekafka.spark_bench.results import BatchResult
-from fakekafka.spark_bench.runs import make_specs
+from fakekafka.spark_bench.engines import engine as engine_module
+from fakekafka.spark_bench.engines.engine import choose_engine, java_problem, open_engine
+from fakekafka.spark_bench.planning.plan import make_plan
+from fakekafka.spark_bench.planning.schedule import ProgressReport
+from fakekafka.spark_bench.reports.results import BatchResult
+from fakekafka.spark_bench.tables.reader import BatchTables
+from fakekafka.tests.spark_bench.suites_for_tests import SMALL, TROUBLE, written
 
-RUNS = 3
-SHAPE: dict[str, Any] = {"session_timeout_ms": 6000, "rate_per_s": 20, "partitions": 2}
+TABLES = ("runs", "hist", "series")
+on_spark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    # The gateway to the JVM leaves its sockets and pipes to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.skipif(java_problem() is not None, reason=f"Spark cannot start: {java_problem()}"),
+]
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory: pytest.TempPathFactory) -> tuple[BatchResult, Path]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return written(tmp_path_factory.mktemp("suites"), SMALL, "small.py")
+
+
+@pytest.fixture(scope="module")
+def serial(small: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[BatchResult, Path]:
     """The batch that the others are compared with, and where its tables are."""
     out = tmp_path_factory.mktemp("serial")
-    return run_suite("failover", runs=RUNS, engine="serial", seed=1, out=out, **SHAPE), out
+    run_suite(small, engine="serial", seed=1, out=out)
+    return run_suite(small, engine="serial", seed=1), out
 
 
 def same(batch: BatchResult, other: BatchResult) -> None:
@@ -29,106 +49,105 @@ def same(batch: BatchResult, other: BatchResult) -> None:
     assert [[type(value) for value in row.values()] for row in batch.rows] == [
         [type(value) for value in row.values()] for row in other.rows
     ]
-    assert {name: h.rows() for name, h in batch.histograms.items()} == {
-        name: h.rows() for name, h in other.histograms.items()
-    }
+    for number, one in batch.configurations.items():
+        two = other.configurations[number]
+        assert {name: h.rows() for name, h in one.histograms.items()} == {
+            name: h.rows() for name, h in two.histograms.items()
+        }
+
+
+def test_progress_tells_runs_work_and_the_time_that_is_left(small: str) -> None:
+    heard: list[ProgressReport] = []
+    run_suite(small, runs=1, engine="serial", progress=heard.append)
+    assert (heard[-1].done, heard[-1].total, heard[-1].work) == (2, 2, 1.0)
+    assert heard[-1].remaining_s == 0
+    assert heard[-1].runs_per_s > 0
 
 
 @pytest.mark.slow
-def test_runs_differ_by_their_seeds_and_report_progress(
-    serial: tuple[BatchResult, Path],
+def test_processes_give_what_one_process_gives(
+    small: str, serial: tuple[BatchResult, Path]
 ) -> None:
-    batch, _ = serial
-    assert [row["seed"] for row in batch.rows] == [1, 2, 3]
-    assert len({row["fingerprint"] for row in batch.rows}) == RUNS
-    assert batch.ok == RUNS
-    heard: list[tuple[int, int]] = []
-    run_suite("failover", runs=1, engine="serial", progress=lambda *at: heard.append(at), **SHAPE)
-    assert heard == [(1, 1)]
+    same(run_suite(small, engine="process", seed=1, workers=2), serial[0])
 
 
 @pytest.mark.slow
-def test_the_tables_hold_what_the_batch_holds(serial: tuple[BatchResult, Path]) -> None:
-    """Read with pyarrow: a row a run, a row a bucket of a run, and the cost apart."""
-    import pyarrow.parquet as parquet
-
-    batch, out = serial
-    assert parquet.read_table(out / "runs" / "runs.parquet").to_pylist() == batch.rows
-    merged: dict[str, dict[int, int]] = {}
-    for row in parquet.read_table(out / "histograms" / "histograms.parquet").to_pylist():
-        counts = merged.setdefault(row["metric"], {})
-        counts[row["bucket"]] = counts.get(row["bucket"], 0) + row["n"]
-    assert merged == {name: h.counts for name, h in batch.histograms.items()}
-    cost = parquet.read_table(out / "cost" / "cost.parquet").to_pylist()
-    assert [row["run_id"] for row in cost] == [0, 1, 2]
-    assert all(row["engine"] == "serial" and row["wall_ms"] > 0 for row in cost)
-    assert sorted(path.name for path in out.rglob("*") if path.is_file()) == [
-        "cost.parquet",
-        "histograms.parquet",
-        "runs.parquet",
-    ]
-
-
-@pytest.mark.slow
-def test_processes_give_what_one_process_gives(serial: tuple[BatchResult, Path]) -> None:
-    heard: list[tuple[int, int]] = []
-    batch = run_suite(
-        "failover",
-        runs=RUNS,
-        engine="process",
-        seed=1,
-        workers=2,
-        progress=lambda *at: heard.append(at),
-        **SHAPE,
-    )
-    same(batch, serial[0])
-    assert heard == [(1, 3), (2, 3), (3, 3)]
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.timeout(180)
-# The gateway to the JVM leaves its sockets and pipes to the garbage collector.
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.skipif(java_problem() is not None, reason=f"Spark cannot start: {java_problem()}")
-def test_spark_gives_what_one_process_gives_with_one_task_a_run(
-    serial: tuple[BatchResult, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_a_process_that_dies_is_replaced_and_its_run_is_repeated(
+    small: str, serial: tuple[BatchResult, Path]
 ) -> None:
-    """Rows, their types, histograms and the table of runs; a worker runs many in any order.
+    """Killed from outside in mid-batch: nothing is missing, nothing is counted twice."""
+    plan = make_plan(small, 3, 1)
+    with open_engine("process", 2) as engine:
+        results = engine.run(plan, plan.specs)
+        outcomes = [next(results)]
+        os.kill(engine.process_ids[0], signal.SIGKILL)  # type: ignore[attr-defined]
+        outcomes += results
+    rows = sorted((outcome.row for outcome in outcomes), key=lambda row: row["run_id"])
+    assert rows == serial[0].rows
 
-    And Spark does not greet: only what the JVM itself says at its start reaches the terminal.
-    """
-    import pyarrow.parquet as parquet
 
-    heard: list[tuple[int, int]] = []
-    specs = make_specs("failover", RUNS, 1, **SHAPE)
-    with open_engine("spark", 2) as engine:
-        tracker = engine.session.sparkContext.statusTracker()  # type: ignore[attr-defined]
-        before = set(tracker.getJobIdsForGroup())
-        results = list(engine.run(specs, lambda *at: heard.append(at)))
-        jobs = set(tracker.getJobIdsForGroup()) - before
-        stages = [stage for job in jobs for stage in tracker.getJobInfo(job).stageIds]
-        tasks = [tracker.getStageInfo(stage).numTasks for stage in stages]
-        again = list(engine.run(specs[::-1], None))
-    told = capfd.readouterr()
-    assert not [word for word in ("WARN ", "Setting", "log4j") if word in told.out + told.err]
-    assert tasks == [RUNS]
-    assert heard[-1] == (RUNS, RUNS)
-    assert [result["row"] for result in results] == serial[0].rows
-    by_id = {result["row"]["run_id"]: result["row"] for result in again}
-    assert [by_id[number] for number in range(RUNS)] == serial[0].rows
-    batch = run_suite("failover", runs=RUNS, engine="spark", seed=1, out=tmp_path, **SHAPE)
-    same(batch, serial[0])
-    mine = parquet.read_table(tmp_path / "runs" / "runs.parquet")
-    assert mine.equals(parquet.read_table(serial[1] / "runs" / "runs.parquet"))
-    mine = parquet.read_table(tmp_path / "histograms" / "histograms.parquet")
-    assert mine.equals(parquet.read_table(serial[1] / "histograms" / "histograms.parquet"))
+@pytest.mark.slow
+def test_a_run_that_takes_its_process_along_is_a_row(tmp_path: Path) -> None:
+    suite = written(tmp_path, TROUBLE, "trouble.py")
+    matrix = {"kind": ["none", "die", "raise"]}
+    batch = run_suite(suite, runs=2, engine="process", workers=1, matrix=matrix)
+    assert [row["status"] for row in batch.rows] == ["ok", "ok", "lost", "lost", "error", "error"]
+    assert batch.rows[2]["problems"] == "its process died, twice"
+    assert batch.rows[2]["reproduce"].endswith("--set kind=die")
+
+
+class TestSpark:
+    """All in one session, which takes seconds to start."""
+
+    pytestmark = on_spark
+
+    def test_spark_gives_what_one_process_gives(
+        self,
+        small: str,
+        serial: tuple[BatchResult, Path],
+        tmp_path: Path,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        """Rows, types, histograms and tables, in any order; a run that kills its worker is a row.
+
+        And Spark does not greet: only what the JVM itself says at its start reaches the terminal.
+        """
+        trouble = written(tmp_path, TROUBLE, "trouble.py")
+        with open_engine("spark", 2) as engine:
+            session: Any = engine.session  # type: ignore[attr-defined]
+            # From here on batches take this session.
+            same(run_suite(small, engine="spark", seed=1), serial[0])
+            run_suite(small, engine="spark", seed=1, out=tmp_path / "out")
+            for name in TABLES:
+                mine, other = BatchTables(tmp_path / "out"), BatchTables(serial[1])
+                assert mine.table(name).equals(other.table(name)), name
+            plan = make_plan(small, 3, 1)
+            back = list(engine.run(plan, plan.specs[::-1]))
+            assert len(back) == 6
+            assert {o.row["run_id"]: o.row for o in back} == {
+                row["run_id"]: row for row in serial[0].rows
+            }
+            told = capfd.readouterr()
+            assert "WARN" not in told.out + told.err
+            matrix = {"kind": ["none", "die", "raise"]}
+            batch = run_suite(trouble, runs=1, engine="spark", matrix=matrix)
+            assert [row["status"] for row in batch.rows] == ["ok", "lost", "error"]
+            with pytest.raises(UsageError, match="there is a Spark session already"):
+                run_suite(small, engine="spark", workers=2)
+            self.check_reading(session, tmp_path / "out")
+            assert session.range(1).count() == 1  # it was not stopped
+
+    def check_reading(self, session: Any, out: Path) -> None:
+        """The tables as data frames of Spark."""
+        hist = BatchTables(out).hist(session)
+        total = hist.where("metric = 'response_ms'").groupBy().sum("n").collect()[0][0]
+        found = BatchTables(out).hist("pandas")
+        assert total == found[found.metric == "response_ms"].n.sum()
 
 
 def test_without_java_the_reason_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
-    assert "install a Java 17 runtime or set JAVA_HOME" in (java_problem() or "")
+    assert "install a Java 17 runtime" in (java_problem() or "")
     assert choose_engine()[0] == "process"
     with (
         pytest.raises(UsageError, match="the spark engine cannot start: there is no Java"),
@@ -138,14 +157,26 @@ def test_without_java_the_reason_is_given(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_with_java_spark_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "java_problem", lambda: None)
+    monkeypatch.setattr(engine_module, "java_problem", lambda: None)
     assert choose_engine() == ("spark", "Java and pyspark are here")
 
 
-@pytest.mark.parametrize("workers", [0, -1])
-def test_fewer_than_one_worker_is_refused(workers: int) -> None:
-    with (
-        pytest.raises(UsageError, match=f"workers must be at least 1, not {workers}"),
-        open_engine("process", workers),
-    ):
+def test_auto_is_the_engine_that_can_run_here(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_module, "choose_engine", lambda: ("serial", "for the test"))
+    assert run_suite(small, runs=1, engine="auto", matrix={}).engine == "serial"
+
+
+@pytest.mark.parametrize(
+    ("engine", "more", "message"),
+    [
+        ("process", {"workers": 0}, "workers must be at least 1, not 0"),
+        ("process", {"workers": -1}, "workers must be at least 1, not -1"),
+        ("abacus", {}, "no engine 'abacus'; there are auto, spark, process"),
+        ("serial", {"master": "spark://h:7077"}, "belong to the engine spark, not to serial"),
+    ],
+)
+def test_an_engine_that_cannot_be_is_refused(
+    engine: str, more: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message), open_engine(engine, **more):
         pass

@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from fakekafka.spark_bench.histogram import ZERO_BUCKET, BucketHistogram, bucket_of, value_of
+from fakekafka.spark_bench.measuring.histogram import (
+    ZERO_BUCKET,
+    BucketHistogram,
+    bucket_of,
+    value_of,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

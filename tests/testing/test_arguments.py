@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster, Simulation, UsageError
-from fakekafka.actors.network.costs import ControlPlaneCosts
+from fakekafka.actors.network.costs import Costs
 from fakekafka.protocol.errors import KafkaError
 from fakekafka.protocol.versions import behaviour
 
@@ -261,7 +261,7 @@ def test_a_flag_of_the_release_can_be_replaced() -> None:
 
 def test_costs_are_in_force_from_the_first_message() -> None:
     """The start of the cluster takes the time that ZooKeeper needs."""
-    costs = ControlPlaneCosts(zookeeper_request_ms=5)
+    costs = Costs(zookeeper_request_ms=5)
     with Simulation(brokers=1, costs=costs) as slow, Simulation(brokers=1) as fast:
         assert slow.costs is costs
         assert slow.now_ms > fast.now_ms + 50

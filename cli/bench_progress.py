@@ -1,0 +1,50 @@
+"""How far a batch is: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+if TYPE_CHECKING:
+    from ..spark_bench.planning.schedule import ProgressReport
+
+
+class BatchProgress:
+    """Shows a bar on a terminal; elsewhere prints a line after every tenth of the work."""
+
+    def __init__(self, console: Console, title: str, *, quiet: bool) -> None:
+        self._console = console
+        self._title = title
+        self._quiet = quiet
+        self._last = 0
+        self._bar: Progress | None = None
+        self._task: Any = None
+
+    def __enter__(self) -> BatchProgress:
+        if not self._quiet and self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[told]}"),
+                console=self._console,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(self._title, total=1.0, told="starts")
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, report: ProgressReport) -> None:
+        """Show where the batch is."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=report.work, told=str(report))
+        elif not self._quiet:
+            tenth = 10 if report.done == report.total else min(int(report.work * 10), 9)
+            if tenth > self._last:
+                self._last = tenth
+                sys.stderr.write(f"{self._title}: {report}\n")

@@ -1,0 +1,87 @@
+"""Values of a suite's parameters as the command line writes them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.errors import UsageError
+
+if TYPE_CHECKING:
+    from ..spark_bench.planning.suite import Suite
+
+_TRUE_OR_FALSE = {"true": True, "false": False, "1": True, "0": False}
+
+
+def read_value(suite: Suite, name: str, text: str) -> Any:
+    """``text`` as the parameter's type; for a scenario file it is TOML, or else plain text.
+
+    What cannot be converted stays a text, which the suite refuses by the parameter's name.
+    """
+    parameter = suite.parameters.get(name)
+    if parameter is None:
+        # A version is text even where it looks like a number: 0.10 is not 0.1.
+        if suite.spec is None or name.endswith("kafka_version"):
+            return text
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            return text
+    if parameter.kind is bool:
+        return _TRUE_OR_FALSE.get(text.lower(), text)
+    for kind in (int, float) if parameter.kind is float else (parameter.kind,):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def read_settings(suite: Suite, settings: Sequence[str]) -> dict[str, Any]:
+    """``name=value`` of ``--set``."""
+    found = {}
+    for setting in settings:
+        name, separator, text = setting.partition("=")
+        if not separator:
+            raise UsageError(f"--set takes name=value, not {setting!r}")
+        found[name] = read_value(suite, name, text)
+    return found
+
+
+def read_matrix(suite: Suite, tables: Sequence[str], leave_out: bool) -> dict[str, Any] | None:
+    """``name=value,value`` of ``--matrix``; None: the suite's own."""
+    if leave_out:
+        if tables:
+            raise UsageError("--matrix and --no-matrix do not go together")
+        return {}
+    found: dict[str, Any] = {}
+    for table in tables:
+        name, separator, text = table.partition("=")
+        if not separator or not text:
+            raise UsageError(f"--matrix takes name=value,value, not {table!r}")
+        found[name] = [read_value(suite, name, value) for value in text.split(",")]
+    return found or None
+
+
+def read_numbers(option: str, settings: Sequence[str]) -> dict[str, Any]:
+    """``kind=number`` of ``--budget``; ``none`` lifts a limit."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, separator, text = setting.partition("=")
+        try:
+            value = float(text) if text != "none" else None
+        except ValueError:
+            separator = ""
+        if not separator:
+            raise UsageError(f"{option} takes kind=number, not {setting!r}")
+        found[name] = int(value) if name == "events" and value is not None else value
+    return found
+
+
+def read_conf(settings: Sequence[str]) -> Mapping[str, str]:
+    """``name=value`` of ``--conf``."""
+    for setting in settings:
+        if "=" not in setting:
+            raise UsageError(f"--conf takes name=value, not {setting!r}")
+    return dict(setting.split("=", 1) for setting in settings)

@@ -1,0 +1,93 @@
+"""Engines: the same runs in this process, in worker processes, or on Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from ...protocol.errors import UsageError
+from ..planning.carry_out import Outcome, carry_out
+from ..planning.plan import BatchPlan, RunSpec
+
+ENGINES = ("auto", "spark", "process", "serial")
+"""What a batch can be asked to run on; ``auto`` is what ``choose_engine`` says."""
+
+
+class Engine(Protocol):
+    """Carries out runs; results may come in any order, each of them once."""
+
+    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+        """Carry out these runs of a plan, and begin them in this order."""
+        ...
+
+
+class SerialEngine:
+    """One run after the other, in this process."""
+
+    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+        for spec in specs:
+            yield carry_out(plan, spec, f"process {os.getpid()}")
+
+
+def java_problem() -> str | None:
+    """Why Spark cannot start here; None when it can be tried."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        return "pyspark is not installed: pip install 'fakekafka[spark]'"
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if not java or not os.path.exists(java):
+        return (
+            "there is no Java: install a Java 17 runtime (on Debian openjdk-17-jre-headless) or "
+            "set JAVA_HOME"
+        )
+    return None
+
+
+def choose_engine() -> tuple[str, str]:
+    """(engine, reason): Spark where it can run, else processes."""
+    problem = java_problem()
+    if problem is None:
+        return "spark", "Java and pyspark are here"
+    return "process", problem
+
+
+@contextlib.contextmanager
+def open_engine(
+    name: str,
+    workers: int | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Iterator[Engine]:
+    """An engine ready to run, closed afterwards.
+
+    ``master`` and ``conf`` are Spark's: a cluster, and settings of the session.
+
+    Raises ``UsageError`` for an unknown name, fewer than one worker, or for Spark where it cannot
+    start.
+    """
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers must be at least 1, not {workers}")
+    if name != "spark" and (master or conf):
+        raise UsageError(f"a master and settings belong to the engine spark, not to {name}")
+    if name == "serial":
+        yield SerialEngine()
+    elif name == "process":
+        from .process import ProcessEngine
+
+        with ProcessEngine.open(workers) as process_engine:
+            yield process_engine
+    elif name == "spark":
+        problem = java_problem()
+        if problem is not None:
+            raise UsageError(f"the spark engine cannot start: {problem}")
+        from .spark import SparkEngine
+
+        with SparkEngine.open(workers, master, conf) as spark_engine:
+            yield spark_engine
+    else:
+        raise UsageError(f"there is no engine {name!r}; there are {', '.join(ENGINES)}")

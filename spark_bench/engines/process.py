@@ -1,0 +1,118 @@
+"""Worker processes of this machine: a run is handed out whenever one of them is free.
+
+A process that dies is replaced. The run that it had is tried once more, and is lost if it takes
+the second one along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from ..planning.carry_out import Outcome, carry_out, lost_outcome
+from ..planning.plan import BatchPlan, RunSpec
+
+_TRIES = 2
+
+
+def _work(connection: Connection) -> None:
+    """Carry out what comes, until the other end closes."""
+    # Ctrl-C reaches every process of the terminal; the parent ends the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    plan: BatchPlan | None = None
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            item = connection.recv()
+            if isinstance(item, BatchPlan):
+                plan = item
+                continue
+            assert plan is not None
+            connection.send(carry_out(plan, plan.specs[item], f"process {os.getpid()}"))
+
+
+class _Worker:
+    """One process, and what it has to do."""
+
+    __slots__ = ("connection", "process", "spec")
+
+    def __init__(self, context: Any) -> None:
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.spec: RunSpec | None = None
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+class ProcessEngine:
+    """Some processes, started afresh: a forked child would inherit event loops and threads."""
+
+    def __init__(self, count: int) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._workers = [_Worker(self._context) for _ in range(count)]
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, workers: int | None) -> Iterator[ProcessEngine]:
+        engine = cls(workers or os.cpu_count() or 1)
+        try:
+            yield engine
+        finally:
+            for worker in engine._workers:
+                worker.end()
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the workers."""
+        return [worker.process.pid or 0 for worker in self._workers]
+
+    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+        waiting = deque(specs)
+        tries: dict[int, int] = {}
+        places = {spec.run_id: place for place, spec in enumerate(plan.specs)}
+        for worker in self._workers:
+            worker.connection.send(plan)
+            self._hand_out(worker, waiting, places)
+        while busy := [worker for worker in self._workers if worker.spec is not None]:
+            ready = wait([worker.connection for worker in busy])
+            for worker in busy:
+                if worker.connection not in ready:
+                    continue
+                spec = worker.spec
+                assert spec is not None
+                try:
+                    outcome: Outcome = worker.connection.recv()
+                except (EOFError, OSError):
+                    worker = self._replace(worker, plan)
+                    tries[spec.run_id] = tries.get(spec.run_id, 1) + 1
+                    if tries[spec.run_id] <= _TRIES:
+                        waiting.appendleft(spec)
+                    else:
+                        yield lost_outcome(plan, spec, "its process died, twice")
+                else:
+                    worker.spec = None
+                    yield outcome
+                self._hand_out(worker, waiting, places)
+
+    def _hand_out(self, worker: _Worker, waiting: deque[RunSpec], places: dict[int, int]) -> None:
+        if waiting:
+            worker.spec = waiting.popleft()
+            worker.connection.send(places[worker.spec.run_id])
+
+    def _replace(self, worker: _Worker, plan: BatchPlan) -> _Worker:
+        """A new process in the place of one that died."""
+        place = self._workers.index(worker)
+        worker.end()
+        fresh = self._workers[place] = _Worker(self._context)
+        fresh.connection.send(plan)
+        return fresh

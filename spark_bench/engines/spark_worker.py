@@ -1,0 +1,70 @@
+"""What runs in Spark's Python workers, and how this package gets there."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import pickle
+import socket
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..planning.carry_out import carry_out
+
+SCHEMA = "place long, result binary"
+_PACKAGE = Path(__file__).parents[2]
+_LEFT_OUT = ("tests", "docs", "benchmarks", "examples", "out", "build", "dist")
+_frozen = False
+
+
+def run_places(batches: Iterator[Any], plan: Any, places: list[int]) -> Iterator[Any]:
+    """Carry out the runs whose numbers arrive; results travel pickled, one row a run.
+
+    A pickled column keeps the types of a row exactly as the other engines give them.
+    """
+    import pyarrow
+
+    freeze_modules()
+    schema = pyarrow.schema([("place", pyarrow.int64()), ("result", pyarrow.binary())])
+    worker = f"{socket.gethostname()}, process {os.getpid()}"
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            place = places[number]
+            outcome = carry_out(plan.value, plan.value.specs[place], worker)
+            yield pyarrow.RecordBatch.from_pydict(
+                {"place": [place], "result": [pickle.dumps(outcome)]}, schema=schema
+            )
+
+
+def freeze_modules() -> None:
+    """Spark's worker collects garbage after every task; frozen modules make that cheap."""
+    global _frozen
+    if not _frozen:
+        gc.collect()
+        gc.freeze()
+        _frozen = True
+
+
+def import_all(batches: Iterator[Any]) -> Iterator[Any]:
+    """Have a worker import what runs need."""
+    from ...testing import simulation  # noqa: F401
+
+    freeze_modules()
+    yield from batches
+
+
+def package_zip() -> bytes:
+    """This package as a zip that Python imports from."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(_PACKAGE.rglob("*")):
+            inside = path.relative_to(_PACKAGE)
+            hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
+            if hidden or inside.parts[0] in _LEFT_OUT or not path.is_file():
+                continue
+            if path.suffix in (".py", ".tsv", ".toml", ".properties") or path.name == "py.typed":
+                archive.write(path, Path("fakekafka", inside))
+    return content.getvalue()

@@ -1,0 +1,1 @@
+"""What one run measures, and when it has to end."""

@@ -1,0 +1,105 @@
+"""Budgets: what a run may take before it ends in a row that says so, instead of in a hang.
+
+Events and virtual time are counted by whoever sees every event, so a run ends at the same event on
+every machine. Wall time and memory depend on the machine; they end runs that never come back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ...protocol.errors import UsageError
+from .parameters import hint
+
+_AGAIN_S = 0.5
+"""An exception that a finalizer swallows is raised again after this."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that one run may take; None: any amount."""
+
+    events: int | None = 50_000_000
+    virtual_s: float | None = 24 * 3600.0
+    wall_s: float | None = 600.0
+    memory_mb: float | None = 4096.0
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+                raise UsageError(f"the budget {field.name} must be a number > 0, not {value!r}")
+
+    def changed(self, values: Mapping[str, Any]) -> Budget:
+        """The same with other values; raises ``UsageError`` for an unknown name."""
+        known = [field.name for field in dataclasses.fields(self)]
+        for name in values:
+            if name not in known:
+                raise UsageError(f"there is no budget {name!r}{hint(name, known)}")
+        return dataclasses.replace(self, **values)
+
+
+class BudgetExceeded(BaseException):
+    """Ends a run. No handler of an actor may take it for a failure of its own."""
+
+
+@contextlib.contextmanager
+def limited(budget: Budget) -> Iterator[None]:
+    """Raise ``BudgetExceeded`` in here when the wall time is over, ``MemoryError`` without memory.
+
+    The wall time needs the main thread and a system with signals; the memory needs Linux.
+    """
+    with _memory_limited(budget.memory_mb), _time_limited(budget.wall_s):
+        yield
+
+
+@contextlib.contextmanager
+def _time_limited(wall_s: float | None) -> Iterator[None]:
+    is_main = threading.current_thread() is threading.main_thread()
+    if wall_s is None or not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise BudgetExceeded(f"wall time: the run took longer than {wall_s:g} s")
+
+    started = time.monotonic()
+    before = signal.signal(signal.SIGALRM, end)
+    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, wall_s, _AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if left_s:  # somebody else's alarm goes on
+            left_s = max(left_s - (time.monotonic() - started), 0.001)
+            signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
+
+
+@contextlib.contextmanager
+def _memory_limited(memory_mb: float | None) -> Iterator[None]:
+    status = Path("/proc/self/statm")
+    if memory_mb is None or not status.exists():
+        yield
+        return
+    import resource
+
+    used = int(status.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = used + int(memory_mb * 1024 * 1024)
+    limits = [one for one in (limit, before, most) if one != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))

@@ -1,0 +1,89 @@
+"""What the clients of a run felt: latencies as histograms, and counts for every second.
+
+Response time counts from the moment a record arrived. In an open loop records arrive on a
+schedule that no outage holds up, so this counts an outage in full; service time counts from the
+last time that a record was sent, and leaves out what it waited for before. A closed loop has a
+metric of its own name, because it sends less while it waits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...protocol.errors import ErrorCode
+from ...protocol.records.batch import RecordBatch
+from ...testing.scenarios.workload import Workload
+from .histogram import BucketHistogram
+
+SECOND_US = 1_000_000
+Samples = list[tuple[str, int, float]]
+"""(metric, microseconds since the run began, value)."""
+
+
+class LatencyMeter:
+    """Hears of every record of a run's workloads."""
+
+    def __init__(self, now_us: Any, keeps_samples: bool = False) -> None:
+        self._now_us = now_us
+        self.from_us = 0
+        """What arrived before is part of the warm-up: it is counted, but not measured."""
+        self.histograms: dict[str, BucketHistogram] = {}
+        self.series: dict[str, dict[int, int]] = {"arrived": {}, "acknowledged": {}, "failed": {}}
+        self.last_ack_us = 0
+        self.samples: Samples | None = [] if keeps_samples else None
+        self._unread: dict[bytes | None, int] = {}  # value -> arrival, where somebody reads
+
+    def forget(self, from_us: int) -> None:
+        """Drop what was measured; only what arrives from then on is."""
+        self.from_us = from_us
+        self.histograms.clear()
+        self._unread.clear()
+        if self.samples is not None:
+            self.samples.clear()
+
+    def add(self, metric: str, value: float, count: int = 1) -> None:
+        """Count a value that was measured now."""
+        histogram = self.histograms.get(metric)
+        if histogram is None:
+            histogram = self.histograms[metric] = BucketHistogram()
+        histogram.add(value, count)
+        if self.samples is not None:
+            self.samples += [(metric, self._now_us(), value)] * count
+
+    def _count(self, name: str) -> None:
+        seconds = self.series[name]
+        second = self._now_us() // SECOND_US
+        seconds[second] = seconds.get(second, 0) + 1
+
+    # -- what workloads tell -------------------------------------------------------------------
+
+    def sent(self, workload: Workload, value: bytes) -> None:
+        self._count("arrived")
+        if workload.spec.consumers and self._now_us() >= self.from_us:
+            self._unread[value] = self._now_us()
+
+    def answered(self, workload: Workload, arrived_us: int, error: ErrorCode) -> None:
+        if error:
+            self._count("failed")
+            return
+        self._count("acknowledged")
+        now_us = self.last_ack_us = self._now_us()
+        if arrived_us < self.from_us:
+            return
+        self.add(
+            "response_ms" if workload.spec.model == "open" else "closed_response_ms",
+            (now_us - arrived_us) / 1000,
+        )
+
+    def served(self, _workload: Workload, records: int, elapsed_us: int) -> None:
+        if self._now_us() - elapsed_us >= self.from_us:
+            self.add("service_ms", elapsed_us / 1000, records)
+
+    def read(self, _workload: Workload, batch: RecordBatch, position: int) -> None:
+        """A record counts when it is read for the first time."""
+        if batch.is_control:
+            return
+        for record in batch.records():
+            arrived_us = self._unread.pop(record.value, None)
+            if record.offset >= position and arrived_us is not None:
+                self.add("end_to_end_ms", (self._now_us() - arrived_us) / 1000)

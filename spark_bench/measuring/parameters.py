@@ -1,0 +1,140 @@
+"""Parameters of a suite: read from the signature of its ``scenario``, and checked.
+
+``def scenario(run, brokers: Count = 3, kafka_version: Version = "3.9")`` has two. An annotation is
+``int``, ``float``, ``str`` or ``bool``, or one of these with limits:
+``Annotated[int, AtLeast(2)]``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+import math
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
+
+from ...protocol.errors import UsageError
+from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
+
+_KINDS: dict[type, tuple[type, ...]] = {
+    int: (int,),
+    float: (int, float),
+    str: (str,),
+    bool: (bool,),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AtLeast:
+    """The smallest value of a number."""
+
+    least: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AtMost:
+    """The largest value of a number."""
+
+    most: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OneOf:
+    """All possible values of a text."""
+
+    choices: tuple[str, ...]
+
+
+Count = Annotated[int, AtLeast(1)]
+"""A whole number from 1 on."""
+Milliseconds = Annotated[float, AtLeast(0)]
+Version = Annotated[str, OneOf((DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS))]
+"""A release that is emulated."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a suite: a column of its runs."""
+
+    name: str
+    kind: type
+    default: Any
+    limits: tuple[Any, ...] = ()
+
+    def check(self, value: Any) -> Any:
+        """The value as this parameter has it; raises ``UsageError`` for one that it cannot have."""
+        kinds: Any = _KINDS[self.kind]
+        is_bool = isinstance(value, bool)
+        if not isinstance(value, kinds) or is_bool != (self.kind is bool):
+            raise UsageError(f"{self.name} must be {self.kind.__name__}, not {value!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{self.name} must be a finite number, not {value!r}")
+        for limit in self.limits:
+            if isinstance(limit, AtLeast) and value < limit.least:
+                raise UsageError(f"{self.name} must be at least {limit.least:g}, not {value!r}")
+            if isinstance(limit, AtMost) and value > limit.most:
+                raise UsageError(f"{self.name} must be at most {limit.most:g}, not {value!r}")
+            if isinstance(limit, OneOf) and value not in limit.choices:
+                choices = ", ".join(dict.fromkeys(limit.choices))
+                raise UsageError(f"{self.name} must be one of {choices}, not {value!r}")
+        return float(value) if self.kind is float else value
+
+
+def parameters_of(function: Callable[..., object], source: str) -> dict[str, Parameter]:
+    """The parameters of a scenario; its first argument is the run.
+
+    Raises ``UsageError`` for an argument without a default or of a type that is not supported.
+    """
+    try:
+        annotations = typing.get_type_hints(function, include_extras=True)
+    except Exception as error:
+        raise UsageError(f"{source}: an annotation of scenario cannot be read: {error}") from None
+    arguments = list(inspect.signature(function).parameters.values())
+    if not arguments:
+        raise UsageError(f"{source}: scenario takes no argument; write def scenario(run, ...)")
+    found: dict[str, Parameter] = {}
+    for argument in arguments[1:]:
+        name = argument.name
+        if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD):
+            raise UsageError(f"{source}: scenario has *{name}; name each parameter")
+        if argument.default is argument.empty:
+            raise UsageError(f"{source}: parameter {name} has no default; write {name}: int = 3")
+        annotation = annotations.get(name, type(argument.default))
+        limits: tuple[Any, ...] = ()
+        if typing.get_origin(annotation) is Annotated:
+            annotation, *more = typing.get_args(annotation)
+            limits = tuple(more)
+        if annotation not in _KINDS:
+            raise UsageError(
+                f"{source}: parameter {name} is {annotation!r}; it can be int, float, str or bool"
+            )
+        parameter = Parameter(name, annotation, argument.default, limits)
+        found[name] = dataclasses.replace(parameter, default=parameter.check(argument.default))
+    return found
+
+
+def check_values(
+    suite: str, parameters: Mapping[str, Parameter], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All parameters with these values, or else their defaults.
+
+    Raises ``UsageError`` for a parameter that the suite does not have, and for a wrong value.
+    """
+    for name in values:
+        if name not in parameters:
+            raise UsageError(f"{suite} has no parameter {name!r}{hint(name, parameters)}")
+    return {
+        name: parameter.check(values[name]) if name in values else parameter.default
+        for name, parameter in parameters.items()
+    }
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` and what there is."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}? There are {', '.join(names)}"
+    return f"; there are {', '.join(names)}" if names else "; it has none"

@@ -1,0 +1,238 @@
+"""One run as its scenario sees it: makes clusters and loads, takes values, and ends in a row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...protocol.data import ACKS_ALL
+from ...protocol.errors import UsageError
+from ...testing.checks import (
+    fully_replicated,
+    loss_and_doubling,
+    lost_and_doubled,
+    replicas_identical,
+)
+from ...testing.handles.partitions import Partitions
+from ...testing.scenarios.spec import WorkloadSpec
+from ...testing.scenarios.workload import Workload
+from ...testing.simulation import Simulation
+from .budget import Budget
+from .histogram import BucketHistogram
+from .meter import SECOND_US, LatencyMeter
+from .sink import RecordingSink, Sink
+
+PHASES = ("before_ms", "detect_ms", "elect_ms", "propagate_ms", "client_ms")
+"""Their sum is ``unavailable_ms``."""
+PERCENTILES = (50, 99, 99.9)
+"""Of each histogram of a run, as columns of its row."""
+
+
+class Run:
+    """What a scenario is handed: ``run.simulation()``, ``run.load()``, ``run.value()``.
+
+    Nothing here reads the clock of the machine, so a row depends on scenario and seed alone.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        budget: Budget | None = None,
+        keeps_samples: bool = False,
+        *,
+        records: bool = False,
+    ) -> None:
+        """``records`` keeps all events, for a trace."""
+        budget = budget or Budget()
+        self.seed = seed
+        self.sink: Sink | RecordingSink = RecordingSink(budget) if records else Sink(budget)
+        self.meter = LatencyMeter(self._now_us, keeps_samples)
+        self.problems: list[str] = []
+        self.values: dict[str, Any] = {}
+        self.loads: list[Workload] = []
+        self._simulation: Simulation | None = None
+
+    def _now_us(self) -> int:
+        return 0 if self._simulation is None else self._simulation.runtime.now_us()
+
+    # -- what a scenario calls -----------------------------------------------------------------
+
+    def simulation(self, brokers: int | Sequence[int] = 3, **arguments: Any) -> Simulation:
+        """The cluster of this run, with the arguments of ``Simulation``; one run has one."""
+        if self._simulation is not None:
+            raise UsageError("a run has one simulation; make another run for another cluster")
+        for name in ("seed", "recorder", "trace"):
+            if name in arguments:
+                raise UsageError(f"leave {name} out: the run gives its own")
+        start = arguments.pop("start", True)
+        self._simulation = Simulation(
+            brokers, seed=self.seed, recorder=self.sink, trace=False, start=False, **arguments
+        )
+        if start:
+            self._simulation.start()
+        return self._simulation
+
+    def adopt(self, simulation: Simulation) -> None:
+        """Take a simulation that somebody else made with this run's seed and sink."""
+        self._simulation = simulation
+
+    def load(self, topic: str, **settings: Any) -> Workload:
+        """Clients of a topic, which send from now on; ``settings`` are the keys of ``[workload]``.
+
+        Other names are settings of the producers, such as ``max_in_flight=1``.
+        """
+        simulation = self._require()
+        known = {field.name for field in dataclasses.fields(WorkloadSpec)} - {"topic", "settings"}
+        mine = {name: value for name, value in settings.items() if name in known}
+        mine.setdefault("name", f"workload-{len(self.loads) + 1}")
+        if isinstance(mine.get("record_bytes"), int):
+            mine["record_bytes"] = (mine["record_bytes"], mine["record_bytes"])
+        mine["acks"] = ACKS_ALL if mine.get("acks") in (None, "all") else mine["acks"]
+        mine.setdefault("idempotent", mine["acks"] == ACKS_ALL)
+        others = {name: value for name, value in settings.items() if name not in known}
+        spec = WorkloadSpec(topic=topic, settings=others, **mine)
+        count = Partitions(simulation.running).partition_count(topic)
+        workload = Workload(simulation, spec, count, self.meter)
+        self.loads.append(workload)
+        workload.start()
+        return workload
+
+    def end_warm_up(self) -> None:
+        """Latencies count from now on, of what arrives from now on."""
+        self.meter.forget(self._now_us())
+
+    def value(self, name: str, value: float | bool | str) -> None:
+        """Set a column of this run's row."""
+        self.values[name] = value if isinstance(value, (bool, str)) else float(value)
+
+    def sample(self, metric: str, value: float, count: int = 1) -> None:
+        """Count a value in a histogram of this run."""
+        self.meter.add(metric, value, count)
+
+    def problem(self, text: str) -> None:
+        """A promise was broken; the run is a violation."""
+        self.problems.append(text)
+
+    def settle(self, timeout_ms: float = 120_000) -> float:
+        """Stop the loads, wait until all is replicated, and check what was promised.
+
+        Give the virtual time that this took, in milliseconds.
+        """
+        simulation = self._require()
+        begun_ms = simulation.now_ms
+        for load in self.loads:
+            load.stop()
+        topics = list(dict.fromkeys(load.spec.topic for load in self.loads))
+        simulation.run_until(lambda: not any(load.unfinished for load in self.loads), timeout_ms)
+        simulation.run_until(lambda: fully_replicated(simulation, topics), timeout_ms, every_ms=20)
+        took_ms = simulation.now_ms - begun_ms
+        lost, doubled = self.lost_and_doubled()
+        self.problems += loss_and_doubling(lost, doubled)
+        self.problems += replicas_identical(simulation, topics).problems
+        return took_ms
+
+    def lost_and_doubled(self) -> tuple[list[bytes], list[bytes | None]]:
+        """Records acknowledged with acks=all that cannot be read, and those of idempotent
+        producers that are read twice."""
+        simulation = self._require()
+        lost: list[bytes] = []
+        doubled: list[bytes | None] = []
+        for topic in dict.fromkeys(load.spec.topic for load in self.loads):
+            loads = [load for load in self.loads if load.spec.topic == topic]
+            count = Partitions(simulation.running).partition_count(topic)
+            read = [r.value for n in range(count) for r in simulation.consume(topic, n)]
+            promised = [v for load in loads if load.spec.acks == ACKS_ALL for v in
+                        load.acknowledged]  # fmt: skip
+            missing, twice = lost_and_doubled(promised, read)
+            once = tuple(load.prefix for load in loads if load.spec.idempotent)
+            lost += missing
+            doubled += [value for value in twice if value is not None and value.startswith(once)]
+        return lost, doubled
+
+    # -- its end -------------------------------------------------------------------------------
+
+    def _require(self) -> Simulation:
+        if self._simulation is None:
+            raise UsageError("there is no cluster yet; call run.simulation() first")
+        return self._simulation
+
+    def close(self) -> None:
+        """End the simulation."""
+        if self._simulation is not None:
+            self._simulation.stop()
+
+    def save(self, path: Path, header: Mapping[str, Any]) -> None:
+        """Write the trace of a run that ``records``."""
+        assert isinstance(self.sink, RecordingSink)
+        self.sink.save(path, header)
+
+    def row(self) -> dict[str, Any]:
+        """The measured columns."""
+        row: dict[str, Any] = {}
+        self._add_outages(row)
+        if self.loads:
+            row["acknowledged"] = float(sum(len(load.acknowledged) for load in self.loads))
+            row["failed"] = float(sum(load.failed for load in self.loads))
+            row["retries"] = float(sum(load.retries for load in self.loads))
+        for metric, histogram in sorted(self.meter.histograms.items()):
+            stem = metric.removesuffix("_ms")
+            unit = "_ms" if metric.endswith("_ms") else ""
+            for percent in PERCENTILES:
+                row[f"{stem}_p{percent:g}{unit}".replace(".", "_")] = histogram.percentile(percent)
+            row[f"{stem}_max{unit}"] = histogram.percentile(100)
+        row |= self.values
+        simulation = self._simulation
+        row["events"] = len(self.sink)
+        row["messages"] = 0 if simulation is None else simulation.runtime.network.messages_sent
+        row["virtual_ms"] = self._now_us() / 1000
+        row["fingerprint"] = self.sink.outline()
+        return row
+
+    def _add_outages(self, row: dict[str, Any]) -> None:
+        """The worst outage of the run and its phases; all of them as a histogram."""
+        watch = self.sink.watch
+        row["leader_changes"] = float(watch.leader_changes)
+        if not watch.account.crashes:
+            return
+        histogram = BucketHistogram()
+        area_ms = 0.0
+        worst: dict[str, float] = {}
+        for crash, outage in watch.outages():
+            phases = watch.phases_ms(crash, outage)
+            histogram.add(phases["unavailable_ms"])
+            area_ms += phases["unavailable_ms"]
+            if phases["unavailable_ms"] > worst.get("unavailable_ms", -1.0):
+                worst = phases
+        row |= worst
+        row["outages"] = float(histogram.total)
+        row["outages_open"] = float(watch.open_outages())
+        row["unavailable_partition_s"] = area_ms / 1000
+        if histogram.total:
+            self.meter.histograms["partition_unavailable_ms"] = histogram
+
+    def histograms(self) -> dict[str, list[tuple[int, int]]]:
+        """Bucket rows by metric, in the order of their names."""
+        return {name: found.rows() for name, found in sorted(self.meter.histograms.items())}
+
+    def series(self) -> list[tuple[int, int, int, int, int, int]]:
+        """(second, arrived, acknowledged, failed, backlog, unavailable partitions) rows."""
+        counts: Mapping[str, dict[int, int]] = self.meter.series
+        if not any(counts.values()):
+            return []
+        spans = [
+            ((outage.first_ack_us or 0) - (outage.unavailable_us or 0), outage.first_ack_us or 0)
+            for _, outage in self.sink.watch.outages()
+        ]
+        last = max(second for seconds in counts.values() for second in seconds)
+        rows = []
+        backlog = 0
+        first = min(second for seconds in counts.values() for second in seconds)
+        for second in range(first, last + 1):
+            arrived, acknowledged, failed = (counts[name].get(second, 0) for name in counts)
+            backlog += arrived - acknowledged - failed
+            middle_us = second * SECOND_US + SECOND_US // 2
+            away = sum(begun <= middle_us < ended for begun, ended in spans)
+            rows.append((second, arrived, acknowledged, failed, backlog, away))
+        return rows

@@ -1,0 +1,1 @@
+"""Suites, the plan of a batch, and one run of it."""

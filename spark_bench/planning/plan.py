@@ -1,0 +1,151 @@
+"""The plan of a batch: which runs there are, in which order, and how one is repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...protocol.errors import UsageError
+from ...testing.scenarios.table import toml_text
+from ..measuring.budget import Budget
+from .suite import Suite, SuiteSource, find_source, load_suite
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One run: plain data, so that any engine can ship it."""
+
+    run_id: int
+    configuration: int
+    """Runs of one configuration differ in their seeds only."""
+    seed: int
+    parameters: tuple[tuple[str, Any], ...]
+    given: tuple[tuple[str, Any], ...] = ()
+    """Those of the parameters that are not the defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """All runs of a batch. Every configuration has the same seeds, so runs can be paired."""
+
+    source: SuiteSource
+    specs: tuple[RunSpec, ...]
+    budget: Budget
+    samples: int = 0
+    """So many runs of every configuration keep each value that they measured."""
+
+    @property
+    def suite(self) -> Suite:
+        return load_suite(self.source)
+
+    @property
+    def batch_id(self) -> str:
+        """Equal for batches that have the same rows."""
+        digest = hashlib.blake2b(digest_size=8)
+        digest.update(repr((self.source.name, self.source.text, self.samples)).encode())
+        budget = (self.budget.events, self.budget.virtual_s)
+        for spec in self.specs:
+            digest.update(repr((spec.run_id, spec.seed, spec.parameters)).encode())
+        digest.update(repr(budget).encode())
+        return digest.hexdigest()
+
+    def keeps_samples(self, spec: RunSpec) -> bool:
+        first = self.specs[0].seed
+        return spec.seed - first < self.samples
+
+
+def make_plan(
+    suite: str,
+    runs: int | None = None,
+    first_seed: int = 0,
+    *,
+    values: Mapping[str, Any] | None = None,
+    matrix: Mapping[str, Sequence[Any]] | None = None,
+    budget: Mapping[str, Any] | None = None,
+    samples: int = 0,
+) -> BatchPlan:
+    """The plan of a batch of the suite of that name or in that file.
+
+    ``values`` are parameters that are the same in every run. ``matrix`` takes the place of the
+    suite's own; an empty one leaves a single configuration. ``runs`` are the seeds of each
+    configuration, which count up from ``first_seed``.
+
+    Raises ``UsageError`` for what cannot be run, before anything is.
+    """
+    source = find_source(suite)
+    found = load_suite(source)
+    runs = found.runs if runs is None else runs
+    if runs < 1:
+        raise UsageError(f"runs must be at least 1, not {runs}")
+    given = dict(values or {})
+    configurations = list(_configurations(found, given, matrix))
+    specs: list[RunSpec] = []
+    for number, own in enumerate(configurations):
+        checked = found.checked(own)
+        for seed in range(first_seed, first_seed + runs):
+            specs.append(
+                RunSpec(
+                    len(specs),
+                    number,
+                    seed,
+                    tuple((name, _plain(value)) for name, value in checked.items()),
+                    tuple(
+                        (name, _plain(value))
+                        for name, value in own.items()
+                        if _is_given(found, name, value)
+                    ),
+                )
+            )
+    return BatchPlan(source, tuple(specs), found.budget.changed(budget or {}), samples)
+
+
+def _is_given(suite: Suite, name: str, value: Any) -> bool:
+    parameter = suite.parameters.get(name)
+    return parameter is None or parameter.default != value
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _configurations(
+    suite: Suite, given: Mapping[str, Any], matrix: Mapping[str, Sequence[Any]] | None
+) -> Iterable[dict[str, Any]]:
+    """Every combination once, in the order of the matrix; what is given is not varied."""
+    tables = suite.matrix if matrix is None else ((dict(matrix),) if matrix else ())
+    if matrix is not None:
+        for name, values in matrix.items():
+            if name in given:
+                raise UsageError(f"{name} is both set and varied")
+            if not values:
+                raise UsageError(f"the matrix has no value for {name}")
+    seen: dict[str, None] = {}
+    for table in tables or ({},):
+        names = [name for name in table if name not in given]
+        for combination in itertools.product(*(table[name] for name in names)):
+            own = {**given, **dict(zip(names, combination, strict=True))}
+            whole = {name: parameter.default for name, parameter in suite.parameters.items()} | own
+            key = repr(sorted(whole.items()))
+            if key not in seen:
+                seen[key] = None
+                yield own
+
+
+def column_name(parameter: str) -> str:
+    """The column of a parameter: a dotted key has underscores."""
+    return "".join(character if character.isalnum() else "_" for character in parameter)
+
+
+def reproduce_command(source: SuiteSource, spec: RunSpec, command: str = "run") -> str:
+    """The command that repeats one run; with ``trace`` it records one."""
+    words = ["fakekafka", "bench", command, source.path or source.name, "--seed", str(spec.seed)]
+    if command == "run":
+        words += ["--runs", "1", "--no-matrix", "--engine", "serial"]
+    for name, value in spec.given:
+        text = value if isinstance(value, str) else toml_text(value)
+        words += ["--set", f"{name}={text}"]
+    return shlex.join(words)

@@ -1,0 +1,143 @@
+"""What a run will probably take, so that the longest ones begin first and the rest can be told.
+
+A suite may say about how long a run takes (``cost``); without that, runs with larger numbers are
+taken to be longer. What runs really took corrects this, for each configuration by its own runs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from .plan import BatchPlan, RunSpec
+from .suite import known_arguments
+
+_DEFAULT_S = 0.3
+"""Of a run of which nothing is known."""
+
+
+class CostModel:
+    """Estimates, in seconds."""
+
+    def __init__(self, plan: BatchPlan) -> None:
+        suite = plan.suite
+        self._prior: dict[int, float] = {}
+        for spec in plan.specs:
+            if spec.configuration not in self._prior:
+                values = dict(spec.parameters)
+                if suite.cost is not None:
+                    prior = known_arguments(suite.cost, values)
+                else:
+                    prior = _DEFAULT_S * _size(plan, spec)
+                self._prior[spec.configuration] = max(prior, 1e-6)
+        self._sums: dict[int, tuple[int, float]] = {}
+        self._ratio = (0, 0.0)
+
+    def observe(self, spec: RunSpec, wall_ms: float) -> None:
+        """Learn from a run."""
+        if wall_ms <= 0:
+            return
+        count, total_s = self._sums.get(spec.configuration, (0, 0.0))
+        self._sums[spec.configuration] = count + 1, total_s + wall_ms / 1000
+        runs, logarithms = self._ratio
+        ratio = wall_ms / 1000 / self._prior[spec.configuration]
+        self._ratio = runs + 1, logarithms + math.log(ratio)
+
+    def estimate_s(self, spec: RunSpec) -> float:
+        """About how long a run takes."""
+        count, total_s = self._sums.get(spec.configuration, (0, 0.0))
+        if count:
+            return total_s / count
+        runs, logarithms = self._ratio
+        scale = math.exp(logarithms / runs) if runs else 1.0
+        return self._prior[spec.configuration] * scale
+
+    def longest_first(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """The order in which runs begin; equal ones in the order of the plan."""
+        return sorted(specs, key=lambda spec: (-self.estimate_s(spec), spec.run_id))
+
+
+def _size(plan: BatchPlan, spec: RunSpec) -> float:
+    """How much larger its numbers are than the defaults, together."""
+    size = 1.0
+    for name, value in spec.parameters:
+        parameter = plan.suite.parameters.get(name)
+        if parameter is None or parameter.kind not in (int, float) or not parameter.default:
+            continue
+        if value > 0 and not name.endswith("_ms"):
+            size *= (value / parameter.default) ** 0.5
+    return size
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressReport:
+    """How far a batch is."""
+
+    done: int
+    total: int
+    work: float
+    """Part of the estimated work that is done, 0 to 1."""
+    runs_per_s: float
+    remaining_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.done} of {self.total} runs, {self.work:.0%} of the work, "
+            f"{self.runs_per_s:.1f} runs/s, {_span(self.remaining_s)} left"
+        )
+
+
+class ProgressMeter:
+    """Counts runs and estimated work, and tells a callback."""
+
+    def __init__(
+        self,
+        model: CostModel,
+        specs: list[RunSpec],
+        done_before: int,
+        tell: Callable[[ProgressReport], object] | None,
+    ) -> None:
+        self._model = model
+        self._left = {spec.run_id: spec for spec in specs}
+        self._done_before = done_before
+        self._total = done_before + len(specs)
+        self._done = 0
+        self._work_done_s = 0.0
+        self._tell = tell
+        self._started = self._told = time.monotonic()
+
+    def ended(self, spec: RunSpec) -> None:
+        """A run is done."""
+        self._left.pop(spec.run_id, None)
+        self._done += 1
+        self._work_done_s += self._model.estimate_s(spec)
+        now = time.monotonic()
+        if self._tell is not None and (now - self._told >= 0.2 or not self._left):
+            self._told = now
+            self._tell(self._report(now))
+
+    def _report(self, now: float) -> ProgressReport:
+        counts: dict[int, tuple[int, RunSpec]] = {}
+        for spec in self._left.values():
+            counts[spec.configuration] = counts.get(spec.configuration, (0, spec))[0] + 1, spec
+        left_s = sum(count * self._model.estimate_s(spec) for count, spec in counts.values())
+        elapsed_s = max(now - self._started, 1e-9)
+        whole_s = self._work_done_s + left_s
+        work = self._work_done_s / whole_s if whole_s else 1.0
+        return ProgressReport(
+            self._done_before + self._done,
+            self._total,
+            work,
+            self._done / elapsed_s,
+            elapsed_s * left_s / self._work_done_s if self._work_done_s else math.inf,
+        )
+
+
+def _span(seconds: float) -> str:
+    if seconds == math.inf:
+        return "unknown time"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

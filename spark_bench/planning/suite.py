@@ -1,0 +1,215 @@
+"""Suites: an experiment that is repeated over parameters and seeds.
+
+A suite is a module with ``def scenario(run, ...)``, one that comes with the package or a Python
+file, or a scenario file in TOML. Engines ship its text, so a worker needs no file of the driver's.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...protocol.errors import UsageError
+from ...testing.scenarios.file import parse_scenario
+from ...testing.scenarios.run import ScenarioRun
+from ...testing.scenarios.spec import ScenarioSpec
+from ..measuring.budget import Budget
+from ..measuring.parameters import Parameter, check_values, hint, parameters_of
+from ..measuring.run import Run
+
+Matrix = tuple[dict[str, tuple[Any, ...]], ...]
+"""Tables of parameter to values; each is a grid of its own."""
+
+SUITES: tuple[str, ...] = ("failover",)
+"""Those that come with the package, by the names of their modules with hyphens."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSource:
+    """Where a suite is from: ``package`` and a name, or ``python`` or ``toml`` and the text."""
+
+    kind: str
+    name: str
+    text: str = ""
+    path: str = ""
+    """What the command line called it."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """An experiment: what can be varied, and a function that carries out one run."""
+
+    name: str
+    about: str
+    parameters: Mapping[str, Parameter]
+    """By name; a scenario file has none here: any of its keys can be set."""
+    play: Callable[[Run, Mapping[str, Any]], None]
+    matrix: Matrix = ()
+    runs: int = 20
+    """Seeds for each configuration."""
+    budget: Budget = field(default_factory=Budget)
+    measures: Mapping[str, str] = field(default_factory=dict)
+    """Columns and histograms of its own, and what they are."""
+    headline: str = ""
+    """The column that the report shows first."""
+    published: tuple[Mapping[str, Any], ...] = ()
+    """Figures that others measured, for the report: see ``docs/guides/benchmarks.md``."""
+    check: Callable[..., None] | None = None
+    """Raises ``UsageError`` for values that do not go together."""
+    cost: Callable[..., float] | None = None
+    """About how many seconds one run takes."""
+    spec: ScenarioSpec | None = None
+    """The scenario file."""
+
+    def checked(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters with these values; raises ``UsageError`` for what cannot be run."""
+        if self.spec is not None:
+            self._spec_with(values)
+            return dict(values)
+        found = check_values(self.name, self.parameters, values)
+        if self.check is not None:
+            known_arguments(self.check, found)
+        return found
+
+    def _spec_with(self, values: Mapping[str, Any]) -> ScenarioSpec:
+        assert self.spec is not None
+        whole = {**self.spec.parameters, **values, "matrix": {}}
+        return parse_scenario(self.spec.text, self.spec.source, whole)
+
+
+def known_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """Call a function of a suite with those of the parameters that it takes."""
+    taken = inspect.signature(function).parameters
+    return function(**{name: value for name, value in values.items() if name in taken})
+
+
+def find_source(name: str) -> SuiteSource:
+    """The suite of that name, or in that file.
+
+    Raises ``UsageError`` when there is none.
+    """
+    if name in SUITES:
+        return SuiteSource("package", name, path=name)
+    path = Path(name)
+    if path.suffix in (".toml", ".py"):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"{name} cannot be read: {reason}") from None
+        return SuiteSource("toml" if path.suffix == ".toml" else "python", path.stem, text, name)
+    near = hint(name, SUITES)
+    raise UsageError(f"there is no suite {name!r}{near}; or name a file, .toml or .py")
+
+
+@functools.lru_cache(maxsize=8)
+def load_suite(source: SuiteSource) -> Suite:
+    """The suite itself; raises ``UsageError`` for a file that is none."""
+    if source.kind == "toml":
+        return _scenario_file_suite(source)
+    if source.kind == "package":
+        module = importlib.import_module(f"..suites.{source.name.replace('-', '_')}", __package__)
+    else:
+        module = types.ModuleType(f"fakekafka_suite_{re.sub(r'[^A-Za-z0-9]', '_', source.name)}")
+        module.__file__ = source.path
+        try:
+            exec(compile(source.text, source.path, "exec", dont_inherit=True), module.__dict__)
+        except Exception as error:
+            raise UsageError(
+                f"{source.path} cannot be run: {type(error).__name__}: {error}"
+            ) from error
+    return _module_suite(source, module)
+
+
+def _module_suite(source: SuiteSource, module: types.ModuleType) -> Suite:
+    scenario = getattr(module, "scenario", None)
+    where = source.path or source.name
+    if not callable(scenario):
+        raise UsageError(f"{where} has no function scenario; write def scenario(run, ...)")
+    parameters = parameters_of(scenario, where)
+
+    def play(run: Run, values: Mapping[str, Any]) -> None:
+        scenario(run, **values)
+
+    suite = Suite(
+        name=source.name,
+        about=next(iter((module.__doc__ or "").strip().splitlines()), "").rstrip("."),
+        parameters=parameters,
+        play=play,
+        matrix=_checked_matrix(where, getattr(module, "MATRIX", ())),
+        runs=getattr(module, "RUNS", 20),
+        budget=Budget().changed(getattr(module, "BUDGET", {})),
+        measures=dict(getattr(module, "MEASURES", {})),
+        headline=getattr(module, "HEADLINE", ""),
+        published=tuple(getattr(module, "PUBLISHED", ())),
+        check=getattr(module, "check", None),
+        cost=getattr(module, "cost", None),
+    )
+    for table in suite.matrix:
+        for name, values in table.items():
+            if name not in parameters:
+                raise UsageError(f"{where}: MATRIX has {name!r}{hint(name, parameters)}")
+            for value in values:
+                parameters[name].check(value)
+    return suite
+
+
+def _checked_matrix(where: str, matrix: Any) -> Matrix:
+    """One table or several; raises ``UsageError`` for what is no table of lists."""
+    tables: Iterable[Any] = [matrix] if isinstance(matrix, Mapping) else matrix
+    found = []
+    for table in tables:
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{where}: MATRIX must be a table of lists, not {table!r}")
+        for name, values in table.items():
+            if not isinstance(values, (list, tuple)) or not values:
+                raise UsageError(f"{where}: MATRIX {name!r} must be a list, not {values!r}")
+        found.append({name: tuple(values) for name, values in table.items()})
+    return tuple(found)
+
+
+def _scenario_file_suite(source: SuiteSource) -> Suite:
+    spec = parse_scenario(source.text, source.path)
+    if spec.story is not None:
+        raise UsageError(f"{source.path} is a story, which is the same with every seed: run it "
+                         "with fakekafka run")  # fmt: skip
+
+    def play(run: Run, values: Mapping[str, Any]) -> None:
+        _play_file(run, suite._spec_with(values))
+
+    suite = Suite(
+        name=spec.name,
+        about=spec.description or f"the scenario {source.path}",
+        parameters={},
+        play=play,
+        matrix=(dict(spec.matrix),) if spec.matrix else (),
+        runs=spec.batch.runs,
+        budget=Budget().changed(
+            {k: int(v) if k == "events" else v for k, v in spec.batch.budget.items()}
+        ),
+        measures={
+            "lost": "acknowledged records that cannot be read at the end",
+            "duplicated": "records that are there twice at the end",
+        },
+        headline="unavailable_ms",
+        spec=spec,
+    )
+    return suite
+
+
+def _play_file(run: Run, spec: ScenarioSpec) -> None:
+    scenario = ScenarioRun(spec, run.seed, run.sink, run.meter)
+    run.adopt(scenario.simulation)
+    run.meter.from_us = int(spec.batch.warm_up_ms * 1000)
+    result = scenario.run()
+    run.problems += result.problems
+    for name in ("acknowledged", "failed", "retries", "lost", "duplicated"):
+        if name in result.metrics:
+            run.value(name, result.metrics[name])

@@ -1,0 +1,102 @@
+"""What a batch gave, as far as it is kept in memory: columns of numbers and merged histograms."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..measuring.histogram import BucketHistogram
+from ..planning.plan import BatchPlan, column_name
+
+_BROKEN_MAX = 100
+
+
+@dataclass
+class Configuration:
+    """The runs of one combination of parameters."""
+
+    number: int
+    parameters: dict[str, Any]
+    varied: dict[str, Any]
+    """Those of the parameters in which configurations differ."""
+    runs: int = 0
+    ok: int = 0
+    columns: dict[str, array[float]] = field(default_factory=dict)
+    histograms: dict[str, BucketHistogram] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.varied.items())
+
+    def column(self, name: str) -> list[float]:
+        """Values of a column over the runs that have it, in order of size."""
+        return sorted(self.columns.get(name, ()))
+
+
+class BatchResult:
+    """What a batch gave; ``rows`` only where it was not written to a directory."""
+
+    def __init__(
+        self, plan: BatchPlan, engine: str, varied: list[str], *, keeps_rows: bool
+    ) -> None:
+        self.suite = plan.source.name
+        self.measures = plan.suite.measures
+        self.engine = engine
+        self.planned = len(plan.specs)
+        """Runs that were asked for; more than ``runs`` when the batch was ended early."""
+        self.wall_s = 0.0
+        self.setup_s = 0.0
+        """Time to get the engine ready (a Spark session), not part of ``wall_s``."""
+        self.statuses: Counter[str] = Counter()
+        self.broken: list[dict[str, Any]] = []
+        """The first rows that are not ok."""
+        self.configurations: dict[int, Configuration] = {}
+        self._rows: list[dict[str, Any]] | None = [] if keeps_rows else None
+        self._parameters = [column_name(name) for name, _ in plan.specs[0].parameters]
+        for spec in plan.specs:
+            if spec.configuration not in self.configurations:
+                values = {column_name(name): value for name, value in spec.parameters}
+                own = {name: values[name] for name in varied if name in values}
+                self.configurations[spec.configuration] = Configuration(
+                    spec.configuration, values, own
+                )
+        self._not_measured = {
+            "run_id", "configuration", "seed", *self._parameters, "events", "messages",
+        }  # fmt: skip
+
+    def add(self, row: Mapping[str, Any], histograms: Mapping[str, list[tuple[int, int]]]) -> None:
+        """Take the results of a run."""
+        configuration = self.configurations[row["configuration"]]
+        status = row["status"]
+        self.statuses[status] += 1
+        configuration.runs += 1
+        configuration.ok += status == "ok"
+        if status != "ok" and len(self.broken) < _BROKEN_MAX:
+            self.broken.append(dict(row))
+        if self._rows is not None:
+            self._rows.append(dict(row))
+        for name, value in row.items():
+            if name in self._not_measured or not isinstance(value, (int, float)):
+                continue
+            if not math.isnan(value):
+                configuration.columns.setdefault(name, array("d")).append(value)
+        for metric, counts in histograms.items():
+            configuration.histograms.setdefault(metric, BucketHistogram()).merge(counts)
+
+    @property
+    def runs(self) -> int:
+        return sum(self.statuses.values())
+
+    @property
+    def ok(self) -> int:
+        """Runs that ended without a violation or an error."""
+        return self.statuses["ok"]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows in the order of the runs, where they were kept."""
+        return sorted(self._rows or (), key=lambda row: int(row["run_id"]))

@@ -1,0 +1,1 @@
+"""The tables of a batch: written while it runs, read afterwards."""

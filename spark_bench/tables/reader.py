@@ -1,0 +1,83 @@
+"""Reading the tables of a batch: with pyarrow, pandas, polars or Spark, while it runs or later."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ...protocol.errors import UsageError
+from .schema import COLUMNS, TABLES, arrow, fixed_schema
+from .store import table_files
+
+
+class BatchTables:
+    """A directory with tables: ``BatchTables("out").hist("pandas")``.
+
+    ``facts`` is what ``batch.json`` says: suite, parameters, seeds, machine.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        """Raises ``UsageError`` for a directory without a batch."""
+        self.directory = Path(directory)
+        path = self.directory / "batch.json"
+        if not path.exists():
+            raise UsageError(f"{directory} has no batch: there is no {path}")
+        self.facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+
+    def table(self, name: str, like: Any = "arrow") -> Any:
+        """A table: ``like`` is "arrow", "pandas", "polars" or a Spark session."""
+        if name not in TABLES:
+            raise UsageError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+        if not isinstance(like, str):
+            return self._spark(name, like)
+        pyarrow = arrow()
+        files = table_files(self.directory, name)
+        tables = [pyarrow.parquet.read_table(path) for path in files]
+        if tables:
+            found = pyarrow.concat_tables(tables, promote_options="permissive")
+            if len(tables) > 1:
+                found = found.sort_by("run_id")
+        else:
+            if name == "runs":
+                raise UsageError(f"{self.directory} has no run yet")
+            found = fixed_schema(name, {}).empty_table()
+        if like == "arrow":
+            return found
+        if like == "pandas":
+            return found.to_pandas()
+        if like == "polars":
+            import polars
+
+            return polars.from_arrow(found)
+        raise UsageError(f"a table can be like arrow, pandas, polars or a session, not {like!r}")
+
+    def _spark(self, name: str, session: Any) -> Any:
+        files = [str(path) for path in table_files(self.directory, name)]
+        if files:
+            return session.read.option("mergeSchema", "true").parquet(*files)
+        columns = ", ".join(f"{one} {_SQL[kind]}" for one, (kind, _) in COLUMNS[name].items())
+        return session.createDataFrame([], columns)
+
+    def runs(self, like: Any = "pandas") -> Any:
+        """A row per run: parameters, status, what was measured."""
+        return self.table("runs", like)
+
+    def hist(self, like: Any = "pandas") -> Any:
+        """A row per run, metric and bucket; ``value`` stands for the bucket, ``n`` counts."""
+        return self.table("hist", like)
+
+    def series(self, like: Any = "pandas") -> Any:
+        """A row per run and second of virtual time."""
+        return self.table("series", like)
+
+    def samples(self, like: Any = "pandas") -> Any:
+        """A row per measured value, of the runs that kept theirs."""
+        return self.table("samples", like)
+
+    def cost(self, like: Any = "pandas") -> Any:
+        """A row per run: what carried it out, and how long that took."""
+        return self.table("cost", like)
+
+
+_SQL = {"int64": "long", "int32": "int", "double": "double", "string": "string"}

@@ -1,0 +1,173 @@
+"""The columns of the tables of a batch: their types and what they mean.
+
+The same text stands in the metadata of the Parquet files, under ``doc`` of each field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...protocol.errors import UsageError
+from ..measuring.histogram import GAMMA, ZERO_BUCKET
+from ..planning.carry_out import STATUSES
+
+TABLES = ("runs", "hist", "series", "samples", "cost")
+"""All that a batch writes; the first four depend on nothing but the plan."""
+
+BUCKET_RULE = (
+    f"bucket b holds the values in (gamma^(b-1), gamma^b], gamma = 1.01/0.99 = {GAMMA:.12f}; the "
+    "value 2*gamma^b/(gamma+1) stands for it and is at most 1 % off; "
+    f"bucket {ZERO_BUCKET} holds what is 0 or less. Counts of equal buckets can be added."
+)
+
+FIRST = {
+    "run_id": "number of the run in its batch",
+    "suite": "name of the suite",
+    "configuration": "number of the combination of parameters; its runs differ in their seeds only",
+    "seed": "of the simulation; every configuration has the same seeds",
+}
+MIDDLE = {
+    "status": "; ".join(f"{name}: {text}" for name, text in STATUSES.items()),
+    "problems": "which promise was broken, or what went wrong",
+}
+MEASURED = {
+    "acknowledged": "records that the producers were told are stored",
+    "failed": "records that the producers gave up",
+    "retries": "batches that the producers sent again",
+    "leader_changes": "how often a controller gave a partition another leader",
+    "outages": "partitions whose leader crashed and that took records again",
+    "outages_open": "partitions that took records before a crash and none afterwards",
+    "unavailable_partition_s": "sum over these partitions of the time without acknowledgement",
+    "unavailable_ms": "worst partition: from the last acknowledgement of the leader that crashed "
+    "to the first of another; the sum of the five phases",
+    "before_ms": "phase: from the last acknowledgement to the crash; below 0 if it was under way",
+    "detect_ms": "phase: from the crash until a controller hears of the expired session",
+    "elect_ms": "phase: until the controller sends the new leader its LeaderAndIsr request",
+    "propagate_ms": "phase: until the new leader has it",
+    "client_ms": "phase: until the first acknowledgement after that",
+}
+LAST = {
+    "events": "events of the simulation",
+    "messages": "messages that were sent",
+    "virtual_ms": "virtual time at the end",
+    "fingerprint": "digest of the order of events; equal runs have equal ones",
+    "reproduce": "the command that repeats the run",
+}
+METRICS = {
+    "response_ms": "produce: from the record's arrival to its acknowledgement, open loop",
+    "closed_response_ms": "the same in a closed loop, which sends less while it waits",
+    "service_ms": "produce: from the last time the record was sent to its acknowledgement",
+    "end_to_end_ms": "from the record's arrival until a consumer has it",
+    "partition_unavailable_ms": "unavailability of each partition whose leader crashed",
+}
+"""What histograms and samples count."""
+
+COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
+    "hist": {
+        "run_id": ("int64", FIRST["run_id"]),
+        "configuration": ("int32", "as in runs"),
+        "metric": ("string", "what was measured"),
+        "bucket": ("int32", BUCKET_RULE),
+        "n": ("int64", "how many values fell into the bucket"),
+        "value": ("double", "the value that stands for the bucket"),
+    },
+    "series": {
+        "run_id": ("int64", FIRST["run_id"]),
+        "configuration": ("int32", "as in runs"),
+        "second": ("int32", "of virtual time since the run began"),
+        "arrived": ("int64", "records that arrived at producers in this second"),
+        "acknowledged": ("int64", "records that were acknowledged in it"),
+        "failed": ("int64", "records that were given up in it"),
+        "backlog": ("int64", "records that wait for an answer at its end"),
+        "unavailable": ("int64", "partitions that are unavailable in the middle of it"),
+    },
+    "samples": {
+        "run_id": ("int64", FIRST["run_id"]),
+        "configuration": ("int32", "as in runs"),
+        "metric": ("string", "what was measured"),
+        "at_us": ("int64", "virtual time at which it was, in microseconds"),
+        "value": ("double", "as it was measured"),
+    },
+    "cost": {
+        "run_id": ("int64", FIRST["run_id"]),
+        "engine": ("string", "what carried the run out"),
+        "worker": ("string", "machine and process that did"),
+        "wall_ms": ("double", "how long it took"),
+    },
+}
+"""Table to its columns: type and meaning. Those of ``runs`` depend on the suite."""
+
+
+def arrow() -> Any:
+    """The module pyarrow, with its Parquet part."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise UsageError("tables in Parquet need pyarrow: pip install 'fakekafka[spark]'") from None
+    return pyarrow
+
+
+def documented(table: str, fields: Iterable[Any], docs: Mapping[str, str], about: Any) -> Any:
+    """A schema whose fields say what they mean; ``about`` are facts of the batch."""
+    found = [
+        field.with_metadata({"doc": docs[field.name]}) if docs.get(field.name) else field
+        for field in fields
+    ]
+    metadata = {f"fakekafka.{name}": str(value) for name, value in about.items()}
+    if table in ("hist", "samples"):
+        metadata["fakekafka.bucket_rule"] = BUCKET_RULE
+    return arrow().schema(found, metadata=metadata)
+
+
+def fixed_schema(table: str, about: Mapping[str, Any]) -> Any:
+    """The schema of every table but ``runs``."""
+    pyarrow = arrow()
+    columns = COLUMNS[table]
+    fields = [pyarrow.field(name, pyarrow.type_for_alias(kind)) for name, (kind, _) in
+              columns.items()]  # fmt: skip
+    return documented(table, fields, {name: doc for name, (_, doc) in columns.items()}, about)
+
+
+def column_docs(measures: Mapping[str, str]) -> dict[str, str]:
+    """What the columns of ``runs`` mean; ``measures`` are those of the suite."""
+    docs = FIRST | MIDDLE | MEASURED | LAST | dict(measures)
+    for metric, text in (METRICS | dict(measures)).items():
+        stem, unit = metric.removesuffix("_ms"), "_ms" if metric.endswith("_ms") else ""
+        for percent in ("50", "99", "99_9"):
+            docs[f"{stem}_p{percent}{unit}"] = f"percentile of this run; {text}"
+        docs[f"{stem}_max{unit}"] = f"largest of this run; {text}"
+    return docs
+
+
+_KINDS = {"run_id": "int64", "configuration": "int32", "seed": "int64", "events": "int64",
+          "messages": "int64"}  # fmt: skip
+
+
+def runs_schema(
+    names: Iterable[str], rows: list[dict[str, Any]], parameters: Mapping[str, type], about: Any,
+    docs: Mapping[str, str],
+) -> Any:  # fmt: skip
+    """The schema of ``runs``: first the plan, then what was measured by name, then the rest."""
+    pyarrow = arrow()
+    aliases: dict[type, str] = {int: "int64", float: "double", str: "string", bool: "bool"}
+    fields = []
+    for name in ordered(names, parameters):
+        if name in _KINDS:
+            alias = _KINDS[name]
+        elif name in parameters:
+            alias = aliases[parameters[name]]
+        else:
+            values = (row[name] for row in rows if row.get(name) is not None)
+            alias = aliases[type(next(values, 0.0))]
+        fields.append(pyarrow.field(name, pyarrow.type_for_alias(alias)))
+    return documented("runs", fields, docs, about)
+
+
+def ordered(names: Iterable[str], parameters: Iterable[str]) -> list[str]:
+    """Names of columns of ``runs`` in their order."""
+    have = dict.fromkeys(names)
+    known = [*FIRST, *parameters, *MIDDLE]
+    rest = sorted(name for name in have if name not in known and name not in LAST)
+    return [name for name in (*known, *rest, *LAST) if name in have]

@@ -1,0 +1,311 @@
+"""The directory of a batch: tables that grow while it runs, and can be read at every moment.
+
+Results are written in parts. The part of ``runs`` comes last, so a run that is in it has its rows
+everywhere, and what else a crash left of a part is dropped when the batch is resumed. When all
+runs are done the parts become one file per table, in the order of the runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...protocol.errors import UsageError
+from ..measuring.histogram import value_of
+from ..planning.carry_out import Outcome
+from ..planning.plan import BatchPlan, column_name
+from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_schema
+
+_FLUSH_S = 2.0
+_FLUSH_RUNS = 200
+"""A part is written when so much time has passed or so many runs have ended."""
+_SORT_RUNS = 500
+"""Runs that are sorted at a time at the end, so a large batch needs no more memory than these."""
+_FORMAT = 1
+
+
+def check_out(out: Path, *, overwrite: bool, resume: bool) -> list[Path]:
+    """Make sure, before hours of runs, that tables can be written to ``out``.
+
+    Gives the directories that it made for that, the innermost first. Raises ``UsageError`` when
+    pyarrow is missing, ``out`` cannot be a directory, or it has a batch and nobody said what is to
+    become of it.
+    """
+    arrow()
+    taken = (out / "batch.json").exists() or any((out / name).is_dir() for name in TABLES)
+    if taken and not (overwrite or resume):
+        raise UsageError(
+            f"{out} has the tables of another batch: name another directory, or say --resume to go "
+            "on with that one, or --overwrite to replace it"
+        )
+    made = [path for path in (out, *out.parents) if not path.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"tables cannot be written to {out}: {error.strerror}") from None
+    return made
+
+
+def remove_empty(made: list[Path]) -> None:
+    """Remove the directories that ``check_out`` made, as far as nothing is in them."""
+    with contextlib.suppress(OSError):
+        for path in made:
+            path.rmdir()
+
+
+class BatchStore:
+    """Writes the tables of one batch."""
+
+    def __init__(self, out: Path, plan: BatchPlan, engine: str, *, resume: bool = False) -> None:
+        """Begin or, with ``resume``, go on; ``done`` has the runs that are there already."""
+        self._out = out
+        self._plan = plan
+        self._engine = engine
+        self._pending: list[Outcome] = []
+        self._flushed_at = time.monotonic()
+        suite = plan.suite
+        kinds = {column_name(name): one.kind for name, one in suite.parameters.items()}
+        if not kinds:  # a scenario file: any of its keys
+            kinds = {
+                column_name(name): _kind(value)
+                for spec in plan.specs
+                for name, value in spec.parameters
+            }
+        self._parameters = kinds
+        self._docs = column_docs(suite.measures) | dict.fromkeys(kinds, "parameter")
+        self._about = {"batch_id": plan.batch_id, "suite": plan.source.name, "format": _FORMAT}
+        self.done: frozenset[int] = frozenset()
+        self._next_part = 0
+        if resume and (out / "batch.json").exists():
+            self._go_on()
+        else:
+            for name in TABLES:
+                shutil.rmtree(out / name, ignore_errors=True)
+            self._write_json(is_complete=False)
+
+    def _go_on(self) -> None:
+        found = json.loads((self._out / "batch.json").read_text(encoding="utf-8"))
+        if found["batch_id"] != self._plan.batch_id:
+            raise UsageError(
+                f"{self._out} has another batch ({found['command']}): resume it with the suite, "
+                "the parameters, the seeds and the budgets that it was begun with"
+            )
+        clean_up(self._out)
+        parts = [int(path.stem.split("-")[1]) for path in (self._out / "runs").glob("part-*")]
+        self._next_part = max(parts, default=-1) + 1
+        self.done = frozenset(read_ids(self._out))
+
+    def _write_json(self, *, is_complete: bool) -> None:
+        plan = self._plan
+        suite = plan.suite
+        facts = {
+            "format": _FORMAT,
+            "batch_id": plan.batch_id,
+            "suite": plan.source.name,
+            "about": suite.about,
+            "source": {"kind": plan.source.kind, "text": plan.source.text,
+                       "path": plan.source.path},
+            "command": f"fakekafka bench run {plan.source.path or plan.source.name}",
+            "runs": len(plan.specs),
+            "seeds": [plan.specs[0].seed, plan.specs[-1].seed],
+            "configurations": plan.specs[-1].configuration + 1,
+            "parameters": list(self._parameters),
+            "varied": varied(plan),
+            "measures": dict(suite.measures),
+            "headline": suite.headline,
+            "published": [dict(row) for row in suite.published],
+            "budget": {name: getattr(plan.budget, name) for name in
+                       ("events", "virtual_s", "wall_s", "memory_mb")},
+            "engine": self._engine,
+            "machine": {"python": platform.python_version(), "system": platform.platform(),
+                        "cores": os.cpu_count()},
+            "complete": is_complete,
+        }  # fmt: skip
+        _replace(self._out / "batch.json", json.dumps(facts, indent=2).encode())
+
+    def add(self, outcome: Outcome) -> None:
+        """Take a run; it is on disk soon."""
+        self._pending.append(outcome)
+        is_due = time.monotonic() - self._flushed_at >= _FLUSH_S
+        if is_due or len(self._pending) >= _FLUSH_RUNS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending as a part."""
+        pending, self._pending = self._pending, []
+        self._flushed_at = time.monotonic()
+        if not pending:
+            return
+        name = f"part-{self._next_part:05d}.parquet"
+        self._next_part += 1
+        for table in TABLES[1:]:
+            rows = [row for outcome in pending for row in self._rows(table, outcome)]
+            if rows:
+                self._write(table, name, rows)
+        own = [_with_text(outcome.row) for outcome in pending]
+        names = dict.fromkeys(column for row in own for column in row)
+        schema = runs_schema(names, own, self._parameters, self._about, self._docs)
+        _write_table(arrow().Table.from_pylist(own, schema=schema), self._out / "runs" / name)
+
+    def _write(self, table: str, name: str, rows: list[tuple[Any, ...]]) -> None:
+        schema = fixed_schema(table, self._about)
+        columns = [arrow().array(list(column), field.type) for column, field in
+                   zip(zip(*rows, strict=True), schema, strict=True)]  # fmt: skip
+        _write_table(arrow().table(columns, schema=schema), self._out / table / name)
+
+    def _rows(self, table: str, outcome: Outcome) -> list[tuple[Any, ...]]:
+        head = (outcome.row["run_id"], outcome.row["configuration"])
+        if table == "hist":
+            return [
+                (*head, metric, bucket, count, value_of(bucket))
+                for metric, counts in outcome.histograms.items()
+                for bucket, count in counts
+            ]
+        if table == "series":
+            return [(*head, *row) for row in outcome.series]
+        if table == "samples":
+            return [(*head, *sample) for sample in outcome.samples]
+        return [(head[0], self._engine, outcome.worker, outcome.wall_ms)]
+
+    def read_done(self) -> Iterator[tuple[dict[str, Any], dict[str, list[tuple[int, int]]]]]:
+        """The row and the histograms of every run that is there."""
+        if not self.done:
+            return
+        parquet = arrow().parquet
+        counts: dict[int, dict[str, list[tuple[int, int]]]] = {}
+        for path in table_files(self._out, "hist"):
+            found = parquet.read_table(path, columns=["run_id", "metric", "bucket", "n"])
+            for run_id, metric, bucket, count in zip(*found.to_pydict().values(), strict=True):
+                counts.setdefault(run_id, {}).setdefault(metric, []).append((bucket, count))
+        for path in table_files(self._out, "runs"):
+            for row in parquet.read_table(path).to_pylist():
+                yield row, counts.pop(row["run_id"], {})
+
+    def remove(self) -> None:
+        """No run was done: leave nothing behind."""
+        (self._out / "batch.json").unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """All runs are there: one sorted file per table."""
+        self.flush()
+        _merge_runs(self._out / "runs", self._parameters)
+        for table in TABLES[1:]:
+            _merge(self._out / table, len(self._plan.specs))
+        self._write_json(is_complete=True)
+
+
+def _kind(value: Any) -> type:
+    return type(value) if type(value) in (int, float, str, bool) else str
+
+
+def _with_text(row: dict[str, Any]) -> dict[str, Any]:
+    """Lists of a scenario file as text: a column has one type."""
+    return {name: str(value) if isinstance(value, (tuple, dict)) else value
+            for name, value in row.items()}  # fmt: skip
+
+
+def varied(plan: BatchPlan) -> list[str]:
+    """The columns of the parameters in which configurations differ."""
+    values: dict[str, dict[str, None]] = {}
+    for spec in plan.specs:
+        for name, value in spec.parameters:
+            values.setdefault(column_name(name), {})[repr(value)] = None
+    return [name for name, found in values.items() if len(found) > 1]
+
+
+def clean_up(out: Path) -> None:
+    """Remove what a crash left of a part, and parts that were merged already."""
+    for table in TABLES:
+        if (out / table / f"{table}.parquet").exists():
+            for path in (out / table).glob("part-*"):
+                path.unlink()
+    whole = (out / "runs" / "runs.parquet").exists()
+    have = {path.name for path in (out / "runs").glob("part-*.parquet")}
+    for table in TABLES:
+        for path in (out / table).glob("*"):
+            is_part = path.name.startswith("part-")
+            if path.suffix == ".tmp" or (is_part and not whole and path.name not in have):
+                path.unlink()
+
+
+def read_ids(out: Path) -> list[int]:
+    """The runs that are in the tables."""
+    ids: list[int] = []
+    for path in table_files(out, "runs"):
+        ids += arrow().parquet.read_table(path, columns=["run_id"]).column(0).to_pylist()
+    return ids
+
+
+def table_files(out: Path, table: str) -> list[Path]:
+    """The files of a table: one, or the parts of a batch that has not ended."""
+    whole = out / table / f"{table}.parquet"
+    return [whole] if whole.exists() else sorted((out / table).glob("part-*.parquet"))
+
+
+# -- merging -----------------------------------------------------------------------------------
+
+
+def _merge_runs(folder: Path, parameters: dict[str, type]) -> None:
+    parts = sorted(folder.glob("part-*.parquet"))
+    if not parts:
+        return
+    pyarrow = arrow()
+    whole = folder / f"{folder.name}.parquet"
+    older = [whole] if whole.exists() else []
+    tables = [pyarrow.parquet.read_table(path) for path in (*older, *parts)]
+    docs = {field.name: field.metadata for table in tables for field in table.schema}
+    metadata = tables[0].schema.metadata
+    merged = pyarrow.concat_tables(tables, promote_options="permissive").sort_by("run_id")
+    names = ordered(merged.column_names, parameters)
+    fields = [merged.schema.field(name).with_metadata(docs[name]) for name in names]
+    merged = merged.select(names).cast(pyarrow.schema(fields, metadata=metadata))
+    _write_table(merged, whole)
+    for path in parts:
+        path.unlink()
+
+
+def _merge(folder: Path, runs: int) -> None:
+    """Some runs at a time: the table may be larger than what memory should hold."""
+    parts = sorted(folder.glob("part-*.parquet"))
+    if not parts:
+        return
+    parquet = arrow().parquet
+    whole = folder / f"{folder.name}.parquet"
+    temporary = whole.with_suffix(".tmp")
+    schema = parquet.read_schema(parts[0])
+    keys = [(name, "ascending") for name in ("run_id", "metric", "second", "bucket", "at_us")
+            if name in schema.names]  # fmt: skip
+    with parquet.ParquetWriter(temporary, schema) as writer:
+        for first in range(0, runs, _SORT_RUNS):
+            filters = [("run_id", ">=", first), ("run_id", "<", first + _SORT_RUNS)]
+            tables = [parquet.read_table(path, filters=filters) for path in parts]
+            merged = arrow().concat_tables(tables).sort_by(keys)
+            if merged.num_rows:
+                writer.write_table(merged.combine_chunks())
+    temporary.replace(whole)
+    for path in parts:
+        path.unlink()
+
+
+def _write_table(table: Any, path: Path) -> None:
+    """Write under another name first: a broken batch leaves no half file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    arrow().parquet.write_table(table, temporary)
+    temporary.replace(path)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)
