@@ -101,6 +101,8 @@ class Application:
                 self.desk.feed.publish(
                     {"type": "action", "method": operation.method, "path": _filled(operation, path)}
                 )
+            if operation.gives_bytes:
+                return Response(value, media_type="application/octet-stream")
             return json_response(value)
 
         if operation.method != "GET":

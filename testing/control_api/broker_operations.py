@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...protocol.errors import UsageError
+from ..api_names import request_type
+from ..handles.message_values import plain_value, read_message
 from ..scenarios.actions import ACTIONS
 from . import cluster_state
 from .acting import act, acting
@@ -11,6 +14,7 @@ from .fields import Field
 from .operation import Desk, Operation
 
 _BROKERS, _CONTROLLER = "brokers", "controller"
+_ASK_S, _ASK_S_MAX = 30, 300
 _DIRECTORY = Field("directory", "integer", False, "number of the log directory, 0 by default")
 
 
@@ -52,6 +56,21 @@ def _shutdown(desk: Desk, arguments: dict[str, Any]) -> bool | None:
         return handle.shutdown()
     handle.begin_shutdown()
     return None
+
+
+def _move_replica(desk: Desk, arguments: dict[str, Any]) -> None:
+    desk.cluster.broker(arguments["broker"]).move_replica(
+        arguments["topic"], arguments["partition"], arguments["log_dir"]
+    )
+
+
+def _ask(desk: Desk, arguments: dict[str, Any]) -> Any:
+    kind = request_type(arguments["api"])
+    request = read_message(kind, arguments.get("request", {}), "request")
+    timeout_s = arguments.get("timeout_s", _ASK_S)
+    if not 0 < timeout_s <= _ASK_S_MAX:
+        raise UsageError(f"timeout_s must be above 0 and at most {_ASK_S_MAX}, not {timeout_s}")
+    return plain_value(desk.cluster.ask(arguments["broker"], request, timeout_s))
 
 
 def _controller(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +126,12 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         _log_dirs,
         gives="an array of directories",
     ),
-    acting("/brokers/{broker}/kill", "kill", _BROKERS),
+    acting(
+        "/brokers/{broker}/kill",
+        "kill",
+        _BROKERS,
+        Field("expire_session", "boolean", False, "whether its session ends at once"),
+    ),
     acting("/brokers/{broker}/power_off", "power_off", _BROKERS),
     Operation(
         "POST",
@@ -135,6 +159,31 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         "put a failed log directory in order for the next start",
         _repair,
         (_DIRECTORY,),
+    ),
+    Operation(
+        "POST",
+        "/brokers/{broker}/move_replica",
+        _BROKERS,
+        "begin to move a broker's replica to another of its log directories",
+        _move_replica,
+        (
+            Field("topic", "string", True),
+            Field("partition", "integer", True),
+            Field("log_dir", "string", True, "a path that GET .../log_dirs shows"),
+        ),
+    ),
+    Operation(
+        "POST",
+        "/brokers/{broker}/ask",
+        _BROKERS,
+        "send a broker any request, as another broker would",
+        _ask,
+        (
+            Field("api", "string", True, "Kafka's name, such as Metadata"),
+            Field("request", "object", False, "the fields of fakekafka's request of that name"),
+            Field("timeout_s", "number", False, f"{_ASK_S} by default, at most {_ASK_S_MAX}"),
+        ),
+        gives="the response with its fields; errors by name, bytes in base64",
     ),
     Operation(
         "GET",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import UsageError
 from ..api_names import message_type
+from ..handles.injection_arguments import fixed_answer
 from ..handles.message_gate import MessageFilter
 from ..handles.roles import machine_name
 from ..scenarios.actions import ACTIONS
@@ -117,9 +118,24 @@ def _release_all(desk: Desk, _arguments: dict[str, Any]) -> int:
 
 
 def _inject(desk: Desk, arguments: dict[str, Any]) -> dict[str, int]:
-    injection = desk.cluster.inject(**arguments)
+    injection = desk.cluster.inject(**_injection_arguments(arguments))
     desk.injections.put(injection.id, InjectionOrder(injection, dict(arguments)))
     return {"id": injection.id}
+
+
+def _injection_arguments(asked: dict[str, Any]) -> dict[str, Any]:
+    """What was asked over HTTP, as ``Cluster.inject`` takes it."""
+    given = dict(asked)
+    if given.get("times") == "all":
+        given["times"] = None
+    errors = given.pop("errors", None)
+    if errors is not None:
+        if "error" in given:
+            raise UsageError("give an error, or errors by partition, not both")
+        given["error"] = {(topic, number): error for topic, number, error in errors}
+    if "answer" in given:
+        given["answer"] = fixed_answer(given["api"], given["answer"])
+    return given
 
 
 def _shown_injection(number: int, order: InjectionOrder) -> dict[str, Any]:
@@ -245,7 +261,9 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         (
             Field("api", "string", True, "Kafka's name, such as Produce"),
             Field("error", "string", False, "the name of one of Kafka's errors"),
-            Field("times", "integer", False, "1 by default"),
+            Field("errors", "partition_errors", False, "errors of single partitions"),
+            Field("answer", "object", False, "the fields of the response that is given"),
+            Field("times", "limit", False, '1 by default; "all" until it is cancelled'),
             Field("broker", "machine", False, "an id or a role; any without it"),
             Field("delay_ms", "number"),
             Field("disconnect", "boolean"),

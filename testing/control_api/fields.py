@@ -99,6 +99,17 @@ def _is_move(value: Any) -> bool:
     return False
 
 
+def _is_limit(value: Any) -> bool:
+    return value == "all" or _is_integer(value)
+
+
+def _is_partition_error(value: Any) -> bool:
+    match value:
+        case [topic, number, error]:
+            return _is_partition([topic, number]) and (_is_string(error) or _is_integer(error))
+    return False
+
+
 def _is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
@@ -164,6 +175,13 @@ KINDS: dict[str, Kind] = {
         _ARRAY,
         _is_list_of(_is_move),
     ),
+    "partition_errors": Kind(
+        'array of [topic, partition, error], such as [["orders", 0, "NOT_LEADER_OR_FOLLOWER"]]',
+        _ARRAY,
+        lambda value: bool(value) and _is_list_of(_is_partition_error)(value),
+    ),
+    "limit": Kind('integer or "all"', {"type": ["integer", "string"]}, _is_limit),
+    "object": Kind("object", {"type": "object"}, lambda value: isinstance(value, dict)),
     "groups": Kind(
         "array of groups of broker ids or machine names, such as [[1], [2, 3]]",
         _ARRAY,

@@ -19,12 +19,14 @@ from ...protocol.groups import (
 from ...protocol.transactions import DescribeTransactionsRequest, ListTransactionsRequest
 from .. import arguments as checks
 from . import cluster_state
+from .fields import Field
 from .operation import Desk, Operation
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
 
 _GROUPS, _TRANSACTIONS = "groups", "transactions"
+_WAIT_S, _WAIT_S_MAX = 10, 300
 _TIMEOUT_MS = 2000.0
 """How long one broker may take; one that is cut off does not answer at all."""
 
@@ -158,6 +160,14 @@ def _group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
     return found[0]
 
 
+def _wait_for_group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    timeout_s = arguments.get("timeout_s", _WAIT_S)
+    if not 0 <= timeout_s <= _WAIT_S_MAX:
+        raise UsageError(f"timeout_s must be from 0 to {_WAIT_S_MAX}, not {timeout_s}")
+    desk.cluster.wait_for_group(arguments["group"], arguments.get("members"), timeout_s)
+    return _group(desk, arguments)
+
+
 def _delete_group(desk: Desk, arguments: dict[str, Any]) -> None:
     group = _group(desk, arguments)
     request = DeleteGroupsRequest((group["group"],))
@@ -216,6 +226,19 @@ GROUP_OPERATIONS: tuple[Operation, ...] = (
         gives="an array of groups",
     ),
     Operation("GET", "/groups/{group}", _GROUPS, "one group", _group, gives="the group"),
+    Operation(
+        "POST",
+        "/wait_for_group",
+        _GROUPS,
+        "wait until a group is stable; status 409 if it is not in time",
+        _wait_for_group,
+        (
+            Field("group", "string", True),
+            Field("members", "integer", False, "how many it must have; any number without it"),
+            Field("timeout_s", "number", False, f"{_WAIT_S} by default, at most {_WAIT_S_MAX}"),
+        ),
+        gives="the group",
+    ),
     Operation(
         "DELETE", "/groups/{group}", _GROUPS, "delete a group without members", _delete_group
     ),

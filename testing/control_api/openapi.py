@@ -85,6 +85,8 @@ def operation_id(operation: Operation) -> str:
 def _entry(operation: Operation) -> dict[str, Any]:
     content_type = "text/event-stream" if operation.is_stream else "application/json"
     schema: dict[str, Any] = {"type": "string"} if operation.is_stream else {}
+    if operation.gives_bytes:
+        content_type, schema = "application/octet-stream", {}
     entry: dict[str, Any] = {
         "operationId": operation_id(operation),
         "tags": [operation.tag],

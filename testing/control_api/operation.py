@@ -113,6 +113,8 @@ class Operation:
     """What the answer is, in words."""
     is_stream: bool = False
     """Whether the answer is a stream of events that does not end."""
+    gives_bytes: bool = False
+    """Whether the answer is bytes as they are, not JSON."""
 
     @property
     def takes_body(self) -> bool:

@@ -82,6 +82,12 @@ def _records(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     return _records_shown(records, arguments)
 
 
+def _log(desk: Desk, arguments: dict[str, Any]) -> bytes:
+    topic, number = arguments["topic"], arguments["partition"]
+    replica = arguments.get("replica", f"leader:{topic}-{number}")
+    return desk.cluster.log_bytes(topic, number, replica)
+
+
 def _consume(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     records = desk.cluster.consume(
         arguments["topic"], arguments["partition"], arguments.get("offset", 0)
@@ -161,6 +167,16 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         _records,
         (*_RANGE, Field("replica", "integer", False, "a broker's id; the leader by default")),
         gives="an array of records",
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}/log",
+        _RECORDS,
+        "the bytes of a replica's whole log, for comparing replicas",
+        _log,
+        (Field("replica", "integer", False, "a broker's id; the leader by default"),),
+        gives="the bytes as they are stored",
+        gives_bytes=True,
     ),
     Operation(
         "POST",

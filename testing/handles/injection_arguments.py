@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.values import TopicPartition
 from ...wire.kafka.error_responses import has_error_response
 from .. import arguments
-from ..api_names import error_code, injection_target
+from ..api_names import error_code, injection_target, request_type
 from .injection import Answer, InjectionEffect, RequestFilter
+from .message_values import read_message
 from .roles import broker_process
 
 if TYPE_CHECKING:
@@ -46,6 +48,14 @@ def read_filter(
     arguments.integer("nth", nth, 1)
     machine = None if broker is None else broker_process(running, broker).name
     return RequestFilter(wanted, machine, topic, partition, client_id, nth)
+
+
+def fixed_answer(api: str, fields: Mapping[str, Any]) -> Answer:
+    """An answer that is always the response of an API with these fields."""
+    wanted = request_type(api)
+    name = wanted.__name__.removesuffix("Request") + "Response"
+    response = read_message(vars(sys.modules[wanted.__module__])[name], fields, "answer")
+    return lambda _request: response
 
 
 def read_effect(

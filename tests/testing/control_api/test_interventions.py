@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import urllib.request
 from typing import Any
 
 import pytest
@@ -27,6 +28,105 @@ def test_injections_have_ids_and_can_be_cancelled(served: Served) -> None:
     served.ask(POST, "/topics", name="late")
     status, value = served.call(DELETE, f"/injections/{number}")
     assert (status, f"there is no injection {number}; ids are []" in value["error"]) == (400, True)
+
+
+def test_an_injection_may_have_no_limit(served: Served) -> None:
+    """It meets every request until it is cancelled."""
+    order = {"api": "CreateTopics", "error": "INVALID_CONFIG", "times": "all"}
+    number = served.ask(POST, "/injections", **order)["id"]
+    for _ in range(3):
+        assert served.call(POST, "/topics", name="late")[0] == 409
+    shown = served.ask(GET, f"/injections/{number}")
+    assert (shown["applied"], shown["remaining"]) == (3, None)
+    served.ask(DELETE, f"/injections/{number}")
+    served.ask(POST, "/topics", name="late")
+    status, value = served.call(POST, "/injections", api="Fetch", error="NONE", times="some")
+    assert (status, 'times must be integer or "all"' in value["error"]) == (400, True)
+
+
+def test_single_partitions_can_fail(served: Served) -> None:
+    """The others of the request are served."""
+    errors = [["orders", 0, "TOPIC_AUTHORIZATION_FAILED"]]
+    number = served.ask(POST, "/injections", api="ListOffsets", errors=errors, times=5)["id"]
+    partitions = [{"topic_partition": ["orders", n], "timestamp": -1} for n in (0, 1)]
+    request = {"replica_id": -1, "partitions": partitions}
+    found = [
+        served.ask(POST, f"/brokers/leader:orders-{n}/ask", api="ListOffsets", request=request)[
+            "partitions"
+        ][n]
+        for n in (0, 1)
+    ]
+    assert [one["error"] for one in found] == ["TOPIC_AUTHORIZATION_FAILED", "NONE"]
+    served.ask(DELETE, f"/injections/{number}")
+    both = {"error": "NONE", "errors": errors}
+    assert served.call(POST, "/injections", api="ListOffsets", **both)[0] == 400
+
+
+def test_an_answer_can_be_given_as_its_fields(served: Served) -> None:
+    """In place of the broker's own."""
+    answer = {"error": "COORDINATOR_LOAD_IN_PROGRESS", "groups": []}
+    served.ask(POST, "/injections", api="ListGroups", answer=answer)
+    assert served.ask(POST, "/brokers/1/ask", api="ListGroups") == answer
+    assert served.ask(POST, "/brokers/1/ask", api="ListGroups")["error"] == "NONE"
+    status, value = served.call(POST, "/injections", api="ListGroups", answer={"errors": "NONE"})
+    assert (status, "answer has no 'errors'; did you mean 'error'" in value["error"]) == (400, True)
+
+
+def test_a_broker_is_asked_any_request(served: Served) -> None:
+    """Written as its fields; what is wrong with them is told."""
+    ask = "/brokers/2/ask"
+    found = served.ask(POST, ask, api="Metadata", request={"topics": ["orders"]})
+    (topic,) = found["topics"]
+    assert (topic["name"], topic["error"]) == ("orders", "NONE")
+    assert found["controller_id"] == served.cluster.controller.id
+    for body, message in (
+        ({"api": "Metadata"}, "request needs ['topics']"),
+        ({"api": "Metadata", "request": {"topics": "orders"}}, "request.topics must be a list"),
+        ({"api": "Metadata", "request": {"topics": [1]}}, "request.topics[0] must be a text"),
+        ({"api": "Metadata", "request": {"topic": []}}, "request has no 'topic'"),
+        ({"api": "Metadate"}, "there is no API 'Metadate'"),
+        ({"api": "ListGroups", "timeout_s": 0}, "timeout_s must be above 0"),
+    ):
+        status, value = served.call(POST, ask, **body)
+        assert (status, message in value["error"]) == (400, True), value
+
+
+def test_the_bytes_of_two_replicas_are_compared(served: Served) -> None:
+    served.cluster.produce("orders", [b"one", b"two"])
+    served.cluster.wait_until(
+        lambda: served.cluster.partition("orders", 0).replica(3).log_end_offset == 2
+    )
+    logs = []
+    for query in ("", "?replica=3"):
+        url = f"{served.url}/topics/orders/0/log{query}"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert answer.headers["Content-Type"] == "application/octet-stream"
+            logs.append(answer.read())
+    assert logs[0] == logs[1] == served.cluster.log_bytes("orders", 0, 1)
+    assert b"two" in logs[0]
+    assert served.call(GET, "/topics/orders/7/log?replica=1")[0] == 400
+
+
+def test_a_replica_moves_between_log_directories(served: Served) -> None:
+    """Which ends with the copy in its new directory."""
+
+    def directory() -> str:
+        found = served.ask(GET, "/brokers/1/log_dirs")
+        return str(next(one["path"] for one in found if "orders-0" in one["partitions"]))
+
+    target = {"a": "b", "b": "a"}[directory()]
+    where = {"topic": "orders", "partition": 0}
+    served.ask(POST, "/brokers/1/move_replica", **where, log_dir=target)
+    served.cluster.wait_until(lambda: directory() == target)
+    status, value = served.call(POST, "/brokers/1/move_replica", **where, log_dir="nowhere")
+    assert (status, value["name"]) == (409, "LOG_DIR_NOT_FOUND")
+
+
+def test_a_group_that_is_not_stable_in_time_is_told(served: Served) -> None:
+    body = {"group": "nobody", "members": 2, "timeout_s": 0}
+    status, value = served.call(POST, "/wait_for_group", **body)
+    assert (status, value["name"]) == (409, "WAIT_TIMEOUT")
+    assert served.call(POST, "/wait_for_group", group="nobody", timeout_s=1000)[0] == 400
 
 
 def test_messages_are_held_looked_at_and_released(served: Served) -> None:

@@ -62,13 +62,16 @@ OFFERED = {
         "reassign_partitions": "POST /reassign_partitions", "reassignments": "GET /reassignments",
         "records": "GET /topics/{topic}/{partition}/records", "reset": "POST /reset",
         "topics": "GET /topics", "wait_until": "POST /wait", "zookeeper": "GET /zookeeper/tree",
-        "zookeeper_connect": "GET /zookeeper",
+        "zookeeper_connect": "GET /zookeeper", "ask": "POST /brokers/{broker}/ask",
+        "wait_for_group": "POST /wait_for_group",
+        "log_bytes": "GET /topics/{topic}/{partition}/log",
     },
     "BrokerHandle": {
         "begin_shutdown": "POST /brokers/{broker}/shutdown",
         "log_dirs": "GET /brokers/{broker}/log_dirs",
         "fail_log_dir": "POST /brokers/{broker}/fail_log_dir", "id": "GET /brokers/{broker}",
         "is_alive": "GET /brokers/{broker}", "is_paused": "GET /brokers/{broker}",
+        "move_replica": "POST /brokers/{broker}/move_replica",
         "kill": "POST /brokers/{broker}/kill", "metrics": "GET /brokers/{broker}/metrics",
         "name": "GET /brokers/{broker}", "pause": "POST /brokers/{broker}/pause",
         "port": "GET /brokers/{broker}", "power_off": "POST /brokers/{broker}/power_off",
@@ -102,17 +105,14 @@ OFFERED = {
 
 NOT_OFFERED = {
     "Cluster": {
-        "wait_for_group": "the group is shown: ask until it is Stable",
-        "ask": "a Kafka client of any language sends requests itself",
         "behaviour": "internal", "call": "internal", "create_shaped_topic": "internal",
         "processes": "internal", "running": "internal", "runtime": "internal",
-        "zookeepers": "internal", "log_bytes": "bytes; the records can be read",
+        "zookeepers": "internal",
         "start": "serve starts it", "stop": "serve ends it",
         "bootstrap_servers_of": "serve prints it", "security": "serve is given it",
     },
     "ZooKeeperHandle": {"end_session": "internal", "require_server": "internal"},
-    "BrokerHandle": {"move_replica": "AlterReplicaLogDirs of any Kafka client does it",
-        "ports": "bootstrap servers of each listener are printed by serve"},
+    "BrokerHandle": {"ports": "bootstrap servers of each listener are printed by serve"},
 }  # fmt: skip
 KINDS_OF_HANDLES = {
     "Cluster": Cluster,
