@@ -156,6 +156,14 @@ class Node(pykka.Actor):
         """Answer a request; an exception as response is raised at the asker."""
         self.port.answer(delivery, response)
 
+    def own_session(self, session_id: int, client: str) -> None:
+        """A client's ZooKeeper session is served here."""
+        self.runtime.sessions[session_id] = client
+
+    def blame_silence(self, session_id: int) -> None:
+        """A session expires: what is done now is due to whatever silenced its client."""
+        self.runtime.expire(self.name, session_id)
+
     def log(self, level: str, text: str) -> None:
         """Write a line of the log under this node's name."""
         self.runtime.log(self.name, level, text)

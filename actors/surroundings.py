@@ -26,6 +26,7 @@ class TraceSink(Protocol):
         message_id: int | None,
         cause: int | None,
         why: str | None = None,
+        op: int | None = None,
     ) -> int: ...
 
 
@@ -77,6 +78,14 @@ class Resident(Protocol):
         ...
 
 
+class MessageSink(TraceSink, Protocol):
+    """A sink that follows requests to their answers."""
+
+    def answers(self, answer_id: int, request_id: int) -> None:
+        """The message about to be sent answers another."""
+        ...
+
+
 class Process:
     """Nodes that live and die together and share memory: one broker, one ZooKeeper server."""
 
@@ -85,6 +94,8 @@ class Process:
         self.lock = lock
         self.nodes: dict[str, Resident] = {}
         self.paused = False
+        self.silenced_by: int | None = None
+        """Seq of the event that killed or paused it last, when the run is traced."""
         self.held: list[Callable[[], object]] = []
 
 
@@ -125,6 +136,10 @@ class Surroundings(Protocol):
     rng: random.Random
     cause: int | None
     """Sequence number of the event that is being handled, when the run is traced."""
+
+    def begin_step(self) -> int | None:
+        """Note that something outside of the cluster acts on it; the cause of what follows."""
+        ...
 
     @property
     def network(self) -> Carrier: ...
@@ -194,4 +209,11 @@ class Surroundings(Protocol):
 
     def note(self, kind: str, actor: str, text: str) -> None:
         """Write a fault or a note into the trace."""
+        ...
+
+    sessions: dict[int, str]
+    """Whose ZooKeeper sessions these are, while the run is recorded."""
+
+    def expire(self, actor: str, session_id: int) -> None:
+        """A session expires at a server; what follows is due to what silenced its client."""
         ...

@@ -162,7 +162,7 @@ def _failover(cluster: Cluster, trace: Path) -> bool:
 def _tell(path: Path) -> None:
     """The story from the first crash on."""
     from ..tracing.story.timeline import read_story
-    from ..tracing.trace import TraceReader
+    from ..tracing.trace_file import TraceReader
 
     with TraceReader(path) as trace:
         story = read_story(trace.events())

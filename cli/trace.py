@@ -16,7 +16,7 @@ import typer
 from ..protocol.errors import UsageError
 from ..tracing.events import Event, jsonable
 from ..tracing.expressions import parse_duration_us
-from ..tracing.reading import queries
+from ..tracing.reading import causes, queries
 from ..tracing.reading.positions import seq_at
 from ..tracing.text import format_event, format_time
 from ..tracing.trace import StoredTrace
@@ -175,12 +175,12 @@ def at(
         if as_json:
             print_json(
                 {
-                    name: {"value": jsonable(value), "seq": state.last_change(name).event.seq}
+                    name: {"value": jsonable(value), "seq": state.changed_at(name)}
                     for name, value in state.items()
                 }
             )
         for name, value in () if as_json else state.items():
-            print(f"{name} = {jsonable(value)}  (#{state.last_change(name).event.seq})")
+            print(f"{name} = {jsonable(value)}  (#{state.changed_at(name)})")
         if not state:
             print(f"nothing is known of {path or actor or 'any state'} at {seq}", file=sys.stderr)
     if not state:
@@ -220,10 +220,16 @@ def watch(
 
 
 @app.command()
-def why(file: File, seq: Seq, verbose: Verbose = 0, as_json: Json = False) -> None:
-    """Show the chain of causes that led to an event, the event first."""
+def why(
+    file: File,
+    seq: Seq,
+    every: Annotated[bool, typer.Option("--all", help="every step, sendings included")] = False,
+    verbose: Verbose = 0,
+    as_json: Json = False,
+) -> None:
+    """Show the causes that led to an event, the event first."""
     with opened(file) as trace:
-        chain = queries.why(trace, seq_at(trace, seq))
+        chain = causes.why(trace, seq_at(trace, seq), is_folded=not every)
         if as_json:
             print_json([event.as_dict() for event in chain])
             return
@@ -241,7 +247,7 @@ def effects(
 ) -> None:
     """Show what an event led to, as a tree."""
     with opened(file) as trace:
-        root = queries.effects(trace, seq_at(trace, seq), limit, depth)
+        root = causes.effects(trace, seq_at(trace, seq), limit, depth)
         if as_json:
             print_json({"tree": _tree(root), "complete": root.is_whole})
             return
@@ -254,9 +260,9 @@ def effects(
             print(f"... cut off after {limit} events; --limit shows more")
 
 
-def _tree(root: queries.Effect) -> dict[str, Any]:
+def _tree(root: causes.Effect) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    waiting: list[tuple[queries.Effect, dict[str, Any]]] = [(root, tree)]
+    waiting: list[tuple[causes.Effect, dict[str, Any]]] = [(root, tree)]
     while waiting:
         node, place = waiting.pop()
         place.update(node.event.as_dict())

@@ -14,7 +14,8 @@ import typer
 from ..protocol.errors import FakeKafkaError
 from ..tracing.events import Event
 from ..tracing.text import format_event
-from ..tracing.trace import TraceReader, no_cyclic_collection
+from ..tracing.trace import no_cyclic_collection
+from ..tracing.trace_file import TraceReader
 from .exits import end_with_error
 
 app = typer.Typer(

@@ -50,3 +50,16 @@ async def sleep(host: Host, delay_ms: float) -> None:
     signal = Signal()
     host.call_later_ms(delay_ms, signal.notify)
     await signal.wait()
+
+
+class SessionHost(Host, Protocol):
+    """The surroundings of a ZooKeeper server."""
+
+    def own_session(self, session_id: int, client: str) -> None:
+        """A client's ZooKeeper session is served here; told while a run is recorded."""
+        ...
+
+    def blame_silence(self, session_id: int) -> None:
+        """A session expires, and what is done now is due to what silenced its client; told while a
+        run is recorded."""
+        ...

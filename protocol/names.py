@@ -26,6 +26,11 @@ def controller_name(broker_id: int) -> str:
     return f"controller-{broker_id}"
 
 
+def machine_of(name: str) -> str:
+    """Name of the process in which a node of this name lives."""
+    return "broker-" + name.removeprefix("controller-") if is_controller_name(name) else name
+
+
 def is_controller_name(name: str) -> bool:
     """Whether this is the controller node of some broker."""
     return name.startswith("controller-")

@@ -361,7 +361,7 @@ class Cluster(EmulatedCluster):
         if self._trace is None:
             return
         from ..tracing.header import build_header
-        from ..tracing.recorder import LockedRecorder
+        from ..tracing.locked_recorder import LockedRecorder
         from ..tracing.writer import TraceWriter
 
         header = build_header(
@@ -369,3 +369,5 @@ class Cluster(EmulatedCluster):
         )
         self._recorder = LockedRecorder(TraceWriter(self._trace, header))
         runtime.recorder = self._recorder
+        runtime.network.watchers_changed()
+        runtime.note("start", "scenario", f"Kafka {self.kafka_version}")

@@ -57,10 +57,20 @@ class ChunkInfo(NamedTuple):
     digest: bytes
     """blake2b-128 of the body."""
     events: int
+    paths: bytes
+    """State paths that change in it."""
 
     def stored_at(self, offset: int, length: int) -> ChunkInfo:
         """The same chunk as the frame of a file that begins there."""
         return self._replace(offset=offset, length=length)
+
+
+class Snapshot(NamedTuple):
+    """The state of everything after an event, which is the last of a chunk or before the first."""
+
+    seq: int
+    body: bytes
+    """Seq, then [number of the path, value, seq of its change] for every path with a value."""
 
 
 class Chunk(NamedTuple):
@@ -71,6 +81,8 @@ class Chunk(NamedTuple):
     interesting: list[int]
     kind_counts: Counter[int]
     type_counts: Counter[int | None]
+    deltas: list[tuple[int, Any]]
+    """Seq and changes of every event that changed some state."""
 
 
 def body_digest(body: bytes) -> bytes:
@@ -85,6 +97,7 @@ def describe(events: list[Any], body: bytes, offset: int, length: int) -> Chunk:
     interesting: list[int] = []
     if kinds & _INTERESTING:
         interesting = [event[0] for event in events if event[2] in _INTERESTING]
+    deltas = [(event[0], event[10]) for event in events if event[10]]
     info = ChunkInfo(
         events[0][0],
         events[-1][0],
@@ -97,8 +110,9 @@ def describe(events: list[Any], body: bytes, offset: int, length: int) -> Chunk:
         bitmap(kind for kind in kinds if kind < len(KINDS)),
         body_digest(body),
         len(events),
+        bitmap({change[0] for _, delta in deltas for change in delta}),
     )
-    return Chunk(info, body, interesting, Counter(map(_kind_of, events)), type_counts)
+    return Chunk(info, body, interesting, Counter(map(_kind_of, events)), type_counts, deltas)
 
 
 class Strings(dict[str | None, int | None]):

@@ -19,6 +19,8 @@ KINDS = (
     "spawn", "stop", "crash", "restart",
     "state",
     "fault", "note",
+    "start", "step", "expire",
+    "client_invoke", "client_retry", "client_ok", "client_fail",
 )  # fmt: skip
 """The closed list of event kinds; an event stores the position in this tuple.
 
@@ -26,13 +28,16 @@ What changes inside an actor has no kind of its own: it is in the delta of the e
 changed, or of a ``state`` event when no event was being handled.
 """
 
+ROOT_KINDS = frozenset({"start", "step", "fault", "crash", "restart", "client_invoke"})
+"""Where chains of causes end: the start of the run, what a scenario or a test does to the cluster,
+a fault, an operation of a client."""
 MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "hold", "release"})
 INTERESTING_KINDS = frozenset({"crash", "restart", "fault"})
 """What a reader of a long trace wants to jump to."""
 
 EVENT_FIELDS = (
     "seq", "t", "kind", "actor", "peer", "type", "msg", "cause", "epochs", "payload", "delta",
-    "why",
+    "why", "op",
 )  # fmt: skip
 """Positions of an event in the file; ``t`` is nanoseconds since the run began."""
 
@@ -76,7 +81,7 @@ class Event:
 
     __slots__ = (
         "_fields", "_schema", "actor", "cause", "delta", "epochs", "kind", "message_id",
-        "payload", "peer", "seq", "time_us", "type", "why",
+        "op", "payload", "peer", "seq", "time_us", "type", "why",
     )  # fmt: skip
 
     def __init__(self, raw: list[Any], strings: list[str], schema: Schema) -> None:
@@ -93,7 +98,8 @@ class Event:
             payload,
             delta,
             why,
-        ) = raw[:12]  # a newer writer may append fields
+            op,
+        ) = raw[:13]  # a newer writer may append fields
         self.seq: int = seq
         self.time_us: int = time_ns // 1000
         """Microseconds since the run began."""
@@ -103,13 +109,16 @@ class Event:
         self.type: str | None = None if type_ is None else strings[type_]
         self.message_id: int | None = message_id
         self.cause: int | None = cause
-        """Seq of the event that was being handled when this one happened."""
+        """Seq of the event from which this one follows: the sending of a message for its delivery,
+        what armed a timer for its firing, what was being handled for anything else."""
         self.epochs: list[int | None] | None = epochs
         """[controller epoch, leader epoch, znode version], each None when not meaningful."""
         self.payload: list[Any] | None = payload
         self.delta: list[tuple[str, Any, Any]] = [(strings[p], old, new) for p, old, new in delta]
         """(state path, old, new) of every state change made while handling this event."""
         self.why: str | None = why
+        self.op: int | None = op
+        """Seq of the ``client_invoke`` of the client's operation to which this belongs."""
         self._schema = schema
         self._fields: dict[str, Any] | None = None
 
@@ -138,6 +147,7 @@ class Event:
             "fields": jsonable(self.fields),
             "delta": [[path, jsonable(old), jsonable(new)] for path, old, new in self.delta],
             "why": self.why,
+            "op": self.op,
         }
 
     def __repr__(self) -> str:

@@ -44,6 +44,7 @@ class Fingerprint:
         message_id: int | None,
         cause: int | None,
         why: str | None = None,
+        op: int | None = None,
     ) -> int:
         """Take one event; returns its seq, dense from 0."""
         cls = message.__class__

@@ -1,6 +1,6 @@
 """The ``.fktrace`` file: frames, header, trailer.
 
-    file    := magic | header frame | chunk frame* | index frame | trailer
+    file    := magic | header frame | (chunk frame | snapshot frame)* | index frame | trailer
     frame   := kind:u8 | codec:u8 | length:u32 LE | crc32:u32 LE | body
     trailer := index offset:u64 LE | fingerprint:32 bytes | magic
 
@@ -23,8 +23,8 @@ from .events import TraceError
 from .packing import unpack
 
 MAGIC = b"FKTRACE1"
-FORMAT = 2
-HEADER_FRAME, CHUNK_FRAME, INDEX_FRAME = 1, 2, 3
+FORMAT = 3
+HEADER_FRAME, CHUNK_FRAME, INDEX_FRAME, SNAPSHOT_FRAME = 1, 2, 3, 4
 RAW, ZLIB, ZSTD = 0, 1, 2
 CODECS = {"raw": RAW, "zlib": ZLIB, "zstd": ZSTD}
 FRAME_HEAD = struct.Struct("<BBII")

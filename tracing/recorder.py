@@ -8,18 +8,20 @@ makes packing one call for a thousand events.
 from __future__ import annotations
 
 import itertools
-import threading
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.errors import UsageError
-from .chunks import Chunk, ChunkBuilder, ChunkInfo
+from .chunks import Chunk, ChunkBuilder, ChunkInfo, Snapshot
 from .events import EVENT_FIELDS, KIND_CODES
 from .fingerprint import Fingerprint
 from .format import CHUNK_EVENTS
+from .operations import Operations
 from .packing import PayloadPacker, epochs_getter
+from .recorded_state import RecordedState
 from .schema import is_message_type
 from .trace import EventList, MemoryTrace
 from .writer import TraceWriter
@@ -31,6 +33,11 @@ RECORD_BYTES_LIMIT = 64
 _NO_DELTA: tuple[()] = ()
 _STATE = KIND_CODES["state"]
 _DELTA = EVENT_FIELDS.index("delta")
+_APART = frozenset({"stop", "client_ok", "client_fail"})
+_UNSEEN = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail", "expire"})
+"""Kinds that only a recorder is told: no part of the outline, which others compute too."""
+SNAPSHOT_EVENTS = 10_000
+"""Events between two snapshots of the state; more when the state is large."""
 
 _TypeEntry = tuple[int | None, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 
@@ -86,6 +93,13 @@ class Recorder:
         self._types = _Types(self._strings, self._packer)
         self._pending = self._builder.pending
         self._seqs = itertools.count()
+        self._sent: dict[int | None, int] = {}  # number of a message under way: its sending
+        self._operations = Operations()
+        self._answers: dict[int | None, int] = {}  # message about to be sent: its operation
+        self._state = RecordedState(self._strings.__getitem__)
+        self._snapshots: list[Snapshot] = []
+        self._snapshot_due = SNAPSHOT_EVENTS
+        self._base: dict[int, tuple[Any, int]] = {}  # state before the first chunk that is kept
         self._outline = Fingerprint()
         self._closed = False
         self.event: Callable[..., int] = self._event_function()
@@ -102,6 +116,9 @@ class Recorder:
         pending: list[Any] = self._builder.pending
         append = pending.append
         cut, next_seq = self._cut, self._seqs.__next__
+        sent, answers = self._sent, self._answers
+        operations = self._operations
+        op_of, carry = operations.by_event.get, operations.carry
 
         def event(
             time_us: int,
@@ -112,6 +129,7 @@ class Recorder:
             message_id: int | None,
             cause: int | None,
             why: str | None = None,
+            op: int | None = None,
         ) -> int:
             seq = next_seq()
             cls = message.__class__
@@ -123,18 +141,48 @@ class Recorder:
                 type_id, name, epochs_of, wrap = types[cls]
                 payload = message if wrap is None else wrap(message)
                 epochs = None if epochs_of is None else epochs_of(message)
+            if kind == "deliver" or kind == "drop":
+                cause = sent.pop(message_id, cause)
+            elif kind == "send":
+                sent[message_id] = seq
+                if answers:
+                    op = answers.pop(message_id, None)
+            elif kind == "client_invoke":
+                op = operations.begin(seq)
+            if op is None:
+                op = op_of(cause)
+            if op is not None:
+                op = carry(seq, op, message_id)
             append(
                 [
                     seq, time_us * 1000, KIND_CODES[kind], strings[actor], strings[peer], type_id,
-                    message_id, cause, epochs, payload, _NO_DELTA, why,
+                    message_id, cause, epochs, payload, _NO_DELTA, why, op,
                 ]
             )  # fmt: skip
-            outline_append((time_us, kind, actor, peer, name, message_id))
+            if kind in _APART:
+                self._take_apart(kind, actor, peer, op)
+            if kind not in _UNSEEN:
+                outline_append((time_us, kind, actor, peer, name, message_id))
             if len(pending) >= CHUNK_EVENTS:
                 cut()
             return seq
 
         return event
+
+    def _take_apart(self, kind: str, actor: str, peer: str | None, op: int | None) -> None:
+        """End an operation of a client, or an actor with its state."""
+        if kind != "stop":
+            self._operations.end(op)
+        elif peer is not None:  # a node; without a peer it is news of a process
+            delta = self._state.halt(actor)
+            if delta:
+                self._pending[-1][_DELTA] = delta
+
+    def answers(self, answer_id: int, request_id: int) -> None:
+        """A message about to be sent answers another: it belongs to the same operation."""
+        op = self._operations.by_message.get(request_id)
+        if op is not None:
+            self._answers[answer_id] = op
 
     keeps_state = True
     """Cores are told to report their changes of state."""
@@ -145,21 +193,26 @@ class Recorder:
         """A state change made while handling event ``seq``: ``broker-1/orders-0/isr``, old, new.
 
         It joins that event; when the event's chunk is written already it becomes an event of
-        its own, caused by that one. So does a change outside of any event (``seq`` None).
+        its own, caused by that one. So does a change outside of any event (``seq`` None). What is
+        known of the path goes before ``old``.
         """
         pending = self._pending
         tagged = self._packer.tagged
-        change = (self._strings[path], tagged(old), tagged(new))
-        if seq is not None and pending and pending[0][0] <= seq <= pending[-1][0]:
+        joins = seq is not None and pending and pending[0][0] <= seq <= pending[-1][0]
+        last = self._last_chunk
+        if seq is not None and not joins and (last is None or not 0 <= seq <= last.last_seq):
+            raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
+        place = seq if joins and seq is not None else len(self)
+        change = self._state.change(place, path, tagged(old), tagged(new))
+        if change is None:
+            return
+        if joins and seq is not None:
             event = pending[seq - pending[0][0]]
             if event[_DELTA]:
                 event[_DELTA].append(change)
             else:
                 event[_DELTA] = [change]
             return
-        last = self._last_chunk
-        if seq is not None and (last is None or not 0 <= seq <= last.last_seq):
-            raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         number = next(self._seqs)
         if time_us is not None:
             time_ns = time_us * 1000
@@ -182,6 +235,7 @@ class Recorder:
                 None,
                 [change],
                 None,
+                None,
             ]
         )
 
@@ -190,20 +244,48 @@ class Recorder:
     def _cut(self) -> None:
         self._builder.cut()
         self._outline.absorb()
+        self._snap()
 
     def _take(self, chunk: Chunk) -> None:
         self._last_chunk = chunk.info
         if self.writer is not None:
             self.writer.write_chunk(chunk)
-        if not self._in_memory:
+        if self._in_memory:
+            self._keep_chunk(chunk)
+
+    def _snap(self) -> None:
+        """Keep the state of this moment, from where readers begin: after whole chunks only."""
+        last = self._last_chunk
+        if last is None or last.last_seq + 1 < self._snapshot_due or not self._state.count:
             return
+        entries = self._state.snapshot()
+        self._snapshot_due = last.last_seq + 1 + max(SNAPSHOT_EVENTS, 2 * len(entries))
+        snapshot = Snapshot(last.last_seq, self._packer.pack([last.last_seq, entries]))
+        if self.writer is not None:
+            self.writer.write_snapshot(snapshot)
+        if self._in_memory:
+            self._snapshots.append(snapshot)
+
+    def _keep_chunk(self, chunk: Chunk) -> None:
         chunks = self._chunks
         chunks.append(chunk)
         if self._keep is not None:
             kept = chunk.info.last_seq + 1 - chunks[0].info.first_seq
             while len(chunks) > 1 and kept - chunks[0].info.events >= self._keep:
                 kept -= chunks[0].info.events
-                del chunks[0]
+                self._forget(chunks.pop(0))
+
+    def _forget(self, chunk: Chunk) -> None:
+        """Let go of the oldest chunk; the state that it led to is kept."""
+        base = self._base
+        for seq, delta in chunk.deltas:
+            for number, _, new in delta:
+                if new is None:
+                    base.pop(number, None)
+                else:
+                    base[number] = (new, seq)
+        last_seq = chunk.info.last_seq
+        self._snapshots = [snap for snap in self._snapshots if snap.seq > last_seq]
 
     # -- asking --------------------------------------------------------------------------------
 
@@ -233,7 +315,15 @@ class Recorder:
             dict(header or {}),
             self.fingerprint(),
             self.outline(),
+            self._kept_snapshots(chunks),
         )
+
+    def _kept_snapshots(self, chunks: list[Chunk]) -> list[Snapshot]:
+        if not self._base or not chunks:
+            return list(self._snapshots)
+        before = chunks[0].info.first_seq - 1
+        entries = [(number, value, seq) for number, (value, seq) in self._base.items()]
+        return [Snapshot(before, self._packer.pack([before, entries])), *self._snapshots]
 
     @property
     def events(self) -> EventList:
@@ -265,7 +355,10 @@ class Recorder:
             head["part"] = f"the last events, from #{trace.chunks[0].first_seq} on"
         writer = TraceWriter(path, head, codec=codec)
         strings, schema = trace.strings, list(self._packer.schema.items())
+        snapshots = deque(trace.snapshots)
         for index, chunk in enumerate(trace.stored):
+            while snapshots and snapshots[0].seq < chunk.info.first_seq:
+                writer.write_snapshot(snapshots.popleft())
             if index == 0 and not whole:
                 # The tables that the dropped chunks had brought along.
                 chunk = trace.with_tables(chunk, strings, schema)
@@ -279,43 +372,3 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class LockedRecorder(Recorder):
-    """A recorder that several threads may call: the order of calls is the order of events."""
-
-    def __init__(
-        self,
-        writer: TraceWriter | None = None,
-        keep: int | None = None,
-        record_bytes_limit: int = RECORD_BYTES_LIMIT,
-    ) -> None:
-        self._lock = threading.RLock()
-        super().__init__(writer, keep, record_bytes_limit)
-
-    def _event_function(self) -> Callable[..., int]:
-        record = super()._event_function()
-
-        def event(*args: Any, **kwargs: Any) -> int:
-            with self._lock:
-                return record(*args, **kwargs)
-
-        return event
-
-    def state(
-        self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
-    ) -> None:
-        with self._lock:
-            super().state(seq, path, old, new, time_us)
-
-    def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
-        with self._lock:
-            return super().trace(header)
-
-    def fingerprint(self) -> str:
-        with self._lock:
-            return super().fingerprint()
-
-    def close(self) -> None:
-        with self._lock:
-            super().close()

@@ -50,6 +50,7 @@ def write_slice(
                 repack(event.payload),
                 [[strings[path_], repack(old), repack(new)] for path_, old, new in event.delta],
                 event.why,
+                event.op,
             ]
         )
         outline.append(

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import gc
-import mmap
 from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Self, overload
 
 import msgpack
 
-from .chunks import Chunk, ChunkInfo, body_digest, describe, in_bitmap
+from .chunks import Chunk, ChunkInfo, Snapshot, describe, in_bitmap
 from .events import INTERESTING_KINDS, KIND_CODES, KINDS, Event, TraceError
-from .format import (
-    CHUNK_FRAME,
-    FORMAT,
-    FRAME_HEAD,
-    HEADER_FRAME,
-    INDEX_FRAME,
-    MAGIC,
-    TRAILER,
-    Frame,
-    decode_frame,
-    unpack_frame_body,
-)
 from .packing import repack, unpack
 from .schema import Schema
 
@@ -61,12 +47,32 @@ class StoredTrace:
         self.chunks: list[ChunkInfo] = []
         self.strings: list[str] = []
         self.schema = Schema()
+        self._snapshot_seqs: list[int] = []
         self._cache: OrderedDict[int, list[Event]] = OrderedDict()
         self._first_seqs: list[int] | None = None
 
     def _body(self, index: int) -> Any:
         """The unpacked body of a chunk."""
         raise NotImplementedError
+
+    def _snapshot_body(self, index: int) -> Any:
+        """The unpacked body of a snapshot."""
+        raise NotImplementedError
+
+    def raw_events(self, index: int) -> list[Any]:
+        """All events of one chunk as they are stored, in the order of ``EVENT_FIELDS``."""
+        with no_cyclic_collection():
+            return self._body(index)[3]  # type: ignore[no-any-return]
+
+    def snapshot_before(self, seq: int) -> tuple[int, list[tuple[int, Any, int]]]:
+        """The latest snapshot of the state at or before an event: the event after which it was
+        made (-1: before all), and number, value and event of the last change of every path."""
+        index = bisect_right(self._snapshot_seqs, seq) - 1
+        if index < 0:
+            return -1, []
+        with no_cyclic_collection():
+            at, entries = self._snapshot_body(index)
+        return at, entries
 
     def chunk_events(self, index: int) -> list[Event]:
         """All events of one chunk."""
@@ -187,6 +193,14 @@ class StoredTrace:
             {name: types[name] for name in self.strings if name in types},
         )
 
+    def used_types(self) -> list[str]:
+        """Types of the events in it, those of timers included."""
+        return [
+            text
+            for number, text in enumerate(self.strings)
+            if any(in_bitmap(info.types, number) for info in self.chunks)
+        ]
+
     def interesting(self) -> list[int]:
         """Seqs of faults, crashes and restarts."""
         return [event.seq for event in self.events() if event.kind in INTERESTING_KINDS]
@@ -219,8 +233,11 @@ class MemoryTrace(StoredTrace):
         header: dict[str, Any],
         fingerprint: str,
         outline: str,
+        snapshots: list[Snapshot],
     ) -> None:
         super().__init__()
+        self.snapshots = snapshots
+        self._snapshot_seqs = [snapshot.seq for snapshot in snapshots]
         self.stored = chunks
         self.chunks = [chunk.info for chunk in chunks]
         self.strings = strings
@@ -231,6 +248,9 @@ class MemoryTrace(StoredTrace):
 
     def _body(self, index: int) -> Any:
         return unpack(self.stored[index].body)
+
+    def _snapshot_body(self, index: int) -> Any:
+        return unpack(self.snapshots[index].body)
 
     def with_tables(self, chunk: Chunk, strings: list[str], schema: list[Any]) -> Chunk:
         """The chunk as if these strings and types were the ones it adds."""
@@ -269,116 +289,3 @@ class EventList(Sequence[Event]):
                 return self.trace.chunk_events(number)[position]
             position -= info.events
         raise IndexError(f"there is no event at {index}; there are {len(self)}")
-
-
-class TraceReader(StoredTrace):
-    """Reads a trace file; one whose writer died is read up to its last whole frame.
-
-    Raises ``TraceError`` when the file is no trace at all.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__()
-        self.path = Path(path)
-        self._counts: tuple[dict[str, int], dict[str, int]] | None = None
-        self._interesting: list[int] | None = None
-        try:
-            with self.path.open("rb") as file:
-                file.seek(0, 2)
-                empty = file.tell() < len(MAGIC)
-                self._data: Any = (
-                    b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                )
-        except OSError as error:
-            raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from None
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
-
-    def _open(self) -> None:
-        place = str(self.path)
-        if self._data[: len(MAGIC)] != MAGIC:
-            raise TraceError(f"{place}: not a trace file (it must begin with {MAGIC.decode()})")
-        frame = decode_frame(self._data, len(MAGIC), place)
-        if frame.kind != HEADER_FRAME:
-            raise TraceError(f"{place}: the first frame is no header")
-        self.header = unpack_frame_body(frame, place)
-        written = self.header.get("format") if isinstance(self.header, dict) else None
-        if written != FORMAT:
-            raise TraceError(
-                f"{place}: written in format {written}; this release reads format {FORMAT}"
-            )
-        self.fingerprint = None
-        self.outline = None
-        if not self._read_index():
-            self._rebuild_index(frame.offset + frame.length)
-
-    def _read_index(self) -> bool:
-        data = self._data
-        if len(data) < len(MAGIC) + TRAILER.size:
-            return False
-        offset, digest, magic = TRAILER.unpack_from(data, len(data) - TRAILER.size)
-        if magic != MAGIC:
-            return False
-        try:
-            frame = decode_frame(data, offset, str(self.path))
-        except TraceError:
-            return False
-        if frame.kind != INDEX_FRAME:
-            return False
-        index = unpack_frame_body(frame, str(self.path))
-        self.chunks = [ChunkInfo(*info) for info in index["chunks"]]
-        self.strings = index["strings"]
-        self.schema = Schema(index["schema"])
-        self._interesting = index["interesting"]
-        self._counts = (index["kinds"], index["types"])
-        self.fingerprint = digest.hex()
-        self.outline = index["outline"]
-        return True
-
-    def _rebuild_index(self, offset: int) -> None:
-        """Walk the frames up to the first that is not whole."""
-        self.problem = "the file has no end: the run was cut off"
-        while offset + FRAME_HEAD.size <= len(self._data):
-            try:
-                frame = decode_frame(self._data, offset, str(self.path))
-                if frame.kind == CHUNK_FRAME:
-                    self._index_chunk(frame)
-                elif frame.kind == INDEX_FRAME:
-                    return
-            except TraceError as error:
-                self.problem = str(error)
-                return
-            offset += frame.length
-
-    def _index_chunk(self, frame: Frame) -> None:
-        _, strings, schema, events = unpack_frame_body(frame, str(self.path))
-        self.strings += strings
-        self.schema.add(schema)
-        self.chunks.append(describe(events, frame.body, frame.offset, frame.length).info)
-
-    def _body(self, index: int) -> Any:
-        frame = decode_frame(self._data, self.chunks[index].offset, str(self.path))
-        return unpack_frame_body(frame, str(self.path))
-
-    def check(self) -> None:
-        """Read every frame of the file; raises ``TraceError`` for the first damaged one."""
-        place = str(self.path)
-        for info in self.chunks:
-            frame = decode_frame(self._data, info.offset, place)
-            # Zeros make an empty frame whose checksum is right: only the index knows better.
-            if frame.kind != CHUNK_FRAME or body_digest(frame.body) != info.digest:
-                raise TraceError(f"{place}: wrong checksum of the frame at byte {info.offset}")
-
-    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        return super().counts() if self._counts is None else self._counts
-
-    def interesting(self) -> list[int]:
-        return super().interesting() if self._interesting is None else self._interesting
-
-    def close(self) -> None:
-        if isinstance(self._data, mmap.mmap):
-            self._data.close()
-            self._data = b""

@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 
 from ..protocol.errors import UsageError
-from .chunks import Chunk, ChunkInfo
+from .chunks import Chunk, ChunkInfo, Snapshot
 from .events import KINDS
 from .format import (
     CHUNK_FRAME,
@@ -18,6 +18,7 @@ from .format import (
     HEADER_FRAME,
     INDEX_FRAME,
     MAGIC,
+    SNAPSHOT_FRAME,
     TRAILER,
     encode_frame,
     pack_header,
@@ -36,6 +37,7 @@ class TraceWriter:
         self.path = Path(path)
         self._codec = CODECS[codec]
         self._chunks: list[ChunkInfo] = []
+        self._snapshots: list[tuple[int, int]] = []  # seq and offset
         self._interesting: list[int] = []
         self._kinds: Counter[int] = Counter()
         self._types: Counter[int | None] = Counter()
@@ -60,6 +62,10 @@ class TraceWriter:
         self._kinds.update(chunk.kind_counts)
         self._types.update(chunk.type_counts)
 
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        offset, _ = self._write(SNAPSHOT_FRAME, snapshot.body)
+        self._snapshots.append((snapshot.seq, offset))
+
     def close(self, strings: list[str], schema: list[Any], digest: bytes, outline: str) -> None:
         """Write index and trailer; idempotent."""
         if self._file.closed:
@@ -78,6 +84,7 @@ class TraceWriter:
                 )
             },
             "outline": outline,
+            "snapshots": self._snapshots,
         }
         offset, _ = self._write(INDEX_FRAME, msgpack.packb(index))
         self._file.write(TRAILER.pack(offset, digest, MAGIC))

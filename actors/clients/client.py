@@ -58,6 +58,25 @@ class SimulatedClient(Node):
         self._refreshed_at_ms = -METADATA_MAX_AGE_MS
         self._topics: dict[str, None] = {}
 
+    def record(
+        self, kind: str, what: str, text: str | None = None, operation: int | None = None
+    ) -> int | None:
+        """Write a part of an operation into the trace: ``client_invoke``, ``client_retry``,
+        ``client_ok`` or ``client_fail``; gives its number."""
+        runtime = self.runtime
+        recorder = runtime.recorder
+        if recorder is None:
+            return None
+        cause = runtime.cause if kind == "client_invoke" else runtime.begin_step()
+        return recorder.event(
+            self._now_us(), kind, self.name, None, what, None, cause, text, operation
+        )
+
+    def tell(self, path: str, value: object) -> None:
+        """Tell whoever records the run what has changed here."""
+        if self.state_listener is not None:
+            self.state_listener(path, None, value)
+
     def use_topic(self, topic: str) -> None:
         """Keep this topic's metadata; the first request goes out at once."""
         if topic not in self._topics:

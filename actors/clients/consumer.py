@@ -90,7 +90,7 @@ class SimulatedConsumer(SimulatedClient):
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions from where ``auto_offset_reset`` says."""
         for topic_partition in topic_partitions:
-            self.positions.setdefault(topic_partition, -1)
+            self.tell(f"{topic_partition}/position", self.positions.setdefault(topic_partition, -1))
             self.use_topic(topic_partition.topic)
         self.on_metadata()
 
@@ -98,6 +98,8 @@ class SimulatedConsumer(SimulatedClient):
         """Read these partitions, too, from these positions; -1 for where
         ``auto_offset_reset`` says."""
         self.positions.update(positions)
+        for topic_partition, position in positions.items():
+            self.tell(f"{topic_partition}/position", position)
         self._plan = None
         self._poll()
 
@@ -105,6 +107,7 @@ class SimulatedConsumer(SimulatedClient):
         """Read these no more; what is still on its way is dropped."""
         for topic_partition in topic_partitions:
             self.positions.pop(topic_partition, None)
+            self.tell(f"{topic_partition}/position", None)
         self._plan = None
 
     def on_metadata(self) -> None:
@@ -168,6 +171,8 @@ class SimulatedConsumer(SimulatedClient):
             return
         self._fetching.pop(leader_id, None)
         if isinstance(outcome, BaseException):
+            if self.state_listener is not None:
+                self.record("client_fail", "fetch", f"{outcome}")
             self._back_off(leader_id)
             return
         trouble = False
@@ -184,9 +189,13 @@ class SimulatedConsumer(SimulatedClient):
         if topic_partition not in self.positions:
             return False
         if partition.error:
+            if self.state_listener is not None:
+                text = f"{topic_partition}: {partition.error.name}"
+                self.record("client_fail", "fetch", text)
             if partition.error != ErrorCode.OFFSET_OUT_OF_RANGE:
                 return True
             self.positions[topic_partition] = -1
+            self.tell(f"{topic_partition}/position", -1)
             self._plan = None
             return False
         position = self.positions.get(topic_partition, -1)
@@ -208,6 +217,8 @@ class SimulatedConsumer(SimulatedClient):
             position = next_offset
         if position >= 0:
             self.positions[topic_partition] = position
+            if self.state_listener is not None:
+                self.tell(f"{topic_partition}/position", position)
         return False
 
     def _back_off(self, leader_id: int) -> None:
@@ -251,4 +262,5 @@ class SimulatedConsumer(SimulatedClient):
             return
         if self.positions.get(topic_partition) == -1:
             self.positions[topic_partition] = answer.offset
+            self.tell(f"{topic_partition}/position", answer.offset)
         self._poll()

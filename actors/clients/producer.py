@@ -32,6 +32,8 @@ from .producer_queue import EPOCH_MAX, NOBODY, Callback, Identity, PartitionQueu
 
 _NONE = ErrorCode.NONE
 
+_Send = Callable[[TopicPartition, PartitionQueue, ProducerBatch, int], None]
+
 _LEAST = {
     "linger_ms": 0,
     "batch_records": 1,
@@ -97,6 +99,10 @@ class SimulatedProducer(SimulatedClient):
         self._sends_at_once = (
             not settings.linger_ms and delivery_timeout_ms > 0 and self._unhurried_ms >= 0
         )
+        self._send: _Send = self._send_batch
+        self._finish: Callable[[ProducerBatch, ErrorCode, int], None] = self._finish_batch
+        if self.state_listener is not None:
+            self._send, self._finish = self._send_recorded, self._finish_recorded
         self.acknowledged = 0
         self.failed = 0
         self.retries = 0
@@ -143,6 +149,8 @@ class SimulatedProducer(SimulatedClient):
         if batch is None:
             batch = queue.open_batch = ProducerBatch(now)
             queue.batches.append(batch)
+            if self.state_listener is not None:
+                self._begin(where, batch)
             if settings.linger_ms:
                 self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
         records = batch.records
@@ -282,7 +290,32 @@ class SimulatedProducer(SimulatedClient):
             self._renumber(queue)
         self.on_metadata()
 
-    def _send(
+    def _begin(self, topic_partition: TopicPartition, batch: ProducerBatch) -> int | None:
+        batch.operation = self.record("client_invoke", "produce", str(topic_partition))
+        return batch.operation
+
+    def _send_recorded(
+        self,
+        topic_partition: TopicPartition,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        leader: int,
+    ) -> None:
+        """Send a batch because its operation was begun, or because it failed before."""
+        runtime = self.runtime
+        before = runtime.cause
+        operation = batch.operation
+        if operation is None:
+            runtime.cause = self._begin(topic_partition, batch)
+        elif batch.is_retried:
+            text = f"{topic_partition} again"
+            runtime.cause = self.record("client_retry", "produce", text, operation)
+        else:
+            runtime.cause = operation
+        self._send_batch(topic_partition, queue, batch, leader)
+        runtime.cause = before
+
+    def _send_batch(
         self,
         topic_partition: TopicPartition,
         queue: PartitionQueue,
@@ -372,7 +405,17 @@ class SimulatedProducer(SimulatedClient):
                 return True
         return error.is_retriable
 
-    def _finish(self, batch: ProducerBatch, error: ErrorCode, base_offset: int) -> None:
+    def _finish_recorded(self, batch: ProducerBatch, error: ErrorCode, base_offset: int) -> None:
+        if error:
+            self.record("client_fail", "produce", error.name, batch.operation)
+        else:
+            text = None if base_offset < 0 else f"offset {base_offset}"
+            self.record("client_ok", "produce", text, batch.operation)
+        self._finish_batch(batch, error, base_offset)
+        self.tell("acknowledged", self.acknowledged)
+        self.tell("failed", self.failed)
+
+    def _finish_batch(self, batch: ProducerBatch, error: ErrorCode, base_offset: int) -> None:
         batch.has_ended = True
         records = batch.records
         if error:

@@ -51,6 +51,7 @@ class ProducerBatch:
         "has_ended",
         "is_renumbered",
         "is_retried",
+        "operation",
         "records",
         "sent_at_us",
     )
@@ -59,6 +60,8 @@ class ProducerBatch:
         self.records: list[tuple[bytes | None, bytes | None, int, Callback | None]] = []
         self.base_sequence = -1  # given at the first send, kept over retries
         self.created_at_ms = created_at_ms
+        self.operation: int | None = None
+        """Seq of the event that began it, while the run is recorded."""
         self.sent_at_us = 0
         self.has_deadline = False  # a call at the end of its delivery timeout is on its way
         self.has_ended = False

@@ -38,7 +38,7 @@ class Network:
         self._model: LatencyModel | None = None
         self._draw_us: Callable[[random.Random], int] = _no_delay
         self._link_models: dict[tuple[str, str], LatencyModel] = {}
-        self._cut: dict[tuple[str, str], None] = {}
+        self._cut: dict[tuple[str, str], int | None] = {}  # to the event that cut it
         self._loss = 0.0
         self._link_loss: dict[tuple[str, str], float] = {}
         self._links: dict[tuple[str, str], Link] = {}  # by (source, target) machine
@@ -52,6 +52,7 @@ class Network:
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
         self._numbered = 0  # messages that have a number, the last one's
+        self._answers: Callable[[int, int], object] | None = None  # of a recorder that asks for it
 
     @property
     def messages_sent(self) -> int:
@@ -92,7 +93,10 @@ class Network:
             self.transmit(self._deliver_to(target, sender, message, correlation, False, context))
 
     def reply(self, sender: Any, request: Delivery, response: Any) -> None:
-        self.transmit(self._deliver_to(request.sender, sender, response, request.correlation, True))
+        answer = self._deliver_to(request.sender, sender, response, request.correlation, True)
+        if self._answers is not None:
+            self._answers(answer.message_id, request.message_id)
+        self.transmit(answer)
 
     def _deliver_to(
         self,
@@ -197,29 +201,32 @@ class Network:
                 destination,
                 message,
                 None,
-                runtime.cause,
+                runtime.begin_step(),
                 "not running",
             )
         if correlation:
             error = Disconnected(f"{destination} is not running")
-            runtime.enqueue(Delivery(sender, sender, error, correlation, True), self.latency_us)
+            runtime.enqueue(
+                Delivery(sender, sender, error, correlation, True, runtime.cause), self.latency_us
+            )
 
     def _drop(self, delivery: Delivery, why: str) -> None:
         self._trace(delivery, "drop", why)
 
-    def _trace(self, delivery: Delivery, kind: str, why: str | None = None) -> None:
+    def _trace(self, delivery: Delivery, kind: str, why: str | None = None) -> int | None:
         runtime = self._runtime
-        if runtime.recorder is not None:
-            runtime.recorder.event(
-                runtime.now_us(),
-                kind,
-                delivery.sender.name,
-                delivery.target.name,
-                delivery.message,
-                delivery.message_id,
-                runtime.cause,
-                why,
-            )
+        if runtime.recorder is None:
+            return None
+        return runtime.recorder.event(
+            runtime.now_us(),
+            kind,
+            delivery.sender.name,
+            delivery.target.name,
+            delivery.message,
+            delivery.message_id,
+            runtime.begin_step(),
+            why,
+        )
 
     # -- arriving ------------------------------------------------------------------------------
 
@@ -231,11 +238,13 @@ class Network:
             if not target.stopped:
                 target.process.held.append(lambda: self.arrive(delivery))
                 return
-            self._trace(delivery, "drop", "stopped")
+            refused_by = self._trace(delivery, "drop", "stopped")
             if delivery.correlation and not delivery.is_reply and not delivery.sender.stopped:
                 error = Disconnected(f"{target.name} closed the connection")
                 runtime.enqueue(
-                    Delivery(target, delivery.sender, error, delivery.correlation, True),
+                    Delivery(
+                        target, delivery.sender, error, delivery.correlation, True, refused_by
+                    ),
                     self.latency_us,
                 )
             return
@@ -247,7 +256,7 @@ class Network:
                 delivery.sender.name,
                 delivery.message,
                 delivery.message_id,
-                None,
+                None if delivery.message_id else delivery.context,  # a refusal has no sending
             )
         if self._observers:
             self._show(delivery)
@@ -342,8 +351,13 @@ class Network:
         What is sent meanwhile arrives when the link is mended, as with TCP, unless its asker has
         given up by then and with that closed the connection.
         """
-        self._cut[source, target] = None
+        self._cut[source, target] = self._runtime.cause
         self._update_plain()
+
+    def cut_by(self, source: str, target: str) -> int | None:
+        """Seq of the event that cut a link, in this or the other direction, if it is recorded."""
+        seq = self._cut.get((source, target))
+        return self._cut.get((target, source)) if seq is None else seq
 
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut
@@ -512,3 +526,4 @@ class Network:
 
     def watchers_changed(self) -> None:
         """``is_watched`` may be another."""
+        self._answers = getattr(self._runtime.recorder, "answers", None)

@@ -176,6 +176,7 @@ class VirtualNetwork(Network):
             self._low_us, self._values_us = model.uniform_us or (0, 0)
 
     def watchers_changed(self) -> None:
+        super().watchers_changed()
         self._rules_changed()
         # What is on its way gets the form in which it can be watched.
         messages, self._messages[:] = self._messages[:], ()

@@ -100,7 +100,7 @@ class LoopThread:
 class LiveTimer:
     """A scheduled call on the loop; one that is held back can still be cancelled."""
 
-    __slots__ = ("callback", "handle", "node", "stalled_ns")
+    __slots__ = ("callback", "cause", "handle", "node", "stalled_ns")
 
     def __init__(
         self, node: Resident | None, callback: Callable[[], object], stalled_ns: int
@@ -108,6 +108,8 @@ class LiveTimer:
         self.stalled_ns = stalled_ns
         """What the clock had left out when it was set."""
         self.node = node
+        self.cause: int | None = None
+        """Seq of the event that armed it, while the run is recorded."""
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
 
@@ -172,6 +174,8 @@ class LiveRuntime(LoopRuntime):
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
         timer = LiveTimer(node, callback, self._stalled_ns)
+        if self.recorder is not None:
+            timer.cause = self.begin_step()
         if delay_us <= 0:
             timer.handle = self.loop.call_soon(self._fire, timer)
         else:
@@ -195,8 +199,10 @@ class LiveRuntime(LoopRuntime):
         if self.recorder is not None and node is not None:
             name = getattr(callback, "__qualname__", "timer")
             self.cause = self.recorder.event(
-                self.now_us(), "timer_fire", node.name, None, name, None, None
+                self.now_us(), "timer_fire", node.name, None, name, None, timer.cause
             )
+        else:
+            self.cause = timer.cause
         try:
             callback()
         except Exception as error:

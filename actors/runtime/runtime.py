@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import pykka
 
 from ...protocol.host import StateListener, Timer
+from ...protocol.names import machine_of
 from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
@@ -44,6 +45,7 @@ _LEVELS = {
 }
 
 
+_ROOTS = ("fault", "crash", "restart", "start")
 _TRACED_LEVELS = ("warn", "error")
 
 
@@ -57,8 +59,10 @@ class Runtime(abc.ABC):
         self.id = next(Runtime._ids)
         self.rng = random.Random(seed)
         self.cause: int | None = None  # seq of the event being handled
+        self._outside: int | None = None  # the last of what was done to the cluster
         self.failures: list[tuple[str, BaseException]] = []
         self.processes: dict[str, Process] = {}
+        self.sessions: dict[int, str] = {}
         self._correlation = 0
         self._incarnation = 0
         self.network = self._create_network()
@@ -142,7 +146,8 @@ class Runtime(abc.ABC):
             node.block(True)
         self.network.add(node)
         if self.recorder is not None:
-            self.recorder.event(self.now_us(), "spawn", name, process.name, None, None, self.cause)
+            cause = self.begin_step()
+            self.recorder.event(self.now_us(), "spawn", name, process.name, None, None, cause)
         self.start_actor_loop(node)
         return node
 
@@ -152,14 +157,14 @@ class Runtime(abc.ABC):
         if node.process.nodes.get(node.name) is node:
             del node.process.nodes[node.name]
         if self.recorder is not None:
-            self.recorder.event(
-                self.now_us(), "stop", node.name, node.machine, None, None, self.cause
-            )
+            cause = self.begin_step()
+            self.recorder.event(self.now_us(), "stop", node.name, node.machine, None, None, cause)
 
     def kill_process(self, process: Process, *, silently: bool = False) -> None:
         """Halt all nodes of a process; peers see their connections break unless ``silently``."""
         names = frozenset(process.nodes)
         process.paused = False
+        process.silenced_by = self.cause
         process.held.clear()
         for node in list(process.nodes.values()):
             node.halt()
@@ -171,6 +176,7 @@ class Runtime(abc.ABC):
     def pause(self, process: Process) -> None:
         """Freeze a process (a long garbage collection): nothing is handled, nothing is lost."""
         process.paused = True
+        process.silenced_by = self.cause
         for node in process.nodes.values():
             node.block(True)
 
@@ -219,9 +225,52 @@ class Runtime(abc.ABC):
         return StateChanges(self, recorder, actor).changed
 
     def note(self, kind: str, actor: str, text: str) -> None:
-        """Write a fault or a note into the trace."""
-        if self.recorder is not None:
-            self.recorder.event(self.now_us(), kind, actor, None, None, None, self.cause, text)
+        """Write a fault or a note into the trace; a fault from outside causes what follows."""
+        recorder = self.recorder
+        if recorder is None:
+            return
+        if kind in _ROOTS:
+            is_outside = self.cause is None or self.cause == self._outside
+            cause = None if is_outside else self.cause
+            self.cause = recorder.event(self.now_us(), kind, actor, None, None, None, cause, text)
+            if is_outside:
+                self._outside = self.cause
+        else:
+            cause = self.begin_step()
+            recorder.event(self.now_us(), kind, actor, None, None, None, cause, text)
+
+    def begin_step(self) -> int | None:
+        """The cause of what is done now; without one, a test or a scenario acts from outside."""
+        cause = self.cause
+        if cause is None and self.recorder is not None:
+            cause = self.recorder.event(self.now_us(), "step", "scenario", None, None, None, None)
+            self.cause = self._outside = cause
+        return cause
+
+    def expire(self, actor: str, session_id: int) -> None:
+        """A client has been silent for too long: because of a crash, a pause or a cut."""
+        if self.recorder is None:
+            return
+        client = self.sessions.get(session_id, "")
+        text = f"session {session_id:#x} of {client or 'nobody'} expires"
+        cause = self._silenced_by(actor, client)
+        if cause is None:
+            cause = self.begin_step()
+        self.cause = self.recorder.event(
+            self.now_us(), "expire", actor, client or None, None, None, cause, text
+        )
+
+    def _silenced_by(self, actor: str, client: str) -> int | None:
+        """Seq of what keeps a client from being heard; a fault that expires it is the cause."""
+        if self.cause is not None and self.cause == self._outside:
+            return self.cause
+        server = self.network.nodes.get(actor)
+        node = self.network.nodes.get(client)
+        process = self.processes.get(machine_of(client)) if node is None else node.process
+        if process is None:
+            return None
+        cut = None if server is None else self.network.cut_by(process.name, server.machine)
+        return process.silenced_by if cut is None else cut
 
     @abc.abstractmethod
     def stop(self) -> None:

@@ -24,13 +24,14 @@ T = TypeVar("T")
 class ThreadedTimer:
     """A scheduled call, told to the inbox of its node when due."""
 
-    __slots__ = ("_callback", "_node", "_runtime")
+    __slots__ = ("_callback", "_cause", "_node", "_runtime")
 
     def __init__(
         self, runtime: ThreadedRuntime, node: Resident | None, callback: Callable[[], object]
     ) -> None:
         self._runtime = runtime
         self._node = node
+        self._cause = None if runtime.recorder is None else runtime.begin_step()
         self._callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -57,10 +58,12 @@ class ThreadedTimer:
                 node.process.held.append(self.due)
             return
         self._callback = None
+        self._runtime.fires(node, callback, self._cause)
         try:
             callback()
         except Exception as error:
             self._runtime.report_failure(node, error)
+        self._runtime.cause = None
 
 
 class _TimerThread(threading.Thread):
@@ -116,10 +119,20 @@ class ThreadedRuntime(Runtime):
         self.loop = self.thread.loop
         self._timers = _TimerThread()
         self._timers.start()
+        self._causes = threading.local()
         self._threads: dict[str, threading.Thread] = {}
         self._ended: list[threading.Thread] = []
         self._stopped = False
         super().__init__(seed)
+
+    @property
+    def cause(self) -> int | None:
+        """Of what this thread handles: handlers run side by side."""
+        return getattr(self._causes, "seq", None)
+
+    @cause.setter
+    def cause(self, seq: int | None) -> None:
+        self._causes.seq = seq
 
     @property
     def is_own_thread(self) -> bool:
@@ -145,6 +158,17 @@ class ThreadedRuntime(Runtime):
         else:
             self._timers.add(delay_us / 1e6, timer.due)
         return timer
+
+    def fires(
+        self, node: Resident | None, callback: Callable[[], object], cause: int | None
+    ) -> None:
+        """What this thread does now is due to a timer."""
+        if self.recorder is not None and node is not None:
+            name = getattr(callback, "__qualname__", "timer")
+            cause = self.recorder.event(
+                self.now_us(), "timer_fire", node.name, None, name, None, cause
+            )
+        self.cause = cause
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
         if delay_us > 0:

@@ -47,10 +47,14 @@ class _OutsiderFailed(BaseException):
 class VirtualTimer:
     """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
 
-    __slots__ = ("callback", "node")
+    __slots__ = ("callback", "cause", "node")
 
-    def __init__(self, node: Resident | None, callback: Callable[[], object]) -> None:
+    def __init__(
+        self, node: Resident | None, callback: Callable[[], object], cause: int | None = None
+    ) -> None:
         self.node = node
+        self.cause = cause
+        """Seq of the event that armed it, while the run is recorded."""
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -108,7 +112,10 @@ class VirtualRuntime(LoopRuntime):
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> VirtualTimer:
-        timer = VirtualTimer(node, callback)
+        if self._recorder is None:
+            timer = VirtualTimer(node, callback)
+        else:
+            timer = VirtualTimer(node, callback, self.begin_step())
         if delay_us <= 0:
             self._ready.append(timer)
         else:
@@ -322,8 +329,10 @@ class VirtualRuntime(LoopRuntime):
             name = getattr(callback, "__qualname__", "timer").rpartition(".<locals>")[0]
             name = name or getattr(callback, "__qualname__", "timer")
             self.cause = self._recorder.event(
-                self.now, "timer_fire", node.name, None, name, None, None
+                self.now, "timer_fire", node.name, None, name, None, timer.cause
             )
+        else:
+            self.cause = timer.cause
         try:
             callback()
         except Exception as error:

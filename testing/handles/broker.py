@@ -137,14 +137,14 @@ class BrokerHandle:
     def pause(self) -> None:
         """Freeze the process, as a long garbage collection does; ``UsageError`` without one."""
         self._require_running("nothing to pause")
-        self._run(lambda: self._process.runtime.pause(self._process.process))
         self._process.runtime.note("fault", self.name, "paused")
+        self._run(lambda: self._process.runtime.pause(self._process.process))
 
     def resume(self) -> None:
         """Let a paused process go on with everything that waited."""
         self._require_running("nothing to resume")
-        self._run(lambda: self._process.runtime.resume(self._process.process))
         self._process.runtime.note("fault", self.name, "resumed")
+        self._run(lambda: self._process.runtime.resume(self._process.process))
 
     def _require_running(self, consequence: str) -> None:
         self._running.require_going()

@@ -17,7 +17,7 @@ from fakekafka.tests.support.traces import (
     write_failover,
 )
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.writer import TraceWriter
 from typer.testing import CliRunner, Result
 

@@ -26,7 +26,7 @@ from fakekafka.testing.security import ClusterSecurity
 from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.events import Event
-from fakekafka.tracing.reading.queries import Effect
+from fakekafka.tracing.reading.causes import Effect
 from fakekafka.tracing.reading.reader import Trace
 from fakekafka.tracing.reading.state_history import State, StateChange
 

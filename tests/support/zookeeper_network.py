@@ -53,6 +53,12 @@ class _Host:
         self.network.schedule(int(delay_ms * 1000), fire)
         return timer
 
+    def own_session(self, session_id: int, client: str) -> None:
+        """Nobody records causes."""
+
+    def blame_silence(self, session_id: int) -> None:
+        """Nobody records causes."""
+
     def send(self, destination: str, message: Any) -> None:
         if self.is_alive:
             self.network.send(self.name, destination, message)

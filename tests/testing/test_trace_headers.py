@@ -9,7 +9,7 @@ from fakekafka.actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.tracing.header import build_header
-from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.trace_file import TraceReader
 
 NAMES = set(build_header(mode="sim", kafka_version="3.9"))
 SCENARIO = """

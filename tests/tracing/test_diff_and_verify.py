@@ -10,7 +10,7 @@ from fakekafka.tests.support.traces import header, record_failover, record_fetch
 from fakekafka.tracing.diff import aligned, first_difference
 from fakekafka.tracing.events import TraceError
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.verify import verify
 from fakekafka.tracing.writer import TraceWriter
 

@@ -10,7 +10,7 @@ from fakekafka.tests.support.traces import (
     record_fetches,
 )
 from fakekafka.tracing.expressions import compile_expression, parse_duration_us
-from fakekafka.tracing.reading import queries
+from fakekafka.tracing.reading import causes, queries
 from fakekafka.tracing.reading.positions import first_seq_at
 from fakekafka.tracing.reading.state_history import changes, path_matches, state_at
 from fakekafka.tracing.recorder import Recorder
@@ -167,19 +167,19 @@ def test_bad_durations(text: str) -> None:
 def test_why_walks_from_delivery_to_sending_to_cause(trace: StoredTrace) -> None:
     """The new leader learns of it because ZooKeeper told the controller."""
     arrival = seqs(trace, "type == LeaderAndIsrRequest and kind == deliver and actor == 'broker-2'")
-    chain = queries.why(trace, arrival[0])
+    chain = causes.chain_of(trace, arrival[0])
     assert [(event.kind, event.type) for event in chain] == [
         ("deliver", "LeaderAndIsrRequest"),
         ("send", "LeaderAndIsrRequest"),
         ("deliver", "WatchEvent"),
         ("send", "WatchEvent"),
     ]
-    assert len(queries.why(trace, arrival[0], limit=1)) == 2
+    assert len(causes.chain_of(trace, arrival[0], limit=1)) == 2
 
 
 def test_effects_form_a_tree(trace: StoredTrace) -> None:
     """What the watch led to: two requests and their arrivals."""
-    root = queries.effects(trace, seqs(trace, "type == WatchEvent")[0])
+    root = causes.effects(trace, seqs(trace, "type == WatchEvent")[0])
     assert root.is_whole
     assert [child.event.kind for child in root.children] == ["deliver"]
     sends = root.children[0].children
@@ -192,8 +192,8 @@ def test_effects_form_a_tree(trace: StoredTrace) -> None:
 def test_effects_are_limited(trace: StoredTrace) -> None:
     """A limit is said to have cut the tree."""
     seq = seqs(trace, "type == WatchEvent")[0]
-    assert not queries.effects(trace, seq, limit=2).is_whole
-    root = queries.effects(trace, seq, depth=1)
+    assert not causes.effects(trace, seq, limit=2).is_whole
+    root = causes.effects(trace, seq, depth=1)
     assert root.is_whole
     assert root.children[0].children == []
 
@@ -229,7 +229,7 @@ def test_path_patterns() -> None:
 def test_every_step_of_a_run_has_an_ancestor_before_it(trace: StoredTrace) -> None:
     """Causes always lie in the past."""
     for event in trace.events():
-        parent = queries.parent_of(trace, event)
+        parent = causes.parent_of(trace, event)
         assert parent is None or parent.seq < event.seq
 
 

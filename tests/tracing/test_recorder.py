@@ -25,8 +25,9 @@ from fakekafka.tests.support.traces import (
 )
 from fakekafka.tracing.events import KINDS, Event, Truncated
 from fakekafka.tracing.fingerprint import Fingerprint
-from fakekafka.tracing.recorder import RECORD_BYTES_LIMIT, LockedRecorder, Recorder
-from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.locked_recorder import LockedRecorder
+from fakekafka.tracing.recorder import RECORD_BYTES_LIMIT, Recorder
+from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.writer import TraceWriter
 from fakekafka.zkfake.messages import (
     CheckRequest,

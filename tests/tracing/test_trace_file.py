@@ -23,7 +23,7 @@ from fakekafka.tracing.format import (
 from fakekafka.tracing.reading.queries import selected
 from fakekafka.tracing.recorder import Recorder
 from fakekafka.tracing.slices import write_slice
-from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.verify import refusal
 from fakekafka.tracing.writer import TraceWriter
 
@@ -157,7 +157,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     """Its events would be read wrongly: the kinds and fields of that format are not known here."""
     TraceWriter(tmp_path / "a.fktrace", {**header(), "format": 1}).abandon()
     with pytest.raises(
-        TraceError, match=r"a\.fktrace: written in format 1; this release reads format 2"
+        TraceError, match=r"a\.fktrace: written in format 1; this release reads format 3"
     ):
         TraceReader(tmp_path / "a.fktrace")
 

@@ -1,16 +1,18 @@
-"""Questions to a trace: filter, sequence, range, cause and effect."""
+"""Questions to a trace: filter, sequence, range."""
 
 from __future__ import annotations
 
+import ast
+import difflib
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ..events import KINDS, MESSAGE_KINDS, Event, TraceError
+from ..events import KINDS, Event
 from ..expressions import Expression, compile_expression, parse_duration_us
+from ..message_types import message_type_names
 from ..trace import StoredTrace
 from .positions import first_seq_at
 
@@ -26,6 +28,7 @@ _COLUMNS: dict[str, Callable[[Event], Any]] = {
     "msg": lambda event: event.message_id,
     "message_id": lambda event: event.message_id,
     "cause": lambda event: event.cause,
+    "op": lambda event: event.op,
     "why": lambda event: event.why,
     "epochs": lambda event: dict(
         zip(("controller", "leader", "zk_version"), event.epochs or (), strict=False)
@@ -51,7 +54,52 @@ def compile_filter(text: str, trace: StoredTrace) -> Expression:
     fields = {name: None for shapes in trace.schema.types.values() for name, _ in shapes}
     names = [*COLUMNS, *(name for name in fields if name not in _COLUMNS)]
     words = dict.fromkeys((*KINDS, *trace.strings, *trace.schema.types))
-    return compile_expression(text, _lookup, names, words=words)
+    expression = compile_expression(text, _lookup, names, words=words)
+    _check_compared(expression.text, trace)
+    return expression
+
+
+def _check_compared(text: str, trace: StoredTrace) -> None:
+    """Refuse a type, kind or field that is compared with and that no event of any trace has."""
+    types = dict.fromkeys((*message_type_names(), *trace.schema.types))
+    for node in ast.walk(ast.parse(text.strip(), mode="eval")):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name):
+            known: Collection[str]
+            if node.left.id == "type":
+                known = dict.fromkeys((*types, *trace.used_types()))
+            elif node.left.id == "kind":
+                known = KINDS
+            else:
+                continue
+            for word in _constants(node):
+                if word not in known:
+                    raise _unknown(text, f"{node.left.id} {word!r}", word, known)
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("payload", "epochs")
+        ):
+            fields: Collection[str] = ("controller", "leader", "zk_version")
+            if node.value.id == "payload":
+                fields = {name: None for of in trace.schema.types.values() for name, _ in of}
+            if node.attr not in fields:
+                raise _unknown(text, f"field {node.attr!r}", node.attr, fields)
+
+
+def _constants(node: ast.Compare) -> Iterator[str]:
+    """Texts with which something is compared for equality."""
+    for operator, right in zip(node.ops, node.comparators, strict=True):
+        if isinstance(operator, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
+            parts = right.elts if isinstance(right, (ast.Tuple, ast.List)) else [right]
+            for part in parts:
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.value
+
+
+def _unknown(text: str, what: str, word: str, known: Collection[str]) -> UsageError:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return UsageError(f"expression {text!r}: unknown {what}{hint}")
 
 
 def grep(trace: StoredTrace, expression: Expression, start: int = 0, stop: int | None = None
@@ -115,70 +163,6 @@ def _position(text: str, trace: StoredTrace, whole: str) -> int:
             f"range {whole!r}: write seqs or times, like 100:200, #100, 1.5s:2s, :50 or -20:"
         ) from None
     return first_seq_at(trace, time_us)
-
-
-# -- cause and effect --------------------------------------------------------------------------
-
-
-def parent_of(trace: StoredTrace, event: Event) -> Event | None:
-    """What this event follows from: a delivery from its sending, anything else from its cause."""
-    if event.kind in MESSAGE_KINDS and event.kind != "send" and event.message_id is not None:
-        for earlier in trace.backwards(event.seq - 1):
-            if earlier.message_id == event.message_id and earlier.kind == "send":
-                return earlier
-    if event.cause is None or event.cause >= event.seq:
-        return None
-    try:
-        return trace.event(event.cause)
-    except TraceError:
-        return None  # not in this slice
-
-
-def why(trace: StoredTrace, seq: int, limit: int | None = None) -> list[Event]:
-    """The causal ancestors of an event, itself first, the root last."""
-    chain = [trace.event(seq)]
-    while limit is None or len(chain) <= limit:
-        parent = parent_of(trace, chain[-1])
-        if parent is None:
-            break
-        chain.append(parent)
-    return chain
-
-
-@dataclass(slots=True)
-class Effect:
-    """An event and what it led to."""
-
-    event: Event
-    depth: int
-    children: list[Effect] = field(default_factory=list)
-    is_whole: bool = True
-    """False at the root of a tree that the limit cut short."""
-
-
-def effects(trace: StoredTrace, seq: int, limit: int = 1000, depth: int | None = None) -> Effect:
-    """The tree of causal descendants of an event."""
-    root = Effect(trace.event(seq), 0)
-    nodes: dict[int, Effect] = {seq: root}
-    by_message: dict[int, Effect] = {}
-    if root.event.kind == "send" and root.event.message_id is not None:
-        by_message[root.event.message_id] = root
-    for event in trace.events(seq + 1):
-        parent = None
-        if event.kind != "send" and event.kind in MESSAGE_KINDS and event.message_id is not None:
-            parent = by_message.get(event.message_id)
-        if parent is None and event.cause is not None:
-            parent = nodes.get(event.cause)
-        if parent is None or (depth is not None and parent.depth >= depth):
-            continue
-        if len(nodes) > limit:
-            root.is_whole = False
-            return root
-        node = nodes[event.seq] = Effect(event, parent.depth + 1)
-        parent.children.append(node)
-        if event.kind == "send" and event.message_id is not None:
-            by_message[event.message_id] = node
-    return root
 
 
 def selected(

@@ -12,9 +12,10 @@ from typing import Any, Self
 
 from ..events import Event
 from ..story.timeline import timeline
-from ..trace import EventList, StoredTrace, TraceReader
+from ..trace import EventList, StoredTrace
+from ..trace_file import TraceReader
 from ..verify import refusal
-from . import queries
+from . import causes, queries
 from .positions import Position, seq_at
 from .state_history import State, StateChange, changes, state_at
 
@@ -120,16 +121,19 @@ class Trace:
 
     # -- causes --------------------------------------------------------------------------------
 
-    def why(self, position: Position) -> list[Event]:
-        """The chain of causes of an event: itself first, the root last."""
-        return queries.why(self.stored, seq_at(self.stored, position))
+    def why(self, position: Position, *, is_folded: bool = True) -> list[Event]:
+        """The causes of an event that matter: itself first, the root last.
+
+        With ``is_folded=False`` every step: sendings, questions that were answered, waiting.
+        """
+        return causes.why(self.stored, seq_at(self.stored, position), is_folded=is_folded)
 
     def effects(
         self, position: Position, limit: int = 1000, depth: int | None = None
-    ) -> queries.Effect:
+    ) -> causes.Effect:
         """The tree of what followed from an event; ``is_whole`` tells whether it fitted in
         ``limit`` events."""
-        return queries.effects(self.stored, seq_at(self.stored, position), limit, depth)
+        return causes.effects(self.stored, seq_at(self.stored, position), limit, depth)
 
     def story(self) -> list[tuple[float, str]]:
         """Who died, who noticed, who was elected: (milliseconds, text) lines."""

@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..chunks import ChunkInfo
 from ..events import Event
 from ..trace import StoredTrace
 
@@ -29,37 +30,91 @@ def path_matches(path: str, pattern: str) -> bool:
 def changes(
     trace: StoredTrace, pattern: str | None = None, stop: int | None = None
 ) -> Iterator[StateChange]:
-    """Every change of the matching paths, in order."""
-    for event in trace.events(0, stop):
-        for path, old, new in event.delta:
-            if pattern is None or path_matches(path, pattern):
-                yield StateChange(event, path, old, new)
+    """Every change of the matching paths, in order; chunks without any are not read."""
+    numbers = None if pattern is None else _numbers(trace, pattern)
+    for index, info in enumerate(trace.chunks):
+        if stop is not None and info.first_seq >= stop:
+            return
+        if not _touches(info, numbers):
+            continue
+        for event in trace.chunk_events(index):
+            if stop is not None and event.seq >= stop:
+                return
+            for path, old, new in event.delta:
+                if pattern is None or path_matches(path, pattern):
+                    yield StateChange(event, path, old, new)
+
+
+def _numbers(trace: StoredTrace, pattern: str) -> int:
+    """The paths that match, as a bit set."""
+    bits = 0
+    for number, text in enumerate(trace.strings):
+        if "/" in text and path_matches(text, pattern):
+            bits |= 1 << number
+    return bits
+
+
+def _touches(info: ChunkInfo, numbers: int | None) -> bool:
+    if not info.paths:
+        return False
+    return numbers is None or bool(int.from_bytes(info.paths, "little") & numbers)
+
+
+def last_change(trace: StoredTrace, path: str, seq: int) -> StateChange | None:
+    """The last change of one path at or before an event; None when there is none."""
+    if path not in trace.strings:
+        return None
+    number = 1 << trace.strings.index(path)
+    for index in range(trace.chunk_of(seq), -1, -1):
+        if not _touches(trace.chunks[index], number):
+            continue
+        for event in reversed(trace.chunk_events(index)):
+            if event.seq <= seq:
+                for name, old, new in reversed(event.delta):
+                    if name == path:
+                        return StateChange(event, path, old, new)
+    return None
 
 
 class State(Mapping[str, Any]):
     """Values by path after one event, sorted by path; paths that have no value are not in it."""
 
-    __slots__ = ("_changes", "changed", "seq")
+    __slots__ = ("_trace", "_values", "changed", "seq")
 
-    def __init__(self, seq: int, changes: dict[str, StateChange], changed: Iterable[str]) -> None:
+    def __init__(
+        self,
+        trace: StoredTrace,
+        seq: int,
+        values: dict[str, tuple[Any, int]],
+        changed: Iterable[str],
+    ) -> None:
+        self._trace = trace
+        self._values = values
         self.seq = seq
         """Number of the event after which it is."""
-        self._changes = changes
         self.changed = frozenset(changed)
         """Paths that this very event changed, also those that lost their value."""
 
     def __getitem__(self, path: str) -> Any:
-        return self._changes[path].new
+        return self._values[path][0]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._changes)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._changes)
+        return len(self._values)
+
+    def changed_at(self, path: str) -> int:
+        """Number of the event that gave a path its value; ``KeyError`` for a path without one."""
+        return self._values[path][1]
 
     def last_change(self, path: str) -> StateChange:
         """The change that gave a path its value; ``KeyError`` for a path without one."""
-        return self._changes[path]
+        event = self._trace.event(self._values[path][1])
+        for name, old, new in reversed(event.delta):
+            if name == path:
+                return StateChange(event, path, old, new)
+        raise KeyError(path)
 
     def __repr__(self) -> str:
         return f"<State after #{self.seq}: {len(self)} paths>"
@@ -68,14 +123,28 @@ class State(Mapping[str, Any]):
 def state_at(
     trace: StoredTrace, seq: int, actor: str | None = None, pattern: str | None = None
 ) -> State:
-    """The state after an event."""
-    trace.event(seq)
-    state: dict[str, StateChange] = {}
-    changed = []
-    for change in changes(trace, pattern, seq + 1):
-        if actor is None or change.path.partition("/")[0] == actor:
-            state[change.path] = change
-            if change.event.seq == seq:
-                changed.append(change.path)
-    known = {path: state[path] for path in sorted(state) if state[path].new is not None}
-    return State(seq, known, changed)
+    """The state after an event: the snapshot before it, and what has changed since."""
+    event = trace.event(seq)
+    strings = trace.strings
+    before, entries = trace.snapshot_before(seq)
+    values = {number: (value, changed) for number, value, changed in entries}
+    for index in range(max(trace.chunk_of(before + 1), 0), trace.chunk_of(seq) + 1):
+        if not trace.chunks[index].paths:
+            continue
+        for raw in trace.raw_events(index):
+            if not raw[10] or not before < raw[0] <= seq:
+                continue
+            for number, _, new in raw[10]:
+                if new is None:
+                    values.pop(number, None)
+                else:
+                    values[number] = (new, raw[0])
+
+    def is_wanted(path: str) -> bool:
+        return (actor is None or path.partition("/")[0] == actor) and (
+            pattern is None or path_matches(path, pattern)
+        )
+
+    named = {strings[number]: value for number, value in values.items()}
+    known = {path: named[path] for path in sorted(named) if is_wanted(path)}
+    return State(trace, seq, known, filter(is_wanted, (path for path, _, _ in event.delta)))

@@ -34,6 +34,7 @@ from .quorum_messages import (
     SyncMode,
     UpToDate,
 )
+from .recorded import tell_tree
 from .roles import RoleOwner
 
 CONNECT_ATTEMPTS_MAX = 8
@@ -150,7 +151,11 @@ class Following:
             self._give_up()
             return
         if sync.mode is SyncMode.SNAP and sync.snapshot is not None:
+            before = storage.tree
             storage.install(sync.snapshot)
+            listener = self._server.host.state_listener
+            if listener is not None:
+                tell_tree(listener, storage.tree, before)
         elif sync.mode is SyncMode.TRUNC and not storage.truncate_after(sync.truncate_to):
             self._link.send(AckEpoch, -1, storage.last_logged_zxid, True)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...protocol.host import Host
+from ...protocol.host import SessionHost
 from ..messages import SessionRequest, ZkResponse
 from .connections import ClientConnection, ConnectionTable
 from .fast_leader_election import FastLeaderElection
@@ -62,7 +62,7 @@ class Role(Protocol):
 class RoleOwner(Protocol):
     """What a role asks of its server."""
 
-    host: Host
+    host: SessionHost
     server_id: int
     peers: dict[int, str]
     """The other servers of the ensemble: id to node name."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...protocol.errors import invariant
-from ...protocol.host import Host
+from ...protocol.host import SessionHost
 from ..messages import (
     AuthFailed,
     ClientPacket,
@@ -45,16 +45,12 @@ from .following import Following
 from .leading import Leading
 from .looking import Looking
 from .quorum_messages import Notification, Vote
+from .recorded import tell_changes, tell_session, tell_tree
 from .roles import Role, ZooKeeperConfig
-from .sessions import tell_expiry
+from .sessions import tell_expiry, tell_owner
 from .standalone import Standalone
 from .storage import ZooKeeperStorage
 
-_OPERATION_NAMES = {
-    EventType.NODE_CREATED: "create",
-    EventType.NODE_DELETED: "delete",
-    EventType.NODE_DATA_CHANGED: "set",
-}
 _WRITES = (SetDataRequest, CreateRequest, DeleteRequest, MultiRequest, CloseSession)
 _QUEUED = (*_WRITES, SyncRequest)
 
@@ -69,7 +65,7 @@ class ZooKeeperServer:
 
     def __init__(
         self,
-        host: Host,
+        host: SessionHost,
         server_id: int,
         peers: dict[int, str],
         storage: ZooKeeperStorage,
@@ -98,6 +94,8 @@ class ZooKeeperServer:
     def start(self) -> None:
         """Serve at once when standalone, else look for a leader."""
         self._running = True
+        if self.host.state_listener is not None:
+            tell_tree(self.host.state_listener, self.storage.tree)
         self.role.start()
 
     def stop(self) -> None:
@@ -258,6 +256,7 @@ class ZooKeeperServer:
             self.close_connection(before)
         # Watches belong to the connection: the client sets them again.
         self.watches.remove_session(session_id)
+        tell_owner(self.host, session_id, connection.source)
         connection.send_connected(session_id, timeout_ms)
 
     def applied(
@@ -270,14 +269,17 @@ class ZooKeeperServer:
         xid: int,
     ) -> None:
         """A transaction is in the tree: fire watches, then answer if it was asked for here."""
-        changes = self.storage.tree.take_changes()
-        if changes:
-            listener = self.host.state_listener
-            if listener is not None:
-                for event_type, path in changes:
-                    listener(f"znodes{path}", None, [_OPERATION_NAMES[event_type], zxid])
-            self.watches.fire(changes)
+        tree = self.storage.tree
+        changes = tree.take_changes()
         kind = type(request)
+        listener = self.host.state_listener
+        if listener is not None:
+            tell_changes(listener, tree, changes)
+            if kind is CreateSession or kind is CloseSession:
+                source = "" if connection is None else connection.source
+                tell_session(listener, session_id, tree.sessions.get(session_id), source)
+        if changes:
+            self.watches.fire(changes)
         if kind is CreateSession:
             if connection is not None:
                 timeout_ms = request.session_timeout_ms  # type: ignore[union-attr]

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
-from ...protocol.host import Host, Timer
+from ...protocol.host import Host, SessionHost, Timer
 
 
-def tell_expiry(host: Host, session_id: int) -> None:
-    """Tell whoever records the run that a session has expired."""
+def tell_owner(host: SessionHost, session_id: int, client: str) -> None:
+    """Tell whoever records the run whose session this is."""
     if host.state_listener is not None:
-        host.state_listener(f"sessions/{session_id:#x}", "open", "expired")
+        host.own_session(session_id, client)
+
+
+def tell_expiry(host: SessionHost, session_id: int) -> None:
+    """Tell whoever records the run that a session expires."""
+    if host.state_listener is not None:
+        host.blame_silence(session_id)
 
 
 class SessionTracker:

@@ -17,7 +17,7 @@ from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of, reproduce, run_from_header
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.trace_file import TraceReader
 
 EXAMPLES = [
     path

@@ -106,8 +106,8 @@ def test_expiring_an_unknown_session_does_nothing(single: ZkNetwork) -> None:
     assert single.servers[1].last_zxid == zxid
 
 
-def test_a_listener_hears_of_every_change_with_its_zxid(single: ZkNetwork) -> None:
-    """Znodes that are created, set or deleted, and the session that expires."""
+def test_a_listener_hears_of_every_change(single: ZkNetwork) -> None:
+    """Znodes that are created, set or deleted, as they are then, and the session that ends."""
     seen: list[tuple[str, Any, Any]] = []
     client = single.connected()
     single.servers[1].host.state_listener = lambda *change: seen.append(change)
@@ -122,13 +122,14 @@ def test_a_listener_hears_of_every_change_with_its_zxid(single: ZkNetwork) -> No
         )
     )
     single.servers[1].expire_session(client.session_id)
+    owner = hex(client.session_id)
     assert seen == [
-        ("znodes/a", None, ["create", 2]),
-        ("znodes/a", None, ["set", 3]),
-        ("znodes/b", None, ["create", 3]),
-        ("znodes/b", None, ["delete", 5]),
-        (f"sessions/{client.session_id:#x}", "open", "expired"),
-        ("znodes/a", None, ["delete", 6]),
+        ("znodes/a", None, {"data": None, "version": 0, "zxid": 2, "owner": owner}),
+        ("znodes/a", None, {"data": "", "version": 1, "zxid": 3, "owner": owner}),
+        ("znodes/b", None, {"data": None, "version": 0, "zxid": 3}),
+        ("znodes/b", None, None),
+        ("znodes/a", None, None),
+        (f"sessions/{owner}", None, None),
     ]
 
 

@@ -1,0 +1,152 @@
+"""Reading a trace file, with or without its index."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+from .chunks import ChunkInfo, body_digest, describe
+from .events import TraceError
+from .format import (
+    CHUNK_FRAME,
+    FORMAT,
+    FRAME_HEAD,
+    HEADER_FRAME,
+    INDEX_FRAME,
+    MAGIC,
+    SNAPSHOT_FRAME,
+    TRAILER,
+    Frame,
+    decode_frame,
+    unpack_frame_body,
+)
+from .schema import Schema
+from .trace import StoredTrace
+
+
+class TraceReader(StoredTrace):
+    """Reads a trace file; one whose writer died is read up to its last whole frame.
+
+    Raises ``TraceError`` when the file is no trace at all.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__()
+        self.path = Path(path)
+        self._snapshot_offsets: list[int] = []
+        self._counts: tuple[dict[str, int], dict[str, int]] | None = None
+        self._interesting: list[int] | None = None
+        try:
+            with self.path.open("rb") as file:
+                file.seek(0, 2)
+                empty = file.tell() < len(MAGIC)
+                self._data: Any = (
+                    b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                )
+        except OSError as error:
+            raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from None
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        place = str(self.path)
+        if self._data[: len(MAGIC)] != MAGIC:
+            raise TraceError(f"{place}: not a trace file (it must begin with {MAGIC.decode()})")
+        frame = decode_frame(self._data, len(MAGIC), place)
+        if frame.kind != HEADER_FRAME:
+            raise TraceError(f"{place}: the first frame is no header")
+        self.header = unpack_frame_body(frame, place)
+        written = self.header.get("format") if isinstance(self.header, dict) else None
+        if written != FORMAT:
+            raise TraceError(
+                f"{place}: written in format {written}; this release reads format {FORMAT}"
+            )
+        self.fingerprint = None
+        self.outline = None
+        if not self._read_index():
+            self._rebuild_index(frame.offset + frame.length)
+
+    def _read_index(self) -> bool:
+        data = self._data
+        if len(data) < len(MAGIC) + TRAILER.size:
+            return False
+        offset, digest, magic = TRAILER.unpack_from(data, len(data) - TRAILER.size)
+        if magic != MAGIC:
+            return False
+        try:
+            frame = decode_frame(data, offset, str(self.path))
+        except TraceError:
+            return False
+        if frame.kind != INDEX_FRAME:
+            return False
+        index = unpack_frame_body(frame, str(self.path))
+        self.chunks = [ChunkInfo(*info) for info in index["chunks"]]
+        self.strings = index["strings"]
+        self.schema = Schema(index["schema"])
+        self._take_snapshots(index["snapshots"])
+        self._interesting = index["interesting"]
+        self._counts = (index["kinds"], index["types"])
+        self.fingerprint = digest.hex()
+        self.outline = index["outline"]
+        return True
+
+    def _rebuild_index(self, offset: int) -> None:
+        """Walk the frames up to the first that is not whole."""
+        self.problem = "the file has no end: the run was cut off"
+        while offset + FRAME_HEAD.size <= len(self._data):
+            try:
+                frame = decode_frame(self._data, offset, str(self.path))
+                if frame.kind == CHUNK_FRAME:
+                    self._index_chunk(frame)
+                elif frame.kind == SNAPSHOT_FRAME:
+                    seq = unpack_frame_body(frame, str(self.path))[0]
+                    self._take_snapshots([(seq, frame.offset)])
+                elif frame.kind == INDEX_FRAME:
+                    return
+            except TraceError as error:
+                self.problem = str(error)
+                return
+            offset += frame.length
+
+    def _index_chunk(self, frame: Frame) -> None:
+        _, strings, schema, events = unpack_frame_body(frame, str(self.path))
+        self.strings += strings
+        self.schema.add(schema)
+        self.chunks.append(describe(events, frame.body, frame.offset, frame.length).info)
+
+    def _body(self, index: int) -> Any:
+        frame = decode_frame(self._data, self.chunks[index].offset, str(self.path))
+        return unpack_frame_body(frame, str(self.path))
+
+    def _take_snapshots(self, found: list[Any]) -> None:
+        for seq, offset in found:
+            self._snapshot_seqs.append(seq)
+            self._snapshot_offsets.append(offset)
+
+    def _snapshot_body(self, index: int) -> Any:
+        frame = decode_frame(self._data, self._snapshot_offsets[index], str(self.path))
+        return unpack_frame_body(frame, str(self.path))
+
+    def check(self) -> None:
+        """Read every frame of the file; raises ``TraceError`` for the first damaged one."""
+        place = str(self.path)
+        for info in self.chunks:
+            frame = decode_frame(self._data, info.offset, place)
+            # Zeros make an empty frame whose checksum is right: only the index knows better.
+            if frame.kind != CHUNK_FRAME or body_digest(frame.body) != info.digest:
+                raise TraceError(f"{place}: wrong checksum of the frame at byte {info.offset}")
+
+    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        return super().counts() if self._counts is None else self._counts
+
+    def interesting(self) -> list[int]:
+        return super().interesting() if self._interesting is None else self._interesting
+
+    def close(self) -> None:
+        if isinstance(self._data, mmap.mmap):
+            self._data.close()
+            self._data = b""
