@@ -241,7 +241,7 @@ def test_wrong_file_is_wrong_usage(verb: str, tmp_path: Path) -> None:
         (("show", "7s:1s"), "range '7s:1s': the end is before the beginning"),
         (("slice", "--time", "7s:1s", "-o", "x"), "--time 7s:1s: the end must be after the begin"),
         (("slice", "--time", "7s:7s", "-o", "x"), "--time 7s:7s: the end must be after the begin"),
-        (("why", "abc"), "write its seq"),
+        (("why", "abc"), "write its number"),
         (("why", "99"), "the trace holds 22 events"),
         (("grep", "tpye==1"), "did you mean 'type'?"),
         (("grep", "seq==1", "--within", "5s"), "--within belongs to --then"),
