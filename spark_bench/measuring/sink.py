@@ -120,6 +120,7 @@ class Sink(Fingerprint):
         message_id: int | None,
         cause: int | None,
         why: str | None = None,
+        op: int | None = None,
     ) -> int:
         """Take one event; give its number."""
         cls = message.__class__
@@ -154,8 +155,9 @@ class RecordingSink(Recorder):
             message_id: int | None,
             cause: int | None,
             why: str | None = None,
+            op: int | None = None,
         ) -> int:
-            seq = record(time_us, kind, actor, peer, message, message_id, cause, why)
+            seq = record(time_us, kind, actor, peer, message, message_id, cause, why, op)
             if message.__class__ in _WATCHED:
                 watch(time_us, kind, actor, peer, message)
             if seq >= most_events or time_us > most_us:

@@ -10,7 +10,7 @@ from fakekafka.spark_bench.planning.carry_out import carry_out
 from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.planning.recording import record
 from fakekafka.tracing.story.timeline import read_story
-from fakekafka.tracing.trace import TraceReader
+from fakekafka.tracing.trace_file import TraceReader
 
 
 @pytest.mark.slow
