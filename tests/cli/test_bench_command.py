@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -200,6 +201,15 @@ def test_a_table_cannot_go_where_a_file_is(
     assert str(taken) in capsys.readouterr().err
 
 
+def take_terminal() -> None:
+    """Make standard input the terminal of this process; it hears of Ctrl-C, whoever started it.
+
+    A shell that runs the tests in the background lets its children ignore the signal.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", "process"])
 def test_ctrl_c_at_a_terminal_ends_a_batch_in_one_line(engine: str, tmp_path: Path) -> None:
@@ -214,7 +224,7 @@ def test_ctrl_c_at_a_terminal_ends_a_batch_in_one_line(engine: str, tmp_path: Pa
         stdout=terminal,
         stderr=terminal,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=take_terminal,
     )
     os.close(terminal)
     shown = b""

@@ -240,6 +240,7 @@ def started_cluster(runtime_name: str) -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
+@pytest.mark.serial  # sessions of 100 ms: on a busy machine all brokers lose theirs at once
 @pytest.mark.clients
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("repeat", range(REPEATS))

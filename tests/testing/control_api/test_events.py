@@ -81,7 +81,9 @@ def test_what_was_missed_is_told_on_return(served: Served) -> None:
     with Stream(served.url + "/events") as stream:
         served.ask("POST", "/note", text="one")
         first = stream.until(lambda e: e["type"] == "action")[-1]
-    served.ask("POST", "/topics", name="missed")
+        served.ask("POST", "/topics", name="missed")
+        # Nobody but this test is to hear of the topic, however late its creation is noticed.
+        stream.until(lambda e: e["type"] == "topic" and e["topic"] == "missed")
     for url, headers in (
         (f"/events?since={first['id']}", {}),
         ("/events", {"Last-Event-ID": str(first["id"])}),
