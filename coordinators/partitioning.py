@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..protocol.config import BrokerConfig
 from ..protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from ..replication.follower.manager import bucket_of, java_string_hash
+from ..protocol.java_hashing import bucket_of, java_string_hash
 from ..replication.partition.metadata_cache import MetadataCache
 
 _COUNT_CONFIGS = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.config import BrokerConfig
 from ...protocol.host import Host
+from ...protocol.java_hashing import bucket_of, java_string_hash
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .fetch_state import FetcherCallbacks
@@ -15,22 +16,6 @@ from .fetcher import ReplicaFetcher
 
 if TYPE_CHECKING:
     from ..partition.partition import Partition
-
-_INT_MIN = -(2**31)
-
-
-def java_string_hash(text: str) -> int:
-    """Java's ``String.hashCode``: a signed 32-bit number over UTF-16 code units."""
-    value = 0
-    units = text.encode("utf-16-be")
-    for index in range(0, len(units), 2):
-        value = (31 * value + (units[index] << 8 | units[index + 1])) & 0xFFFFFFFF
-    return value - (1 << 32) if value & 0x80000000 else value
-
-
-def bucket_of(hash_value: int, count: int) -> int:
-    """Kafka's ``Utils.abs(hash) % count``: Java's smallest integer has no positive twin."""
-    return 0 if hash_value == _INT_MIN else abs(hash_value) % count
 
 
 def fetcher_id_for(topic_partition: TopicPartition, fetchers: int) -> int:

@@ -8,7 +8,7 @@ configuration, because notifications may be gone.
 
 A new topic has a configuration node but no notification: brokers read it when they first host the
 topic (``fetch``). Source: Kafka's ``DynamicConfigManager``, ``TopicConfigHandler``,
-``BrokerConfigHandler``, ``ZkNodeChangeNotificationListener``.
+``BrokerConfigHandler``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from ...protocol import znode_paths, znode_payloads
-from ...protocol.awaiting import Cancelled, Task
+from ...protocol.awaiting import Task
 from ...protocol.config import DEFINITIONS, BrokerConfig, TopicConfig
 from ...protocol.host import Host
 from ...protocol.versions import Behaviour
-from ...zkfake.messages import GetDataRequest, ZkCode
 from ..controller.controller import KafkaController
+from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log, ignore_log
 
-CHANGE_EXPIRATION_MS = 15 * 60 * 1000
-STATE_CHANGE_HANDLER = "config-change-listener"
 _UNCLEAN = "unclean.leader.election.enable"
 
 
@@ -69,10 +67,9 @@ class DynamicConfigManager:
         """Topics whose configuration is about to be read in the background."""
         self._default: dict[str, str] = {}
         self._own: dict[str, str] = {}
-        self._last_executed = -1
-        """Number of the newest notification applied."""
-        self._is_due = False
-        self._task: Task[None] | None = None
+        self._followed = ChangeNotifications(
+            host, zk, znode_paths.CONFIG_CHANGES, self._apply_change, log
+        )
 
     # --- reading
 
@@ -145,9 +142,7 @@ class DynamicConfigManager:
 
     async def startup(self) -> None:
         """Follow changes from now on: replay the notifications, then load every entity."""
-        self._zk.requests.register_state_change_handler(STATE_CHANGE_HANDLER, self)
-        self._zk.requests.register_znode_child_change_handler(znode_paths.CONFIG_CHANGES, self)
-        await self._process_notifications()
+        await self._followed.start()
         for topic, overrides in (
             await self._zk.admin.get_all_entity_configs(znode_paths.TOPICS)
         ).items():
@@ -178,73 +173,20 @@ class DynamicConfigManager:
 
     def shutdown(self) -> None:
         """Stop following."""
-        self._zk.requests.unregister_state_change_handler(STATE_CHANGE_HANDLER)
-        self._zk.requests.unregister_znode_child_change_handler(znode_paths.CONFIG_CHANGES)
-        if self._task is not None:
-            self._task.cancel()
-
-    # --- notifications
-
-    def on_child_change(self) -> None:
-        """A notification came or went."""
-        if not self._is_due:
-            self._is_due = True
-            self._host.call_later_ms(0, self._run)
-
-    def after_initializing_session(self) -> None:
-        """Watches of the old session are gone, and changes may have been missed."""
-        self.on_child_change()
-
-    def _run(self) -> None:
-        if self._task is None or self._task.done:
-            self._task = Task(self._run_while_due())
-
-    async def _run_while_due(self) -> None:
-        while self._is_due:
-            self._is_due = False
-            try:
-                await self._process_notifications()
-            except Cancelled:
-                raise
-            except Exception as error:
-                self._log("error", f"processing configuration changes failed: {error!r}")
-
-    async def _process_notifications(self) -> None:
-        """Apply what is new, in order; remove what is old. A bad entry is skipped."""
-        names = await self._zk.admin.get_config_changes()
-        if not names:
-            return
-        now_ms = self._host.now_ms()
-        paths = [f"{znode_paths.CONFIG_CHANGES}/{name}" for name in names]
-        answers = await self._zk.requests.client.handle_requests(
-            [GetDataRequest(path) for path in paths]
-        )
-        for path, answer in zip(paths, answers, strict=True):
-            if answer.code != ZkCode.OK or answer.stat is None:
-                continue
-            number = znode_paths.sequence_number(path)
-            if number > self._last_executed:
-                await self._process_notification(answer.data)
-                self._last_executed = number
-            if now_ms - answer.stat.ctime > CHANGE_EXPIRATION_MS:
-                await self._zk.requests.delete_path(path, recursive_delete=False)
-
-    async def _process_notification(self, data: bytes | None) -> None:
-        try:
-            entity_type, _, entity = znode_payloads.decode_config_change(data).partition("/")
-            values = await self._zk.admin.get_entity_configs(entity_type, entity)
-            if entity_type == znode_paths.TOPICS:
-                self._topic_changed(entity, values)
-            elif entity_type == znode_paths.BROKERS:
-                self._broker_changed(entity, values)
-            elif entity_type in self.on_entity_config:
-                self._entity_changed(entity_type, entity, values)
-        except Cancelled:
-            raise
-        except Exception as error:
-            self._log("error", f"configuration change {data!r} is skipped: {error!r}")
+        self._followed.stop()
 
     # --- applying
+
+    async def _apply_change(self, data: bytes) -> None:
+        """An entity's configuration changed, says a notification."""
+        entity_type, _, entity = znode_payloads.decode_config_change(data).partition("/")
+        values = await self._zk.admin.get_entity_configs(entity_type, entity)
+        if entity_type == znode_paths.TOPICS:
+            self._topic_changed(entity, values)
+        elif entity_type == znode_paths.BROKERS:
+            self._broker_changed(entity, values)
+        elif entity_type in self.on_entity_config:
+            self._entity_changed(entity_type, entity, values)
 
     def _topic_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Put values in force; an unclean election may be possible now."""

@@ -38,11 +38,11 @@ from ...protocol.znode_paths import (
     EXTENDED_ACL_CHANGES,
 )
 from ...zkfake.messages import CreateRequest, DeleteRequest, SetDataRequest, ZkCode
+from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log
 from ..zookeeper.requests import UNKNOWN_VERSION
 from .authorizer import Authorizer
-from .change_notifications import ChangeNotifications
 
 _PREFIXED = f"{EXTENDED_ACL}/prefixed"
 _ATTEMPTS_MAX = 10
@@ -144,9 +144,9 @@ class AclStore:
         roots = [ACL_CHANGES]
         if behaviour.prefixed_acls:
             roots.append(EXTENDED_ACL_CHANGES)
-        self._followed = [
-            ChangeNotifications(host, zk, root, self._apply_change, log) for root in roots
-        ]
+        self._followed = {
+            root: ChangeNotifications(host, zk, root, self._apply_change, log) for root in roots
+        }
 
     # -- following -----------------------------------------------------------------------------
 
@@ -155,7 +155,8 @@ class AclStore:
         authorizer = self._authorizer
         if authorizer is None:
             return
-        for followed in self._followed:
+        for root, followed in self._followed.items():
+            await self._zk.requests.make_sure_persistent_path_exists(root)
             await followed.start()
         patterns = {PatternType.LITERAL: ACL}
         if self._behaviour.prefixed_acls:

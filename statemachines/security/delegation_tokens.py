@@ -25,10 +25,10 @@ from ...protocol.znode_paths import (
     DELEGATION_TOKENS,
     TOKEN_CHANGE_PREFIX,
 )
+from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log
 from ..zookeeper.requests import MATCH_ANY_VERSION
-from .change_notifications import ChangeNotifications
 
 
 def encode_token(token: DelegationToken) -> bytes:
@@ -90,6 +90,7 @@ class DelegationTokens:
         if not self.is_enabled:
             return
         await self._zk.requests.make_sure_persistent_path_exists(DELEGATION_TOKENS)
+        await self._zk.requests.make_sure_persistent_path_exists(DELEGATION_TOKEN_CHANGES)
         await self._followed.start()
         children = await self._zk.requests.get_children(DELEGATION_TOKENS, register_watch=False)
         for token_id in children:

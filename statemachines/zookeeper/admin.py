@@ -103,13 +103,6 @@ class ZkAdmin:
             znode_payloads.encode_config_change(entity_path),
         )
 
-    async def get_config_changes(self) -> list[str]:
-        """Names of config change notifications in order; arms the child watch."""
-        return sorted(
-            await self._requests.get_children(znode_paths.CONFIG_CHANGES),
-            key=znode_paths.sequence_number,
-        )
-
     # --- topic deletion
 
     async def create_delete_topic_path(self, topic: str) -> None:

@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import NotThereYet, UsageError
+from ...protocol.java_hashing import bucket_of, java_string_hash
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
-from ...replication.follower.manager import bucket_of, java_string_hash
 from .. import arguments
 from .partitions import Partitions
 

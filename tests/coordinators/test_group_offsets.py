@@ -20,8 +20,8 @@ from fakekafka.protocol.groups import (
     OffsetFetchRequest,
 )
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
+from fakekafka.protocol.java_hashing import java_string_hash
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.follower.manager import java_string_hash
 from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.group_desk import (
     AUDIT,

@@ -148,7 +148,7 @@ def test_the_coordinator_dies_with_a_transaction_open(simulation: Simulation) ->
 
 
 def _partition_of(name: str) -> int:
-    from fakekafka.replication.follower.manager import bucket_of, java_string_hash
+    from fakekafka.protocol.java_hashing import bucket_of, java_string_hash
 
     return bucket_of(java_string_hash(name), 50)
 

@@ -8,10 +8,11 @@ from fakekafka.protocol.data import (
     FetchRequest,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.java_hashing import java_string_hash
 from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.follower.fetch_state import FetchStage
-from fakekafka.replication.follower.manager import fetcher_id_for, java_string_hash
+from fakekafka.replication.follower.manager import fetcher_id_for
 from fakekafka.tests.support.follower import LONG, OTHER, Follower, batch_at, fetched
 from fakekafka.tests.support.replica_cluster import TP
 

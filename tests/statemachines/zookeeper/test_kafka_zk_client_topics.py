@@ -169,7 +169,6 @@ def test_config_changes_are_announced() -> None:
     path = run_now(made.zk.admin.create_config_change_notification("topics/t"))
     assert path == "/config/changes/config_change_0000000000"
     assert made.zookeeper.get(path) == b'{"version":2,"entity_path":"topics/t"}'
-    assert run_now(made.zk.admin.get_config_changes()) == ["config_change_0000000000"]
 
 
 def test_isr_changes_are_announced(fixture: ZkFixture) -> None:

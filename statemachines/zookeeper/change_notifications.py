@@ -11,8 +11,8 @@ from ...protocol import znode_paths
 from ...protocol.awaiting import Cancelled, Task
 from ...protocol.host import Host
 from ...zkfake.messages import ZkCode
-from ..zookeeper.client import KafkaZkClient
-from ..zookeeper.errors import Log
+from .client import KafkaZkClient
+from .errors import Log
 
 _EXPIRATION_MS = 15 * 60 * 1000
 
@@ -41,10 +41,22 @@ class ChangeNotifications:
 
     async def start(self) -> None:
         """Follow from now on; what is there already is applied first."""
-        await self._zk.requests.make_sure_persistent_path_exists(self._path)
-        self._zk.requests.register_state_change_handler(f"follow {self._path}", self)
-        self._zk.requests.register_znode_child_change_handler(self._path, self)
+        requests = self._zk.requests
+        requests.register_state_change_handler(self._handler_name, self)
+        requests.register_znode_child_change_handler(self._path, self)
         await self._process()
+
+    def stop(self) -> None:
+        """Follow no more; a notification that is being applied is left there."""
+        requests = self._zk.requests
+        requests.unregister_state_change_handler(self._handler_name)
+        requests.unregister_znode_child_change_handler(self._path)
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def _handler_name(self) -> str:
+        return f"change-notification-{self._path}"
 
     def on_child_change(self) -> None:
         """A notification came or went."""
@@ -71,21 +83,20 @@ class ChangeNotifications:
                 self._log("error", f"following {self._path} failed: {error!r}")
 
     async def _process(self) -> None:
-        names = sorted(
-            await self._zk.requests.get_children(self._path), key=znode_paths.sequence_number
-        )
+        """Apply what is new, in order; remove what is old. A bad entry is skipped."""
+        requests = self._zk.requests
+        names = sorted(await requests.get_children(self._path), key=znode_paths.sequence_number)
         now_ms = self._host.now_ms()
-        for name in names:
-            path = f"{self._path}/{name}"
-            number = znode_paths.sequence_number(name)
-            (answer,) = await self._zk.requests.get_data_of([path])
+        paths = [f"{self._path}/{name}" for name in names]
+        for path, answer in zip(paths, await requests.get_data_of(paths), strict=True):
             if answer.code != ZkCode.OK or answer.stat is None:
                 continue
+            number = znode_paths.sequence_number(path)
             if number > self._last_executed:
                 await self._apply_one(answer.data or b"")
                 self._last_executed = number
             if now_ms - answer.stat.ctime > _EXPIRATION_MS:
-                await self._zk.requests.delete_path(path, recursive_delete=False)
+                await requests.delete_path(path, recursive_delete=False)
 
     async def _apply_one(self, data: bytes) -> None:
         try:
