@@ -27,10 +27,10 @@ from ...protocol.admin import (
 )
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.release_configs import UnknownConfig, release_configs
-from ...protocol.topic_ids import random_topic_id
 from ...protocol.topic_names import TakenNames, has_collision_characters, validate_topic_name
 from ...protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, changed
 from ...zkfake.messages import ZkCode, ZooKeeperError
+from ..zookeeper.topic_ids import random_topic_id
 from .checks import (
     Assignment,
     PartitionAllowance,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from ....election.strategies import OfflinePartition
 from ....protocol import znode_paths
-from ....protocol.topic_ids import random_topic_id
 from ....protocol.values import ReplicaAssignment, TopicPartition
 from ...machines.transitions import PartitionState, ReplicaState
 from ...zookeeper.sorted_names import sorted_changes
+from ...zookeeper.topic_ids import random_topic_id
 from ...zookeeper.topics import TopicIdReplicaAssignment
 from ..events import PartitionModifications, TopicChange
 from ..parts import ControllerParts
