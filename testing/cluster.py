@@ -19,7 +19,6 @@ from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..replication.disk.disk import Disk
 from ..wire.kafka.gateway import TcpGateway, TcpListener
 from ..wire.kafka.security.certificates import require_cryptography
-from ..wire.zookeeper.gateway import ZooKeeperTcp
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
@@ -30,6 +29,7 @@ from .security import ClusterSecurity
 
 if TYPE_CHECKING:
     from ..actors.runtime.runtime import Runtime
+    from ..wire.zookeeper.gateway import ZooKeeperTcp
 
 logger = logging.getLogger("fakekafka.testing")
 
@@ -283,6 +283,8 @@ class Cluster(EmulatedCluster):
         return self._zookeeper_tcp.connect_string
 
     def _serve_zookeeper(self, ports: Sequence[int] | None) -> None:
+        from ..wire.zookeeper.gateway import ZooKeeperTcp
+
         self._zookeeper_tcp = ZooKeeperTcp(
             self.running.runtime, list(self.zookeepers), host=self._host, ports=ports
         )

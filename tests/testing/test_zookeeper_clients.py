@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from fakekafka import Cluster, UsageError
@@ -31,3 +33,18 @@ def test_kazoo_reads_kafkas_znodes() -> None:
 def test_zookeeper_ports_must_fit_the_servers() -> None:
     with pytest.raises(UsageError, match="zookeeper_ports names 1 ports for 3 servers"):
         Cluster(zookeepers=3, zookeeper_ports=[2181])
+
+
+def test_a_cluster_loads_zookeepers_wire_format_when_a_client_asks_for_it() -> None:
+    """Most tests have no ZooKeeper client and start the faster for it."""
+    script = (
+        "import sys\n"
+        "from fakekafka import Cluster\n"
+        "name = 'fakekafka.wire.zookeeper.gateway'\n"
+        "with Cluster(1) as cluster:\n"
+        "    loaded = name in sys.modules\n"
+        "    print(loaded, cluster.zookeeper_connect.count(':'), name in sys.modules)\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["False", "1", "True"]
