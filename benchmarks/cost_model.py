@@ -11,13 +11,14 @@ from benchmarks.common import in_child, line
 
 CODE = """
 import dataclasses, json, sys, time
-from benchmarks.control_plane import failover_ms, loaded_cluster, shutdown_ms
+from fakekafka.spark_bench.measuring.run import Run
+from fakekafka.spark_bench.suites.large_clusters import failover_ms, loaded_cluster, shutdown_ms
 from fakekafka.actors.network.costs import PUBLISHED_2018
 what, version = sys.argv[1:3]
 topics, partitions, factor, in_flight, logs = map(int, sys.argv[3:8])
 costs = PUBLISHED_2018 if logs else dataclasses.replace(PUBLISHED_2018, logged_partition_ms=0.0)
 started = time.perf_counter()
-simulation = loaded_cluster(costs, version, (topics, partitions, factor), in_flight)
+simulation = loaded_cluster(Run(0), costs, version, (topics, partitions, factor), in_flight)
 measure = failover_ms if what == "failover" else shutdown_ms
 print(json.dumps({"ms": measure(simulation), "wall_s": time.perf_counter() - started}))
 """

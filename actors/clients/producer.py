@@ -202,6 +202,12 @@ class SimulatedProducer(SimulatedClient):
                         queue.not_before_ms - now, lambda: self._wake(topic_partition, queue)
                     )
                 return
+            if (
+                batch is queue.open_batch
+                and now - batch.created_at_ms < settings.linger_ms
+                and len(batch.records) < settings.batch_records
+            ):
+                return  # its timer comes (``RecordAccumulator.batchReady``)
             leader = self.leaders.get(topic_partition)
             if leader is None:
                 self.refresh_metadata()

@@ -27,7 +27,20 @@ from ..measuring.run import Run
 Matrix = tuple[dict[str, tuple[Any, ...]], ...]
 """Tables of parameter to values; each is a grid of its own."""
 
-SUITES: tuple[str, ...] = ("failover",)
+SUITES: tuple[str, ...] = (
+    "failover",
+    "controlled-shutdown",
+    "controller-failover",
+    "rolling-restart",
+    "isr-churn",
+    "produce-latency",
+    "unclean",
+    "rebalance",
+    "reassignment",
+    "kafka-5642",
+    "old-vs-new",
+    "clients",
+)
 """Those that come with the package, by the names of their modules with hyphens."""
 
 

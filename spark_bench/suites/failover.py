@@ -11,6 +11,8 @@ from typing import Annotated
 
 from ...protocol.errors import UsageError
 from ...testing.scenarios.spec import MOST_PER_S
+from ...testing.scenarios.workload import Workload
+from ...testing.simulation import Simulation
 from ..measuring.parameters import AtLeast, AtMost, Count, Milliseconds, Version
 from ..measuring.run import Run
 
@@ -39,8 +41,8 @@ def check(brokers: int, replication_factor: int) -> None:
 
 
 def cost(session_timeout_ms: float, rate_per_s: int, partitions: int) -> float:
-    """Seconds that a run takes, measured on one core of 2026's laptops."""
-    return session_timeout_ms / 1000 * (0.005 + rate_per_s * 0.00008) + partitions * 0.002
+    """About how many seconds a run takes."""
+    return session_timeout_ms / 1000 * (0.005 + rate_per_s * 0.00015) + partitions * 0.002
 
 
 def scenario(
@@ -64,6 +66,22 @@ def scenario(
     simulation.network.latency(lognormal_ms=(latency_median_ms, latency_sigma))
     simulation.create_topic(TOPIC, partitions, replication_factor)
     load = run.load(TOPIC, rate_per_s=rate_per_s, record_bytes=record_bytes, consumers=1)
+    fail_over(run, simulation, load, partitions, session_timeout_ms * 3 + 60_000)
+
+
+def fail_over(
+    run: Run,
+    simulation: Simulation,
+    load: Workload,
+    partitions: int,
+    limit_ms: float,
+    *,
+    silently: bool = False,
+) -> None:
+    """Let the leader of partition 0 crash at some moment, and bring it back.
+
+    ``silently`` cuts its machine off first: nobody hears that connections end.
+    """
     simulation.run_for(_WARM_UP_MS + simulation.runtime.rng.random() * 1000)
     run.end_warm_up()
     victim = simulation.partition(TOPIC, 0).leader
@@ -72,15 +90,19 @@ def scenario(
     run.value("partitions_led", len(led))
     run.value("was_controller", simulation.controller.id == victim)
     crashed_ms = simulation.now_ms
-    simulation.broker(victim).kill()
+    broker = simulation.broker(victim)
+    if silently:
+        simulation.network.isolate(victim)
+    broker.kill()
     (crash,) = run.sink.watch.account.crashes
-    limit_ms = session_timeout_ms * 3 + 60_000
     awaited = [crash.outages[f"{TOPIC}-{number}"] for number in led]
     simulation.run_until(
         lambda: all(outage.first_ack_us is not None for outage in awaited), limit_ms
     )
     simulation.run_for(_AFTER_MS)
-    simulation.broker(victim).start()
+    if silently:
+        simulation.network.heal()
+    broker.start()
     load.stop()
     run.settle(limit_ms)
     run.value("full_isr_ms", simulation.now_ms - crashed_ms)

@@ -6,11 +6,12 @@ them; the next controller finds them. Everything measured after that is messages
 
 from __future__ import annotations
 
-from fakekafka import Simulation
-from fakekafka.actors.network.costs import PUBLISHED_2018_LATENCY_MS, Costs
-from fakekafka.protocol import znode_paths, znode_payloads
-from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
-from fakekafka.zkfake.messages import CreateRequest
+from ...actors.network.costs import PUBLISHED_2018_LATENCY_MS, Costs
+from ...protocol import znode_paths, znode_payloads
+from ...protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
+from ...testing.simulation import Simulation
+from ...zkfake.messages import CreateRequest
+from ..measuring.run import Run
 
 _LONG_MS = 3_600_000
 CONFIG = {
@@ -88,20 +89,18 @@ def shutdown_ms(simulation: Simulation) -> float:
 
 
 def loaded_cluster(
-    costs: Costs, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
+    run: Run, costs: Costs, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
 ) -> Simulation:
     """Five brokers with (topics, partitions each, replicas each), hosted and at rest.
 
     The costs are in force from the return on.
     """
-    config = {**CONFIG, "zookeeper.max.in.flight.requests": max_in_flight}
-    simulation = Simulation(
+    simulation = run.simulation(
         5,
         kafka_version=kafka_version,
         latency_ms=PUBLISHED_2018_LATENCY_MS,
         costs=Costs(),
-        config=config,
-        trace=False,
+        config={**CONFIG, "zookeeper.max.in.flight.requests": max_in_flight},
     )
     populate(simulation, *shape)
     failover_ms(simulation)
