@@ -133,7 +133,7 @@ def read_behaviours(text: str) -> tuple[dict[str, Behaviour], list[str]]:
             continue
         numbers[prefix] += 1
         unknown = sorted(set(entry) - {"says", "page", "kafka", "not_applicable"})
-        problems += [f"{name}: nobody knows {key}" for key in unknown]
+        problems += [f"{name}: unknown key {key}" for key in unknown]
         problems += [f"{name}: {key} is missing" for key in ("says", "page") if not entry.get(key)]
         if entry.get("not_applicable", "a reason").strip() == "":
             problems.append(f"{name}: not applicable without a reason")

@@ -125,10 +125,10 @@ class Behaviour:
     producer_ids_expire_by_themselves: bool  # >= 3.4, KIP-854: not with transactional ids
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     idempotent_producers: bool  # >= 0.11
-    producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: nobody waits for a block of them
+    producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: producers need not wait for a block
     producer_ids_from_controller: bool  # >= 3.0, KIP-730: brokers ask it for blocks, else ZooKeeper
     transactions: bool  # >= 0.11, KIP-98
-    transactional_batches_need_id: bool  # >= 2.2, PR 6172: also where nobody authorizes
+    transactional_batches_need_id: bool  # >= 2.2, PR 6172: also without an authorizer
     ending_needs_equal_epoch: bool  # >= 2.6, KAFKA-9600: EndTxn with a later epoch is fenced, too
     failed_fence_remembered: bool  # >= 2.6, KAFKA-9666: the epoch is not raised once more
     producer_fenced_error: bool  # >= 2.7, KIP-588: before, INVALID_PRODUCER_EPOCH
@@ -156,7 +156,7 @@ class Behaviour:
     initial_rebalance_delay: bool  # >= 0.11, KIP-134
     awaiting_sync_state: bool  # < 1.1, KAFKA-5565: what CompletingRebalance was called
     heartbeats_before_sync: bool  # >= 2.7, KAFKA-10134: accepted while the assignment is awaited
-    commits_check_state_first: bool  # < 2.4, KAFKA-8487: a rebalance is told to anybody
+    commits_check_state_first: bool  # < 2.4, KAFKA-8487: any client learns of a rebalance
     syncs_time_out: bool  # >= 2.8.1, KAFKA-12890
     instance_id_must_be_known: bool  # >= 3.0: not only when a static member joins
     assignment_may_be_skipped: bool  # >= 3.2, KIP-814

@@ -155,7 +155,7 @@ def test_behaviours_are_read() -> None:
         ('[XP-1]\nsays = "A."\npage = "a.md"', "XP-1: numbers count up from CP-1 and from DP-1"),
         ('[CP-1]\npage = "a.md"', "CP-1: says is missing"),
         ('[DP-1]\nsays = "A."', "DP-1: page is missing"),
-        ('[DP-1]\nsays = "A."\npage = "a.md"\npages = ""', "DP-1: nobody knows pages"),
+        ('[DP-1]\nsays = "A."\npage = "a.md"\npages = ""', "DP-1: unknown key pages"),
         (
             '[DP-1]\nsays = "A."\npage = "a.md"\nnot_applicable = " "',
             "DP-1: not applicable without a reason",

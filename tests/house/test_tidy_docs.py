@@ -1,4 +1,4 @@
-"""House rules of the documents: one title each, links that lead somewhere, named fragments."""
+"""House rules of the documents: titles, links, names of fragments, and plain prose."""
 
 from __future__ import annotations
 
@@ -178,3 +178,76 @@ def test_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
         "a.md: there is no wire/gone.py",
         "a.md: there is no docs/gone/",
     ]
+
+
+LONGEST_SENTENCE_WORDS = 45
+UNNAMED_SUBJECTS = ("nobody", "somebody", "anybody")
+ARCHAIC_WORDS = (
+    *("albeit", "hereby", "lest", "nought", "shall", "thence", "thereby", "therein", "thereof"),
+    *("thereupon", "therewith", "unto", "whence", "wherein", "whereof", "wherewith", "whosoever"),
+)
+BANNED = re.compile(rf"\b({'|'.join((*UNNAMED_SUBJECTS, *ARCHAIC_WORDS))})\b", re.IGNORECASE)
+NO_PROSE = re.compile(r"\s*([|#]|<!--|:::)")
+NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.|[AB]\d\.) )")
+
+
+def word_findings(path: str, text: str) -> list[str]:
+    """Words of another century, and subjects without a name, outside code."""
+    return [
+        f"{path}:{number}: {match.group(0)!r}: use a plain word, and name the subject"
+        for number, line in enumerate(prose_lines(text), 1)
+        for match in BANNED.finditer(line)
+    ]
+
+
+def sentence_findings(path: str, text: str) -> list[str]:
+    """Sentences that a reader has to take apart; a semicolon or a colon ends one, too."""
+    lines = ["" if NO_PROSE.match(line) else line for line in prose_lines(text)]
+    paragraphs = [" ".join(part.split()) for part in NEW_PARAGRAPH.split("\n".join(lines))]
+    sentences = [part for text in paragraphs for part in re.split(r"(?<=[.!?:;])\s+", text)]
+    return [
+        f"{path}: {len(sentence.split())} words in one sentence: {sentence[:60]}..."
+        for sentence in sentences
+        if len(sentence.split()) > LONGEST_SENTENCE_WORDS
+    ]
+
+
+def test_prose_is_plain(texts: dict[str, str]) -> None:
+    """Documents and change notes name their subjects, in sentences of a readable length."""
+    pages = {path: text for path, text in texts.items() if path.endswith(".md")}
+    findings = [
+        finding
+        for item in pages.items()
+        for finding in word_findings(*item) + sentence_findings(*item)
+    ]
+    assert findings == [], "\n" + "\n".join(findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("The broker answers.", 0),
+        ("Nobody leads, lest it be lost.", 2),
+        ("`nobody` is a name", 0),
+        ("```\nnobody\n```", 0),
+    ],
+)
+def test_words_that_hide_the_subject_are_found(text: str, count: int) -> None:
+    """Code may use any word."""
+    assert len(word_findings("a.md", text)) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("a " * 45, 0),
+        ("a " * 46, 1),
+        ("a " * 30 + "b. " + "c " * 30, 0),
+        ("a\n" * 46, 1),
+        ("- " + "a " * 30 + "\n- " + "b " * 30, 0),
+        ("| " + "a " * 60 + "|", 0),
+    ],
+)
+def test_sentences_that_are_too_long_are_found(text: str, count: int) -> None:
+    """A sentence may span lines; an item of a list counts by itself, and tables do not count."""
+    assert len(sentence_findings("a.md", text)) == count
