@@ -64,7 +64,7 @@ def command(
             _check_output(output, scenario)
         if output is not None and len(specs) > 1:
             told = ", ".join(spec.cluster.kafka_version for spec in specs)
-            raise UsageError(f"one run can be recorded: give --kafka-version, one of {told}")
+            raise UsageError(f"only one run can be recorded: give --kafka-version, one of {told}")
         results = [_run(spec, seed, output, as_json) for spec in specs]
     except UsageError as error:
         typer.echo(f"error: {error}", err=True)
@@ -98,7 +98,9 @@ def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> li
     spec = load_scenario(scenario, parameters)
     if spec.matrix:
         keys = ", ".join(spec.matrix)
-        typer.echo(f"one run: the matrix ({keys}) is left out; choose values with --set", err=True)
+        typer.echo(
+            f"ignoring the matrix ({keys}) in a single run; choose values with --set", err=True
+        )
     if spec.story is None or "cluster.kafka_version" in parameters:
         return [spec]
     return [with_parameters(spec, {"cluster.kafka_version": v}) for v in spec.story.versions]

@@ -99,7 +99,7 @@ def _security(listeners: list[str], users: list[str], brokers: int) -> Any:
 
     if not listeners:
         if users:
-            raise UsageError("--user needs a --listener that asks for one, such as SASL_PLAINTEXT")
+            raise UsageError("--user needs a --listener with SASL, such as CLIENTS:SASL_PLAINTEXT")
         return None
     specs = []
     for text in listeners:

@@ -76,7 +76,7 @@ def export(
     """Write the trace in another form. ``text`` has one line for each event."""
     with opened(file) as trace:
         if to != "text":
-            raise UsageError(f"cannot export to {to!r}; there is: text")
+            raise UsageError(f"cannot export to {to!r}; the only format is text")
         if out is None:
             print_events(trace.events(), 0, False)
             return

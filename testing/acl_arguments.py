@@ -1,4 +1,4 @@
-"""What users write of ACLs, as values."""
+"""Arguments about ACLs, read into values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def acl_resource(given: dict[str, Any]) -> Resource:
-    """The resource that arguments name; they are taken out."""
+    """The resource that arguments name; these arguments are removed from ``given``."""
     named = [name for name in _KINDS if name in given]
     if len(named) > 1:
         raise UsageError(f"an ACL is about one resource, not {' and '.join(named)}")

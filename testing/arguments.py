@@ -1,8 +1,8 @@
-"""Checks of arguments: what is of a wrong type or out of range is refused where it was given.
+"""Checks of arguments: a wrong type or a value out of range is refused in the call itself.
 
-Without them it would reach a broker, and be taken there for a bug of the emulation. Each check
-gives the value as the API goes on with it, or raises ``UsageError`` with the argument's name, its
-value and what would be right.
+Without them it would reach a broker and look there like a bug of the emulation. Each check
+returns the value in the form that the API uses, or raises ``UsageError`` with the argument's name,
+its value and what would be right.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def behaviour_flags(kafka_version: Any, flags: Any) -> Behaviour:
 
 
 def function(name: str, value: Any, example: str) -> Any:
-    """Something that can be called and does its work at once."""
+    """A callable that is not a coroutine function."""
     if not callable(value):
         refuse(name, value, f"a function, such as {example}")
     if inspect.iscoroutinefunction(value):
@@ -88,14 +88,14 @@ def condition(value: Any) -> Any:
 
 
 def listed(name: str, values: Any, right: str) -> list[Any]:
-    """Several values; a single string is not its letters."""
+    """Several values; a single string is refused, not split into letters."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         refuse(name, values, right)
     return list(values)
 
 
 def integers(name: str, values: Any, right: str) -> tuple[int, ...]:
-    """Several whole numbers; whether none at all makes sense is up to Kafka."""
+    """Several whole numbers; Kafka decides whether an empty list makes sense."""
     found = listed(name, values, right)
     if not all(isinstance(value, Integral) and not isinstance(value, bool) for value in found):
         refuse(name, values, right)
@@ -118,7 +118,7 @@ def path(name: str, value: Any) -> str:
 
 
 def file_path(name: str, value: Any) -> Path | None:
-    """Path of a file or directory, None for no such."""
+    """Path of a file or directory, or None."""
     if value is None:
         return None
     if not isinstance(value, (str, os.PathLike)):
@@ -136,7 +136,7 @@ def ports(name: str, values: Any, count: int, of_what: str) -> tuple[int, ...]:
 
 
 def advertised_host(value: Any, host: str) -> str:
-    """What clients are told: the address of the brokers, unless they cannot connect to that."""
+    """The host that brokers tell clients: by default their own address, if it can be reached."""
     if value is not None:
         return text("advertised_host", value)
     if host in ("0.0.0.0", "::", ""):
@@ -151,7 +151,7 @@ def advertised_host(value: Any, host: str) -> str:
 
 
 def broker_ids(value: Any) -> tuple[int, ...]:
-    """The ids of the brokers: those that are listed, or 1 to the number that is given."""
+    """The ids of the brokers: those listed, or 1 to the number given."""
     right = "a whole number, or a list of broker ids such as [0, 1, 2]"
     if isinstance(value, Integral) and not isinstance(value, bool):
         if value < 1:
@@ -179,7 +179,7 @@ def racks(values: Any, count: int) -> tuple[str | None, ...]:
 
 
 def config(name: str, values: Any) -> dict[str, Any]:
-    """Configuration by name; none when None is given."""
+    """Configuration by name; empty for None."""
     if values is None:
         return {}
     if not isinstance(values, Mapping):
@@ -190,7 +190,7 @@ def config(name: str, values: Any) -> dict[str, Any]:
 
 
 def broker_config(values: Any) -> dict[str, Any]:
-    """Configuration for every broker: what brokers cannot have in common is refused."""
+    """Configuration for every broker; a setting that brokers cannot share is refused."""
     found = config("config", values)
     if str(found.get("broker.id", -1)) != "-1":
         raise UsageError(
@@ -274,13 +274,13 @@ def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
 
 
 def did_you_mean(wanted: object, known: Iterable[str]) -> str:
-    """``; did you mean ...?``, empty when nothing is like it."""
+    """``; did you mean ...?``, or an empty text if no name is similar."""
     near = difflib.get_close_matches(str(wanted), list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def nearest(wanted: object, known: Sequence[str]) -> str:
-    """``; did you mean ...?``, or what there is."""
+    """``; did you mean ...?``, or the list of known names if none is similar."""
     return did_you_mean(wanted, known) or f"; there are {', '.join(map(repr, known))}"
 
 
@@ -297,7 +297,7 @@ def record_bytes(name: str, value: Any) -> bytes | None:
 
 
 def record_values(value: Any) -> list[bytes | None]:
-    """The values of one record, or of those that are listed."""
+    """The value of one record, or the values of a list of records."""
     if value is None or isinstance(value, (bytes, str)):
         return [record_bytes("value", value)]
     right = "bytes, a string, None, or a list of such"

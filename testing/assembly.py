@@ -1,4 +1,4 @@
-"""What a cluster is to be, checked, and the processes made from it."""
+"""The plan of a cluster, checked, and the processes made from it."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class ClusterPlan:
         test_friendly: bool,
         flags: Behaviour | None = None,
     ) -> ClusterPlan:
-        """The plan a user's arguments give; ``UsageError`` for those that make no sense.
+        """The plan for a user's arguments; raises ``UsageError`` for those that make no sense.
 
-        ``flags`` are given where they are not those of the version.
+        ``flags`` replace the flags of the version.
         """
         broker_ids = arguments.broker_ids(brokers)
         count = len(broker_ids)
@@ -96,7 +96,7 @@ class ClusterPlan:
 
     @property
     def generates_ids(self) -> bool:
-        """Whether brokers find their ids as they start (``broker.id=-1``)."""
+        """Whether brokers generate their ids when they start (``broker.id=-1``)."""
         return self.broker_ids[0] < 0
 
     def memory_disk(self) -> MemoryDisk:
@@ -130,9 +130,9 @@ def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """What real and virtual time give a broker or a ZooKeeper server, by its id.
+    """What real or virtual time provides for a broker or a ZooKeeper server, by its id.
 
-    A listener is given what is configured for its broker.
+    A listener gets the configuration of its broker.
     """
 
     listener: Callable[[int, BrokerConfig], BrokerListener]

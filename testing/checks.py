@@ -1,4 +1,4 @@
-"""Validations at the end of a run: nothing lost, nothing doubled, replicas identical."""
+"""Validations at the end of a run: no record lost or read twice, replicas identical."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was compared, and every way in which it failed; true when it holds."""
+    """What was compared and every problem found; true if there is none."""
 
     checked: int
     problems: tuple[str, ...] = field(default=())
@@ -34,7 +34,7 @@ def lost_and_doubled(
 
 
 def loss_and_doubling(lost: Sequence[bytes], doubled: Sequence[bytes | None]) -> tuple[str, ...]:
-    """What is wrong with them, in words."""
+    """The problems in words: lost records, and records that were read twice."""
     problems = []
     if lost:
         problems.append(f"{len(lost)} acknowledged records are lost, the first is {lost[0]!r}")

@@ -52,13 +52,13 @@ class Cluster(EmulatedCluster):
     brokers listen on ``host`` and tell clients ``advertised_host``;
     ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers;
     ``data_dir`` keeps logs and ZooKeeper's state on the real disk: a cluster started there again
-    has its topics; ``topics`` that are there already stay as they are;
+    has its topics; ``topics`` that exist already stay as they are;
     ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to;
     ``security`` is a ``SecurityConfig``, its fields, or listeners such as
     ``"PLAINTEXT;CLIENTS:SASL_SSL"``.
 
-    Raises ``UsageError`` for arguments that make no sense. For a port in use ``start`` raises one
-    that is an ``OSError`` too, with its ``errno``.
+    Raises ``UsageError`` for arguments that make no sense. If a port is in use, ``start`` raises a
+    ``UsageError`` that is also an ``OSError``, with its ``errno``.
     """
 
     def __init__(
@@ -252,13 +252,14 @@ class Cluster(EmulatedCluster):
         return self.bootstrap_servers_of(self._security_config.listeners[0].name)
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """The same for one listener, by its name, or by its protocol if only one speaks that."""
+        """The same for one listener: its name, or its protocol if only one listener has it."""
         specs = self._security_config.listeners
         found = [s.name for s in specs if listener == s.name]
         found = found or [s.name for s in specs if listener == s.protocol]
         if len(found) != 1:
             known = ", ".join(f"{spec.name} ({spec.protocol})" for spec in specs)
-            raise UsageError(f"there is no one listener {listener!r}; there are {known}")
+            what = "names several listeners" if found else "names no listener"
+            raise UsageError(f"{listener!r} {what}; there are {known}")
         host = self._advertised_host
         host = f"[{host}]" if ":" in host else host
         return ",".join(
@@ -349,12 +350,12 @@ class Cluster(EmulatedCluster):
     def reset(self) -> None:
         """Empty the cluster; this is faster than starting a new one.
 
-        Every topic goes, with the committed offsets, and every dynamic configuration; every
-        broker and ZooKeeper server is up; what a test set up has ended: cuts, losses, delays,
-        holds, injections, observers.
+        Every topic is deleted, with the committed offsets and every dynamic configuration. Every
+        broker and ZooKeeper server is started. Cuts, losses, delays, holds, injections and
+        observers that a test set up are ended.
 
-        ``UsageError`` when a topic has replicas at brokers that this cluster does not have: as in
-        Kafka it cannot be deleted without them.
+        Raises ``UsageError`` if a topic has replicas at brokers that this cluster does not have:
+        as in Kafka, the topic cannot be deleted without them.
         """
         reset(self.running)
         self._security.restore()

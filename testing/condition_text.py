@@ -1,4 +1,4 @@
-"""Conditions: what "not yet" is, and what one that did not come to hold says."""
+"""Conditions: which errors mean "not yet", and the message of a wait that took too long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VALUE_LENGTH_MAX = 200
 
 
 def is_not_yet(error: Exception) -> bool:
-    """Whether a condition that raises this may hold later: what it asks about is not there."""
+    """Whether a condition that raises this may hold later: what it asks for does not exist yet."""
     return isinstance(error, NotThereYet) or (
         isinstance(error, KafkaError) and error.code.is_retriable
     )

@@ -1,4 +1,4 @@
-"""``EmulatedCluster``: what ``Cluster`` and ``Simulation`` can both be asked."""
+"""``EmulatedCluster``: the calls that ``Cluster`` and ``Simulation`` share."""
 
 from __future__ import annotations
 
@@ -188,7 +188,8 @@ class EmulatedCluster(abc.ABC):
 
         Roles are ``controller``, ``leader:orders-0``, ``follower:orders-0``,
         ``follower:orders-0:2``, ``preferred:orders-0``, ``coordinator:my-group``,
-        ``transaction-coordinator:my-id`` and ``random``. ``NotThereYet`` while nobody has it.
+        ``transaction-coordinator:my-id`` and ``random``. Raises ``NotThereYet`` while no broker
+        has the role.
         """
         running = self.running
         process = broker_process(running, broker)
@@ -291,7 +292,7 @@ class EmulatedCluster(abc.ABC):
         return Partitions(running).log_bytes(topic, partition, broker_id)
 
     def group(self, group_id: str) -> GroupView:
-        """A snapshot of a consumer group; one that nobody knows is ``Dead``."""
+        """A snapshot of a consumer group; an unknown group is ``Dead``."""
         return Groups(self.running).group(group_id)
 
     def wait_for_group(

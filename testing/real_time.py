@@ -1,4 +1,4 @@
-"""``RealTimeCluster``: what runs of a ``Cluster``."""
+"""``RealTimeCluster``: the running part of a ``Cluster``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _stood_still() -> str:
 
 
 class RealTimeCluster(RunningCluster):
-    """What runs of a ``Cluster``: its threads go on by themselves, waiting is polling."""
+    """The running part of a ``Cluster``: its threads run by themselves, and waits poll."""
 
     __slots__ = ("_runtime", "_stopped")
 
@@ -60,7 +60,7 @@ class RealTimeCluster(RunningCluster):
         return self._runtime
 
     def end(self) -> None:
-        """Refuse what is asked from now on."""
+        """Refuse every call from now on."""
         self._stopped = True
 
     def require_going(self) -> None:
@@ -76,8 +76,8 @@ class RealTimeCluster(RunningCluster):
         self.require_going()
         if self._runtime.is_own_thread:
             raise UsageError(
-                "a thread of the cluster cannot wait for the cluster: do in a thread of your own "
-                "what an observer or a filter shall set off"
+                "a thread of the cluster cannot wait for the cluster: make calls that an observer "
+                "or a filter sets off in a thread of your own"
             )
 
     def in_process(self, process: Any, function: Callable[[], T]) -> T:

@@ -24,7 +24,7 @@ _CONFIG_TIMEOUT_MS = 10000
 
 
 def reset(running: RunningCluster) -> None:
-    """What ``Cluster.reset`` promises."""
+    """Empty the cluster as ``Cluster.reset`` describes."""
     running.require_waiting()
     _end_interventions(running)
     for server_id, zookeeper in running.zookeepers.items():

@@ -1,4 +1,4 @@
-"""Whether a cluster that was started on the data of a former one serves what that had."""
+"""Whether a cluster that was started on the data of a former one serves its topics again."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class WaitTimeout(FakeKafkaError, TimeoutError):
-    """A condition did not come true in time."""
+    """A condition did not become true in time."""
 
 
 class RunningCluster(abc.ABC):
@@ -63,11 +63,11 @@ class RunningCluster(abc.ABC):
 
     @abc.abstractmethod
     def require_own_process(self) -> None:
-        """Raise ``UsageError`` in a forked child, if what it has there is but a dead copy."""
+        """Raise ``UsageError`` in a forked child that has only a copy without threads."""
 
     @abc.abstractmethod
     def require_waiting(self) -> None:
-        """Raise ``UsageError`` where the cluster could not go on while somebody waits for it."""
+        """Raise ``UsageError`` in a thread that the cluster itself needs in order to run."""
 
     @abc.abstractmethod
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
@@ -90,7 +90,7 @@ class RunningCluster(abc.ABC):
                 raise KafkaError(
                     ErrorCode.DUPLICATE_BROKER_REGISTRATION,
                     f"{changing.name} has the log directories of broker {broker_id}, "
-                    "which is there",
+                    "which is in the cluster already",
                 )
             self.processes = {
                 broker_id if process is changing else known_id: process
@@ -115,7 +115,7 @@ class RunningCluster(abc.ABC):
         return [broker for broker in brokers if broker is not None]
 
     def active_controllers(self) -> list[Any]:
-        """All that take themselves for the controller."""
+        """All controllers that consider themselves active."""
         self.require_own_process()
         controllers = [broker.controller for broker in self.living_brokers()]
         return [controller for controller in controllers if controller.is_active]
@@ -131,7 +131,9 @@ class RunningCluster(abc.ABC):
         """The active controller; ``UsageError`` while there is none."""
         controller = self.active_controller()
         if controller is None:
-            raise NotThereYet("no controller is active now; wait_until(cluster.controller.id)")
+            raise NotThereYet(
+                "no controller is active now; wait_until(lambda: cluster.controller.id)"
+            )
         return controller
 
     # -- how it is -----------------------------------------------------------------------------

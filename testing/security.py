@@ -240,7 +240,10 @@ class ClusterSecurity:
             ),
         )
         if resource:
-            raise UsageError(f"an ACL has no {', '.join(resource)}")
+            raise UsageError(
+                f"an ACL has no {', '.join(resource)}; name a topic, a group, a "
+                "transactional_id, prefix or host"
+            )
         ((error, text),) = self._ask_any(CreateAclsRequest((acl,))).results
         if error is not ErrorCode.NONE:
             raise KafkaError(error, text or "")

@@ -142,7 +142,7 @@ class Simulation(EmulatedCluster):
     def costs(self, costs: Costs) -> None:
         network = self.runtime.network
         if not isinstance(network, CostedNetwork):
-            raise UsageError("costs can be changed where Simulation was given some, even if zero")
+            raise UsageError("costs can be changed only if Simulation(costs=...) was given some")
         network.costs = costs
 
     def stop(self) -> None:
@@ -205,7 +205,9 @@ class Simulation(EmulatedCluster):
             name = f"{kind}-{self._clients}"
         taken = self._running.machines()
         if not arguments.text("name", name) or name in taken:
-            arguments.refuse("name", name, f"a name of its own; taken are {', '.join(taken)}")
+            arguments.refuse(
+                "name", name, f"a name that is not taken; taken are {', '.join(taken)}"
+            )
         return self.runtime.spawn(
             node_class, name, self.runtime.process(name), self.broker_ids, settings
         )
@@ -291,14 +293,14 @@ class Simulation(EmulatedCluster):
     def events(self) -> Any:
         """The events recorded so far."""
         if self.recorder is None:
-            raise UsageError("this simulation runs without recording (trace=False)")
+            raise UsageError("this simulation records nothing; make it without trace=False")
         return self.recorder.events
 
     @property
     def fingerprint(self) -> str:
         """Digest of all events so far: equal runs have equal fingerprints."""
         if self.recorder is None:
-            raise UsageError("this simulation runs without recording (trace=False)")
+            raise UsageError("this simulation records nothing; make it without trace=False")
         return str(self.recorder.fingerprint())
 
     def trace(self) -> Trace:

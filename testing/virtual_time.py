@@ -53,8 +53,8 @@ class VirtualTimeCluster(RunningCluster):
     def require_going(self) -> None:
         if self._ended:
             raise UsageError(
-                "the simulation has been stopped: its logs and its recording can be read, but "
-                "nothing happens in it any more; make a new one"
+                "the simulation has been stopped and cannot run; its logs and recording can still "
+                "be read; make a new one to run"
             )
 
     def require_own_process(self) -> None:
@@ -64,8 +64,8 @@ class VirtualTimeCluster(RunningCluster):
         self.require_going()
         if self._runtime.is_running:
             raise UsageError(
-                "what is called while events run, such as an observer, cannot run events itself: "
-                "let it note what it saw, and act after step, run_for or run_until"
+                "a function called while events run, such as an observer, cannot run events: let "
+                "it note what it sees, and act after step, run_for or run_until"
             )
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:

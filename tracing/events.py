@@ -70,7 +70,7 @@ class KindCodes(dict[str, int]):
     """Kind to code; an unknown kind is a bug of whoever recorded it."""
 
     def __missing__(self, kind: str) -> int:
-        raise UsageError(f"{kind!r} is no event kind; use one of {', '.join(KINDS)}")
+        raise UsageError(f"{kind!r} is not an event kind; use one of {', '.join(KINDS)}")
 
 
 KIND_CODES = KindCodes((kind, code) for code, kind in enumerate(KINDS))

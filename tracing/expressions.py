@@ -312,5 +312,5 @@ def parse_duration_us(text: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)\s*", text)
     if match is None or (match[2] and match[2] not in _UNITS_US):
-        raise UsageError(f"{text!r} is no duration; write it like 5s, 200ms, 30us or 1m")
+        raise UsageError(f"{text!r} is not a duration; write it like 5s, 200ms, 30us or 1m")
     return round(float(match[1]) * _UNITS_US[match[2] or "s"])

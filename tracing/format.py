@@ -102,5 +102,5 @@ def unpack_frame_body(frame: Frame, place: str) -> Any:
         return unpack(frame.body)
     except ValueError as error:
         raise TraceError(
-            f"{place}: the frame at byte {frame.offset} is no msgpack: {error}"
+            f"{place}: the frame at byte {frame.offset} is not valid msgpack: {error}"
         ) from None

@@ -1,4 +1,4 @@
-"""Answers of the control API: values as JSON, and errors by who is to blame."""
+"""Answers of the control API: values as JSON, and errors as status codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def json_response(
 
 
 def answer_to_error(error: Exception, operation: Operation) -> Response:
-    """What tells the caller of an error, by who is to blame."""
+    """The response to an error; its status says whether caller or cluster is at fault."""
     status, value = _told(error, operation)
     return json_response(value, status)
 

@@ -1,4 +1,4 @@
-"""Bodies of requests: how much of them is read, how long is waited for them, what they hold."""
+"""Bodies of requests: limits of size and time, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DRAIN_S = 1.0
 
 
 class NoObject(UsageError):
-    """A body that is no JSON object."""
+    """A body that is not a JSON object."""
 
 
 class Refused(Exception):
@@ -86,14 +86,14 @@ def _read_object(raw: bytes) -> dict[str, Any]:
     try:
         body = json.loads(raw, parse_constant=_refuse_constant) if raw.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise NoObject(f"the body is no JSON object: {error}") from None
+        raise NoObject(f"the body is not a JSON object: {error}") from None
     if not isinstance(body, dict):
-        raise NoObject("the body is no JSON object: it must be written as {...}")
+        raise NoObject("the body is not a JSON object: it must be written as {...}")
     return body
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 async def _drain(request: Request) -> None:

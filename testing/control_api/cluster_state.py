@@ -23,7 +23,7 @@ _SLICE = 500
 
 
 class Leadership(NamedTuple):
-    """Who has a partition, as the controller decided."""
+    """Leader and replicas of a partition, as the controller decided."""
 
     leader: int
     """-1 without one."""
@@ -99,7 +99,7 @@ def _of_brokers(running: RunningCluster) -> dict[TopicPartition, Leadership]:
 
 
 def partitions(cluster: Cluster) -> dict[TopicPartition, Leadership]:
-    """Every partition with who has it, by name."""
+    """Every partition with its leader and replicas, by name."""
     running = cluster.running
     known = _of_controller(running) or _of_brokers(running)
     return {key: known[key] for key in sorted(known)}

@@ -44,7 +44,7 @@ class EventQueue:
         self._wake()
 
     def take(self) -> list[Event]:
-        """What has come; an event ``lost`` says how many there was no room for."""
+        """The events that came; an event ``lost`` says how many found no room."""
         events = list(self._events)
         for _ in events:
             self._events.popleft()
@@ -88,7 +88,7 @@ class Comparison:
         self._missing_since: dict[str, int] = {}
 
     def changes(self, look: Look) -> Iterator[Event]:
-        """What is another than at the look before."""
+        """What differs from the previous look."""
         last, self._last = self._last, look
         for kind, name, before, now in (
             ("broker", "broker", last.brokers, look.brokers),
@@ -175,7 +175,7 @@ class EventFeed:
         self._thread.start()
 
     def close(self) -> None:
-        """End the looks; subscribers hear nothing more."""
+        """Stop looking; subscribers get no further event."""
         self._ending.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -190,7 +190,7 @@ class EventFeed:
                 subscription.put(event)
 
     def subscribe(self, wake: Callable[[], object], since: int | None = None) -> EventQueue:
-        """Hear of everything from now on, and before that of what is kept after ``since``."""
+        """Get every event from now on, and before these the kept ones after ``since``."""
         subscription = EventQueue(wake)
         with self._lock:
             for event in self._kept:

@@ -1,4 +1,4 @@
-"""One thing that the control API can be asked, and what it is done with."""
+"""One operation of the control API, and what it works with."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ Run = Callable[[Desk, dict[str, Any]], Any]
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that can be asked over HTTP."""
+    """One operation over HTTP."""
 
     method: str
     path: str

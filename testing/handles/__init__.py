@@ -1,1 +1,1 @@
-"""Handles: what users hold of the parts of a running cluster."""
+"""Handles: objects with which users control the parts of a running cluster."""

@@ -139,8 +139,8 @@ class AdminClient:
             for number, replicas in lists:
                 if replicas and not any(replica in known for replica in replicas):
                     raise UsageError(
-                        f"no replica of {name}-{number} would be on a broker there is: "
-                        f"{list(replicas)}; brokers are {known}"
+                        f"assignment {list(replicas)} of {name}-{number} names no broker of the "
+                        f"cluster; brokers are {known}"
                     )
             topic = NewTopic(name, -1, -1, lists, overrides)
         else:

@@ -135,13 +135,13 @@ class BrokerHandle:
         self.start()
 
     def pause(self) -> None:
-        """Freeze the process, as a long garbage collection does; ``UsageError`` without one."""
+        """Freeze the process, as a long garbage collection does; it must be running."""
         self._require_running("nothing to pause")
         self._process.runtime.note("fault", self.name, "paused")
         self._run(lambda: self._process.runtime.pause(self._process.process))
 
     def resume(self) -> None:
-        """Let a paused process go on with everything that waited."""
+        """Let a paused process continue with everything that waited."""
         self._require_running("nothing to resume")
         self._process.runtime.note("fault", self.name, "resumed")
         self._run(lambda: self._process.runtime.resume(self._process.process))
@@ -153,13 +153,13 @@ class BrokerHandle:
 
     @property
     def log_dirs(self) -> tuple[LogDirView, ...]:
-        """What lies in each of the broker's log directories, future logs of moves included.
+        """The contents of each of the broker's log directories, including future logs of moves.
 
         ``UsageError`` if the broker is not running.
         """
         broker = self._process.broker
         if broker is None:
-            raise UsageError(f"{self.name} is not running; look at its disk when it is")
+            raise UsageError(f"{self.name} is not running; start it before you look at its disk")
         log_dirs = broker.replica_manager.log_dirs
         process = self._process.process
         described = self._running.in_process(process, lambda: log_dirs.describe(None))

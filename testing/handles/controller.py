@@ -92,7 +92,9 @@ class ControllerHandle:
         chosen = broker_process(running, broker)
         self._running.require_controller()
         if chosen.state != "running":
-            raise UsageError(f"{chosen.name} is {chosen.state}; it cannot become the controller")
+            raise UsageError(
+                f"{chosen.name} is {chosen.state}; choose a running broker as controller"
+            )
         broker_id = chosen.spec.broker_id
         if self.id == broker_id:
             return

@@ -1,4 +1,4 @@
-"""Looking into consumer groups: their members, what each reads, and how far the group has got."""
+"""Snapshots of consumer groups: members, their assignments, committed offsets and lag."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Groups:
         self._running = running
 
     def group(self, group_id: str) -> GroupView:
-        """A snapshot of a group; one that nobody knows is ``Dead`` and has nothing."""
+        """A snapshot of a group; an unknown group is ``Dead`` and empty."""
         arguments.text("group_id", group_id)
         self._running.require_own_process()
         for broker in self._running.living_brokers():

@@ -25,7 +25,7 @@ Answer = Callable[[Any], object]
 
 @dataclass(frozen=True, slots=True)
 class RequestFilter:
-    """Which requests an injection is about; what is None does not matter."""
+    """Which requests an injection is about; a field that is None matches every request."""
 
     wanted: type
     machine: str | None = None
@@ -124,7 +124,7 @@ class Injection:
         return self.remaining != 0 and self in self._runtime.network.interceptors
 
     def cancel(self) -> None:
-        """Stop injecting; idempotent. What is delayed already arrives in its time."""
+        """Stop injecting; idempotent. Messages that are already delayed arrive at their time."""
         self._require_own_process()
         self.remaining = 0
         if not self._plans:

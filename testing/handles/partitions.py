@@ -1,4 +1,4 @@
-"""Looking into a cluster: topics, partitions, replicas, and what they store."""
+"""Snapshots of a cluster: topics, partitions, replicas, and the records in them."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ class Partitions:
         return b"".join(batch.data for batch in batches)
 
     def no_such_partition(self, where: TopicPartition) -> NotThereYet:
-        """What to raise for a partition that nobody knows."""
+        """What to raise for a partition that no broker knows."""
         if not any(process.is_alive for process in self._running.processes.values()):
-            return NotThereYet(f"nobody can tell of {where}: no broker is running")
+            return NotThereYet(f"no broker is running, so {where} is unknown; start one")
         topics = self.topics()
         if where.topic in topics:
             count = self.partition_count(where.topic)

@@ -1,4 +1,4 @@
-"""Writing and reading records without a client of its own: one request at a time."""
+"""Writing and reading records through the cluster itself, one request at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RETRY_MS = 20
 
 
 class RecordClient:
-    """Sends to the leader, whoever that is, and retries as a client does."""
+    """Sends to the present leader, and retries as a client does."""
 
     __slots__ = ("_partitions", "_running")
 

@@ -1,4 +1,4 @@
-"""Brokers by the part they play: ``leader:orders-0``, ``controller``, ``coordinator:my-group``."""
+"""Brokers by their role: ``leader:orders-0``, ``controller``, ``coordinator:my-group``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COORDINATOR_TOPICS = {
 
 
 class BrokerReference:
-    """A broker named by its id, or by the part it plays at the moment when it is looked up."""
+    """A broker named by its id, or by the role that it has at the moment of the look-up."""
 
     __slots__ = ("key", "nth", "partition", "role", "text", "topic", "value")
 
@@ -108,7 +108,7 @@ class BrokerReference:
         return newest.leader if newest is not None and newest.leader >= 0 else None
 
     def require(self, running: RunningCluster) -> int:
-        """The broker meant now; ``NotThereYet`` when nobody plays that part."""
+        """The broker meant now; ``NotThereYet`` when no broker has that role."""
         found = self.resolve(running)
         if found is None:
             raise NotThereYet(f"there is no {self.text} at this moment")

@@ -1,4 +1,4 @@
-"""Waiting for what tests wait for most: a leader, replicas in sync, records."""
+"""The most common waits of tests: for a leader, for replicas in sync, for records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN_MAX = 10
 
 
 class Waits:
-    """Each method waits, and gives what it waited for; ``WaitTimeout`` says how things stand."""
+    """Each method waits and returns what it waited for; ``WaitTimeout`` names the present state."""
 
     __slots__ = ("_partitions", "_running")
 

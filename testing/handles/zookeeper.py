@@ -149,7 +149,7 @@ class ZooKeeperHandle:
         return f": {path!r} is missing"
 
     def expire_session(self, broker: int | str) -> None:
-        """Expire a broker's session at the server, as if its heartbeats had stayed away."""
+        """Expire a broker's session at the server, as if its heartbeats had stopped."""
         process = broker_process(self._running, broker)
         node = process.controller_node
         if node is None:

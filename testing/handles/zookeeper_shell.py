@@ -42,7 +42,7 @@ class ZooKeeperShell(Node):
         self.client.abandon()
 
     async def carry_out(self, request: Request) -> ZkResponse:
-        """The answer to a request; ``UsageError`` when nobody answers in time."""
+        """The answer to a request; ``UsageError`` when no server answers in time."""
         client = self.client
         patience = self.call_later_ms(_PATIENCE_MS, client.close)
         try:

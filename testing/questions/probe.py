@@ -1,7 +1,7 @@
-"""What the answers of ``questions`` are built from: findings, and an ear at the controller.
+"""What the answers of ``questions`` are built from: findings, and a probe at the controller.
 
 A finding holds the states read from a run and the claims they carry. A claim whose condition does
-not hold is kept as a contradiction and told as one: no conclusion is printed that the run did not
+not hold is kept and reported as a contradiction: no conclusion is printed that the run did not
 show.
 """
 
@@ -171,7 +171,7 @@ def elect_preferred(simulation: Simulation, topic: str = "orders") -> None:
 
 
 def sentence(clauses: Sequence[str]) -> str:
-    """The clauses as a text, a sentence each."""
+    """The clauses as a text, one sentence for each."""
     if not clauses:
         return "Nothing that was expected could be seen."
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)

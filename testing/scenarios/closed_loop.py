@@ -11,7 +11,7 @@ from ...actors.runtime.runtime import Runtime
 class ClosedLoop:
     """Calls ``send`` for each producer as often as its window allows, from ``start`` on.
 
-    Whoever sends says with ``answered`` that a record has been.
+    The sender reports each answer with ``answered``.
     """
 
     __slots__ = ("_in_flight", "_producers", "_runtime", "_send", "running")
@@ -37,7 +37,7 @@ class ClosedLoop:
                 self._send(producer)
 
     def stop(self) -> None:
-        """Nothing more is sent; what was sent is still answered."""
+        """No further record is sent; records already sent are still answered."""
         self.running = False
 
     def answered(self, producer: SimulatedProducer) -> None:

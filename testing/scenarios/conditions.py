@@ -1,7 +1,7 @@
 """Conditions of scenarios: expressions over the state of a simulation.
 
 ``leader("orders", 0) != 1 and isr("orders", 0) == [2, 3]`` holds or does not hold at a moment.
-The language is that of trace filters (tracing/expressions.py); what can be asked stands in
+The language is that of trace filters (tracing/expressions.py); the names that it knows are in
 ``QUESTIONS``.
 """
 

@@ -1,4 +1,4 @@
-"""The faults a scenario may name: when each acts, and on whom."""
+"""The faults of a scenario: when each acts, and on which broker or machine."""
 
 from __future__ import annotations
 

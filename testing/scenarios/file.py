@@ -104,7 +104,7 @@ def _set(values: dict[str, Any], key: str, value: Any, source: str) -> None:
         else:
             place = place.setdefault(part, {})
         if not isinstance(place, (dict, list)):
-            raise ScenarioError(source, key, f"{'.'.join(parts[: number + 1])} is no table")
+            raise ScenarioError(source, key, f"{'.'.join(parts[: number + 1])} is not a table")
     if isinstance(place, list):
         raise ScenarioError(source, key, "name a key inside an entry, such as faults.0.at_ms")
     if parts[-2:-1] == ["config"]:

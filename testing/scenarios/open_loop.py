@@ -33,7 +33,7 @@ class OpenLoop:
         self._arrive()
 
     def stop(self) -> None:
-        """Nothing arrives any more; what was sent is still answered."""
+        """No further record arrives; records already sent are still answered."""
         self.running = False
 
     def _arrive(self) -> None:

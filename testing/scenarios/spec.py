@@ -1,6 +1,6 @@
 """What a scenario says, as values: cluster, network, workload, faults, stop, expectations.
 
-The TOML form is read by ``scenario_file``; a scenario may as well be built from these by hand.
+The TOML form is read by ``scenarios/file.py``; a scenario may as well be built from these by hand.
 Times are virtual milliseconds: those of workloads, faults and the stop count from the moment at
 which the cluster stands and its topics exist.
 """
@@ -188,7 +188,7 @@ class ExpectSpec:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaExpect:
-    """What one broker's replica must look like; None: whatever it is."""
+    """What one broker's replica must look like; a field that is None is not checked."""
 
     role: str | None = None
     """``leader``, ``follower``, ``none`` (not told of the partition yet) or ``off``."""
@@ -201,7 +201,7 @@ class ReplicaExpect:
 
 @dataclass(frozen=True, slots=True)
 class StateExpect:
-    """What must hold after a step, or what a step waits for; None or missing: whatever it is."""
+    """What must hold after a step, or what it waits for; None or missing is not checked."""
 
     replicas: dict[int, ReplicaExpect] = field(default_factory=dict)
     leader: int | None = None

@@ -172,7 +172,7 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (["--zookeeper-port", "70000"], "port 70000 is not between 1 and 65535"),
         (["--listener", "A:TLS"], "the protocol of listener A must be one of PLAINTEXT, SSL"),
         (["--listener", "A:SSL:x"], "NAME[:PROTOCOL[:PORT,...]], not 'A:SSL:x'"),
-        (["--user", "alice:secret"], "--user needs a --listener that asks for one"),
+        (["--user", "alice:secret"], "--user needs a --listener with SASL"),
         (["--listener", "SASL_PLAINTEXT", "--user", "alice"], "NAME:PASSWORD, not 'alice'"),
         (["--host", "0.0.0.0"], "clients cannot be told the address 0.0.0.0"),
         (["--host", "::"], "clients cannot be told the address ::"),

@@ -170,7 +170,7 @@ def test_export(file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == golden
     wrong = run("export", file, "--to", "xml")
     assert wrong.exit_code == 2
-    assert "cannot export to 'xml'; there is: text" in wrong.stderr
+    assert "cannot export to 'xml'; the only format is text" in wrong.stderr
 
 
 @pytest.mark.parametrize("link", [False, True])
@@ -245,7 +245,7 @@ def test_wrong_file_is_wrong_usage(verb: str, tmp_path: Path) -> None:
         (("why", "99"), "the trace holds 22 events"),
         (("grep", "tpye==1"), "did you mean 'type'?"),
         (("grep", "seq==1", "--within", "5s"), "--within belongs to --then"),
-        (("grep", "seq==1", "--then", "seq==2", "--within", "soon"), "is no duration"),
+        (("grep", "seq==1", "--then", "seq==2", "--within", "soon"), "is not a duration"),
     ],
 )
 def test_wrong_questions(file: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -60,7 +60,7 @@ def test_seqs_are_dense_from_zero() -> None:
 
 def test_unknown_kind_is_refused() -> None:
     """The kinds are a closed list; the error shows it."""
-    with pytest.raises(UsageError, match="'sent' is no event kind; use one of send, deliver"):
+    with pytest.raises(UsageError, match="'sent' is not an event kind; use one of send, deliver"):
         Recorder().event(0, "sent", "a", None, None, None, None)
 
 

@@ -19,7 +19,7 @@ _TIME = re.compile(r"(\d+(\.\d+)?|\.\d+)(us|ms|s|m|min)")
 def seq_at(trace: StoredTrace, position: Position) -> int:
     """Number of the event at a position; of a time, the last event at or before it.
 
-    Raises ``UsageError`` for what is no position and ``TraceError`` where there is no event.
+    Raises ``UsageError`` for what is not a position and ``TraceError`` where there is no event.
     """
     if isinstance(position, Event):
         return position.seq
@@ -39,7 +39,8 @@ def seq_at(trace: StoredTrace, position: Position) -> int:
 
 def _no_position(position: object) -> UsageError:
     return UsageError(
-        f"{position!r} is no event; write its number, such as 1234 or #1234, or a time such as 9.5s"
+        f"{position!r} is not an event; write its number, such as 1234 or #1234, or a time "
+        "such as 9.5s"
     )
 
 

@@ -45,19 +45,19 @@ def value_range(text: str) -> list[str]:
         return [text]
     prefix, first, last = match[1], int(match[2]), int(match[4])
     if match[3] != prefix or last < first:
-        raise ValueError(f"{text!r} is no range; write it like 'r0..r9'")
+        raise ValueError(f"{text!r} is not a range; write it like 'r0..r9'")
     return [f"{prefix}{number}" for number in range(first, last + 1)]
 
 
 def read_pattern(text: str) -> LogPattern:
     """A pattern from its text; ``ValueError`` says what is wrong with it."""
     if not (text.startswith("[") and text.endswith("]")):
-        raise ValueError(f"{text!r} is no log; write it like '[m0/0 m1/0]'")
+        raise ValueError(f"{text!r} is not a log; write it like '[m0/0 m1/0]'")
     records: list[tuple[str | None, int]] = []
     for part in text[1:-1].split():
         match = _RECORD.fullmatch(part)
         if match is None:
-            raise ValueError(f"{part!r} is no record; write its value and epoch, like 'm0/0'")
+            raise ValueError(f"{part!r} is not a record; write its value and epoch, like 'm0/0'")
         values, epoch = value_range(match[1]), int(match[2])
         if values[0].isdigit() and len(values) > 1:
             if int(values[0]) != len(records):

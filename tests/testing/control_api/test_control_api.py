@@ -316,7 +316,7 @@ def test_the_server_answers_over_http(one: Cluster, url: str) -> None:
 def test_a_body_that_is_no_object_is_refused(url: str, body: bytes) -> None:
     status, value = http(POST, url + "/topics", body)
     assert status == 400
-    assert value["error"].startswith("the body is no JSON object")
+    assert value["error"].startswith("the body is not a JSON object")
 
 
 @pytest.mark.parametrize("body", [b'{"constant_ms": NaN}', b"[" * 100_000])

@@ -228,7 +228,7 @@ def test_a_matrix_is_told_to_be_left_out_of_one_run(
     assert fakekafka("run", scenario, "--json") == 0
     told = capsys.readouterr()
     assert told.err == (
-        "one run: the matrix (cluster.brokers) is left out; choose values with --set\n"
+        "ignoring the matrix (cluster.brokers) in a single run; choose values with --set\n"
     )
     assert json.loads(told.out)["ok"] is True
 

@@ -310,7 +310,10 @@ def test_a_story_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["--kafka-version", "2.9"], "cluster.kafka_version: '2.9' is not possible"),
-        (["-o", "all.fktrace"], "one run can be recorded: give --kafka-version, one of 0.10, 1.1"),
+        (
+            ["-o", "all.fktrace"],
+            "only one run can be recorded: give --kafka-version, one of 0.10, 1.1",
+        ),
     ],
 )
 def test_what_cannot_be_played_is_refused(
