@@ -240,10 +240,7 @@ class ClusterSecurity:
             ),
         )
         if resource:
-            raise UsageError(
-                f"an ACL has no {', '.join(resource)}; name a topic, a group, a "
-                "transactional_id, prefix or host"
-            )
+            raise UsageError(f"an ACL has no {', '.join(resource)}; prefix and host are allowed")
         ((error, text),) = self._ask_any(CreateAclsRequest((acl,))).results
         if error is not ErrorCode.NONE:
             raise KafkaError(error, text or "")
