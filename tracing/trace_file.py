@@ -58,7 +58,7 @@ class TraceReader(StoredTrace):
             raise TraceError(f"{place}: not a trace file (it must begin with {MAGIC.decode()})")
         frame = decode_frame(self._data, len(MAGIC), place)
         if frame.kind != HEADER_FRAME:
-            raise TraceError(f"{place}: the first frame is no header")
+            raise TraceError(f"{place}: the first frame is not a header")
         self.header = unpack_frame_body(frame, place)
         written = self.header.get("format") if isinstance(self.header, dict) else None
         if written != FORMAT:
