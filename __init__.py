@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .testing.cluster import Cluster
     from .testing.defaults import kafka_defaults
     from .testing.running import WaitTimeout
+    from .testing.scenarios.replay import Replay, replay
     from .testing.simulation import Simulation
     from .tracing.events import Event, TraceError
     from .tracing.reading.reader import Trace, open_trace
@@ -25,12 +26,14 @@ _PUBLIC = {
     "NotThereYet": "protocol.errors",
     "SecurityConfig": "protocol.security.configuration",
     "Simulation": "testing.simulation",
+    "Replay": "testing.scenarios.replay",
     "Trace": "tracing.reading.reader",
     "TraceError": "tracing.events",
     "UsageError": "protocol.errors",
     "WaitTimeout": "testing.running",
     "kafka_defaults": "testing.defaults",
     "open_trace": "tracing.reading.reader",
+    "replay": "testing.scenarios.replay",
 }
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "KafkaError",
     "ListenerSpec",
     "NotThereYet",
+    "Replay",
     "SecurityConfig",
     "Simulation",
     "Trace",
@@ -49,6 +53,7 @@ __all__ = [
     "__version__",
     "kafka_defaults",
     "open_trace",
+    "replay",
 ]
 
 

@@ -200,5 +200,6 @@ class ChunkBuilder:
             packed = self.packer.pack(self.pending)
             digest.update(memoryview(packed)[array_header_bytes(len(self.pending)) :])
         digest.update(msgpack.packb(self.strings.ordered))
-        digest.update(msgpack.packb(list(self.packer.schema.items())))
+        # Types are met when a chunk is packed; when that happens is not part of the run.
+        digest.update(msgpack.packb(sorted(self.packer.schema.items())))
         return digest.digest()

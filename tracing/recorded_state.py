@@ -13,13 +13,18 @@ class RecordedState:
     """Values by actor and path. A change is checked against what is known, so that every change
     can be undone; an actor that halts loses its state."""
 
-    __slots__ = ("_actors", "_number", "count")
+    __slots__ = ("_actors", "_born", "_number", "count")
 
     def __init__(self, number: Callable[[str], int | None]) -> None:
         self._number: Any = number
         self._actors: dict[str, dict[int, tuple[Any, int]]] = {}  # path -> value, seq of the change
+        self._born: dict[str, None] = {}
         self.count = 0
         """Paths that have a value."""
+
+    def begin(self, actor: str) -> None:
+        """An actor starts and knows nothing: what it has before is no value."""
+        self._born[actor] = None
 
     def change(self, seq: int, path: str, old: Any, new: Any) -> Change | None:
         """Take a change; None when it is none. What is known goes before what is said of it."""
@@ -31,6 +36,8 @@ class RecordedState:
         known = values.get(number)
         if known is not None:
             old = known[0]
+        elif actor in self._born:
+            old = None
         if old == new:
             return None
         if new is None:

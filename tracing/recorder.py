@@ -33,7 +33,7 @@ RECORD_BYTES_LIMIT = 64
 _NO_DELTA: tuple[()] = ()
 _STATE = KIND_CODES["state"]
 _DELTA = EVENT_FIELDS.index("delta")
-_APART = frozenset({"stop", "client_ok", "client_fail"})
+_APART = frozenset({"spawn", "stop", "client_ok", "client_fail"})
 _UNSEEN = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail", "expire"})
 """Kinds that only a recorder is told: no part of the outline, which others compute too."""
 SNAPSHOT_EVENTS = 10_000
@@ -170,8 +170,10 @@ class Recorder:
         return event
 
     def _take_apart(self, kind: str, actor: str, peer: str | None, op: int | None) -> None:
-        """End an operation of a client, or an actor with its state."""
-        if kind != "stop":
+        """End an operation of a client; begin an actor, or end it with its state."""
+        if kind == "spawn":
+            self._state.begin(actor)
+        elif kind != "stop":
             self._operations.end(op)
         elif peer is not None:  # a node; without a peer it is news of a process
             delta = self._state.halt(actor)

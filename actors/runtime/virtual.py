@@ -37,6 +37,11 @@ _deliver = functools.partial(tuple.__new__, Delivery)
 """Makes a ``Delivery`` of a tuple of its fields; its own constructor is Python and slow."""
 
 
+def _look_and_ask(look: Callable[[], object], until: Callable[[], object] | None) -> object:
+    look()
+    return until is not None and until()
+
+
 class _OutsiderFailed(BaseException):
     """Ends a run; no handler may catch it."""
 
@@ -86,6 +91,8 @@ class VirtualRuntime(LoopRuntime):
         self.is_running = False
         self.events_run = 0
         self.condition_held = False  # of the last run
+        self.after_each: Callable[[], object] | None = None
+        """Called after every event, between it and the next."""
         super().__init__(seed)
 
     def _create_network(self) -> Network:
@@ -216,6 +223,8 @@ class VirtualRuntime(LoopRuntime):
         # thresholds the collector walks them again and again.
         thresholds = gc.get_threshold()
         gc.set_threshold(max(thresholds[0], _GC_THRESHOLD), *thresholds[1:])
+        if self.after_each is not None:
+            until = functools.partial(_look_and_ask, self.after_each, until)
         self.is_running = True
         self.condition_held = False
         events_before = self.events_run

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _NONE = ErrorCode.NONE
 _REPORTED_NAMES = (
     "role", "leader", "leader_epoch", "isr", "proposed_isr", "log_end_offset", "high_watermark",
+    "log_start_offset",
 )  # fmt: skip
-_UNREPORTED = (None, None, -1, (), None, None, None)
+_UNREPORTED = (None, None, -1, (), None, None, None, None)
 _GIVE_UP_ERRORS = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -112,6 +113,7 @@ class Partition:
             None if pending is None else pending.proposal.isr,
             None if log is None else log.log_end_offset,
             None if log is None else log.high_watermark,
+            None if log is None else log.log_start_offset,
         )
         before, self.reported = self.reported, now
         for name, old, new in zip(_REPORTED_NAMES, before, now, strict=True):

@@ -329,12 +329,17 @@ def reproduce(run: ScenarioRun) -> str:
     return command
 
 
+def run_of_header(header: dict[str, Any], recorder: Any) -> ScenarioRun:
+    """The run that a trace's header describes, about to begin, into another recorder."""
+    spec = parse_scenario(
+        header["scenario"], header.get("scenario_name", "<trace>"), header.get("parameters") or {}
+    )
+    return ScenarioRun(spec, header["seed"], recorder)
+
+
 def run_from_header(header: dict[str, Any], recorder: Any) -> ScenarioResult:
     """Run what a trace's header describes again, into another recorder.
 
     Raises ``TraceError`` by way of the caller when the header holds no scenario.
     """
-    spec = parse_scenario(
-        header["scenario"], header.get("scenario_name", "<trace>"), header.get("parameters") or {}
-    )
-    return ScenarioRun(spec, header["seed"], recorder).run()
+    return run_of_header(header, recorder).run()

@@ -22,6 +22,7 @@ from fakekafka.testing.handles.controller import ControllerHandle
 from fakekafka.testing.handles.injection import Injection
 from fakekafka.testing.handles.network import Hold, NetworkHandle
 from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
+from fakekafka.testing.scenarios.replay import Replay
 from fakekafka.testing.security import ClusterSecurity
 from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
 from fakekafka.tests.support.paths import ROOT
@@ -54,6 +55,7 @@ CLASSES: dict[str, type] = {
         SimulatedTransactionalProducer,
         SimulatedTransformer,
         Trace,
+        Replay,
         Event,
         State,
         StateChange,
