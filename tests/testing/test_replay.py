@@ -123,8 +123,8 @@ def picture(simulation: Simulation) -> dict[str, Any]:
             for path, node in process.server.storage.tree.items():
                 if path != "/":
                     found[f"zk-{server_id}/znodes{path}"] = node.version
-    for name, node in simulation.runtime.network.nodes.items():
-        for topic_partition, position in getattr(node, "positions", {}).items():
+    for name, actor in simulation.runtime.network.nodes.items():
+        for topic_partition, position in getattr(actor, "positions", {}).items():
             found[f"{name}/{topic_partition}/position"] = position
     return found
 
