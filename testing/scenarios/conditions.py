@@ -57,6 +57,21 @@ def _count(simulation: Any, topic: Any) -> Any:
 
 
 @takes_scope
+def _group_state(simulation: Any, group_id: Any) -> Any:
+    return simulation.group(group_id).state
+
+
+@takes_scope
+def _group_members(simulation: Any, group_id: Any) -> Any:
+    return len(simulation.group(group_id).members)
+
+
+@takes_scope
+def _group_lag(simulation: Any, group_id: Any) -> Any:
+    return sum(simulation.group(group_id).lag.values())
+
+
+@takes_scope
 def _replicated(simulation: Any, *topics: Any) -> Any:
     from ..checks import fully_replicated
 
@@ -76,6 +91,9 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "alive": _alive,
     "broker_state": _broker_state,
     "partition_count": _count,
+    "group_state": _group_state,
+    "group_members": _group_members,
+    "group_lag": _group_lag,
     "fully_replicated": _replicated,
     "sorted": sorted,
 }

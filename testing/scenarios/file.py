@@ -19,17 +19,21 @@ from ...protocol.errors import UsageError
 from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
 from .. import arguments
 from .batch_table import read_batch, read_costs
+from .coordinated_table import read_coordinated
 from .faults import read_fault
 from .pieces import ids_text, read_condition, read_latency, read_machine
 from .spec import (
     ClusterSpec,
     ExpectSpec,
+    GroupSpec,
     LatencySpec,
     LinkSpec,
     NetworkSpec,
     ScenarioSpec,
     StopSpec,
     TopicSpec,
+    TransformerSpec,
+    WorkloadSpec,
 )
 from .story.reading import read_header, read_story
 from .table import ScenarioError, Table, flatten, nearest
@@ -129,8 +133,8 @@ def _read_scenario(
         read_workload(table, number, cluster)
         for number, table in enumerate(root.tables("workload"))
     )
-    clients = [name for one in workloads for name in one.producer_names + one.consumer_names]
-    cluster = replace(cluster, clients=tuple(clients))
+    groups, transformers = read_coordinated(root, cluster)
+    cluster = replace(cluster, clients=_client_names(root, workloads, groups, transformers))
     network = _read_network(root.table("network"), cluster)
     costs = read_costs(root.table("costs")) if root.has("costs") else None
     stop = _read_stop(root.table("stop"))
@@ -144,7 +148,17 @@ def _read_scenario(
     matrix = _read_matrix(root, text, source, parameters)
     story = None
     if header is not None:
-        for other in ("workload", "stop", "faults", "expect", "metrics", "matrix", "batch"):
+        for other in (
+            "workload",
+            "groups",
+            "transformers",
+            "stop",
+            "faults",
+            "expect",
+            "metrics",
+            "matrix",
+            "batch",
+        ):
             if root.has(other):
                 raise root.error(other, "does not go with a story; steps say what happens")
         story = read_story(root, header, cluster)
@@ -157,6 +171,8 @@ def _read_scenario(
         network=network,
         costs=costs,
         workloads=workloads,
+        groups=groups,
+        transformers=transformers,
         faults=faults,
         stop=stop,
         expect=expect,
@@ -168,6 +184,22 @@ def _read_scenario(
         text=text,
         source=source,
     )
+
+
+def _client_names(
+    root: Table,
+    workloads: Sequence[WorkloadSpec],
+    groups: Sequence[GroupSpec],
+    transformers: Sequence[TransformerSpec],
+) -> tuple[str, ...]:
+    """Names of all modelled clients, which are those of their machines."""
+    names = [name for one in workloads for name in one.producer_names + one.consumer_names]
+    names += [name for group in groups for name in group.member_names]
+    names += [transformer.name for transformer in transformers]
+    taken = [name for name in names if names.count(name) > 1]
+    if taken:
+        raise root.error("", f"two clients have the name {taken[0]!r}")
+    return tuple(names)
 
 
 # -- cluster -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ every event.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import shlex
@@ -20,6 +21,7 @@ from ..checks import fully_replicated
 from ..running import WaitTimeout
 from ..simulation import Simulation
 from .actions import ACTIONS
+from .coordinated_clients import CoordinatedClients
 from .file import parse_scenario
 from .spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
 from .story.play import StoryRun
@@ -59,6 +61,7 @@ class ScenarioRun:
         )
         self.result = ScenarioResult(spec.name, self.seed)
         self.workloads: list[Workload] = []
+        self.coordinated = CoordinatedClients(self.simulation, spec)
         self._begun_us = 0
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._waiting: list[tuple[FaultSpec, float]] = []
@@ -72,6 +75,8 @@ class ScenarioRun:
             for expectation in [e for e in self.spec.expect if e.at_ms is None]:
                 self._expect(expectation.that, expectation.within_ms, expectation.message)
             judge(self.spec, self.simulation, self.workloads, self.result)
+            if self.spec.stop.settle:
+                self.result.problems += self.coordinated.problems()
         else:
             self.set_up()
             story = StoryRun(
@@ -118,6 +123,12 @@ class ScenarioRun:
         self._begun_us = simulation.runtime.now_us()
         for workload in spec.workloads:
             self._schedule_workload(workload)
+        for group in self.coordinated.groups:
+            for number in range(group.spec.members):
+                at_ms = group.spec.start_ms + number * group.spec.join_every_ms
+                self._at(at_ms, functools.partial(group.join, number))
+        for transformer in self.coordinated.transformers:
+            self._at(transformer.spec.start_ms, transformer.start)
         for fault in spec.faults:
             if fault.when is not None:
                 self._waiting.append((fault, fault.at_ms))
@@ -287,6 +298,7 @@ class ScenarioRun:
                 simulation.running.is_settled
                 and not any(workload.unfinished for workload in self.workloads)
                 and fully_replicated(simulation, topics)
+                and self.coordinated.have_settled
             )
 
         try:

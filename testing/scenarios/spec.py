@@ -47,7 +47,7 @@ class ClusterSpec:
     """One of ``KAFKA_VERSIONS``; in a story also ``ROUNDS``."""
     zookeepers: int = 1
     clients: tuple[str, ...] = ()
-    """Machines of the workloads' clients."""
+    """Machines of the modelled clients."""
     restart_delay_ms: float | None = None
 
     @property
@@ -140,6 +140,43 @@ class WorkloadSpec:
     @property
     def consumer_names(self) -> list[str]:
         return [f"{self.name}-consumer-{number + 1}" for number in range(self.consumers)]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """Consumers that read topics together as the members of one group."""
+
+    topics: tuple[str, ...]
+    group_id: str = "group-1"
+    members: int = 1
+    assignor: str = "range"
+    is_static: bool = False
+    """Whether members have an instance id (KIP-345), which is their name."""
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3000
+    auto_commit_interval_ms: int = 5000
+    start_ms: float = 0.0
+    join_every_ms: float = 0.0
+    """How long after the one before each member joins."""
+
+    @property
+    def member_names(self) -> list[str]:
+        """Of its members, which are the names of their machines too."""
+        return [f"{self.group_id}-member-{number + 1}" for number in range(self.members)]
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerSpec:
+    """An application that copies each record of a topic to another one exactly once."""
+
+    input: str
+    output: str
+    name: str = "transformer-1"
+    transactional_id: str = "transformer-1"
+    consumer_group: str = "transformer-1"
+    """The group whose offsets say how far it has read."""
+    transaction_timeout_ms: int = 60_000
+    start_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +321,8 @@ class ScenarioSpec:
     costs: Costs | None = None
     """What processes, disks and links take time for; None: nothing does."""
     workloads: tuple[WorkloadSpec, ...] = ()
+    groups: tuple[GroupSpec, ...] = ()
+    transformers: tuple[TransformerSpec, ...] = ()
     faults: tuple[FaultSpec, ...] = ()
     stop: StopSpec = StopSpec()
     expect: tuple[ExpectSpec, ...] = ()

@@ -15,7 +15,7 @@ from fakekafka.testing.scenarios.verdict import METRICS
 from fakekafka.tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "scenarios.md").read_text("utf-8")
-NOT_KEYS = {"workloads", "topics", "story", "text", "source", "parameters", "arguments"}
+NOT_KEYS = {"workloads", "topics", "story", "text", "source", "parameters", "arguments", "settings"}
 """Fields that are no keys of the file under that name."""
 
 
@@ -23,7 +23,8 @@ def keys() -> list[str]:
     """Names of the fields of everything a scenario consists of."""
     parts = (
         spec.ScenarioSpec, spec.ClusterSpec, spec.TopicSpec, spec.NetworkSpec, spec.LinkSpec,
-        spec.WorkloadSpec, spec.FaultSpec, spec.StopSpec, spec.ExpectSpec,
+        spec.WorkloadSpec, spec.GroupSpec, spec.TransformerSpec, spec.FaultSpec, spec.StopSpec,
+        spec.ExpectSpec,
     )  # fmt: skip
     names = {field.name for part in parts for field in fields(part)} - NOT_KEYS
     return sorted(names | {"workload"})
