@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -140,29 +143,108 @@ def test_the_source_distribution_builds_the_same_wheel(source: Path, sdist: Path
     assert needed <= files
 
 
+def install(wheel: Path, where: Path, *options: str) -> Path:
+    """A fresh environment with the wheel in it; gives the folder of its commands."""
+    environment = where / "venv"
+    _run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=where)
+    python = environment / "bin" / "python"
+    packages = Path(_run(python, "-c", SITE_PACKAGES, cwd=where).strip())
+    _run(
+        *(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"),
+        *("--no-index", "--disable-pip-version-check", *(options or (wheel,))),
+        cwd=where,
+    )
+    # The libraries come from this environment: nothing is downloaded.
+    own = Path(_run(sys.executable, "-c", SITE_PACKAGES, cwd=where).strip())
+    (packages / "libraries.pth").write_text(str(own))
+    return environment / "bin"
+
+
 @pytest.mark.serial
 def test_an_installation_in_a_fresh_environment_answers(wheel: Path, tmp_path: Path) -> None:
     """With the dependencies in place the wheel imports and the command tells its version."""
-    environment = tmp_path / "venv"
-    _run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=tmp_path)
-    python = environment / "bin" / "python"
+    commands = install(wheel, tmp_path)
+    python = commands / "python"
     packages = Path(_run(python, "-c", SITE_PACKAGES, cwd=tmp_path).strip())
-    _run(
-        *(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"),
-        *("--no-index", "--disable-pip-version-check", wheel),
-        cwd=tmp_path,
-    )
-    # The libraries come from this environment: nothing is downloaded.
-    own = Path(_run(sys.executable, "-c", SITE_PACKAGES, cwd=tmp_path).strip())
-    (packages / "libraries.pth").write_text(str(own))
     imported = _run(python, "-c", "import fakekafka as f; print(f.__file__)", cwd=tmp_path)
     assert Path(imported.strip()) == packages / "fakekafka" / "__init__.py"
     assert _run(python, "-c", "import fakekafka.protocol.values", cwd=tmp_path) == ""
     started = time.perf_counter()
-    version = _run(environment / "bin" / "fakekafka", "--version", cwd=tmp_path)
+    version = _run(commands / "fakekafka", "--version", cwd=tmp_path)
     elapsed_s = time.perf_counter() - started
     assert version.startswith("fakekafka ")
     assert elapsed_s < START_S_MAX
 
 
 SITE_PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
+
+
+def dockerfile(root: Path) -> list[tuple[str, str]]:
+    """(instruction, rest) of every line, with continued lines put together."""
+    text = (root / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line and not line.startswith("#")]
+    return [(name, " ".join(rest.split())) for name, _, rest in (x.partition(" ") for x in lines)]
+
+
+def instruction(root: Path, name: str) -> str:
+    """What the last instruction of a name says."""
+    return [rest for found, rest in dockerfile(root) if found == name][-1]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def test_the_image_is_built_as_docker_wants_it(root: Path) -> None:
+    """Two stages; the second has the wheels alone, nobody's rights, and the ports it serves."""
+    names = [name for name, _ in dockerfile(root)]
+    assert [name for name in names if name == "FROM"] == ["FROM", "FROM"]
+    assert set(names) <= {
+        "FROM", "COPY", "RUN", "USER", "WORKDIR", "EXPOSE", "ENTRYPOINT", "HEALTHCHECK",
+    }  # fmt: skip
+    assert instruction(root, "COPY") == ". /source"
+    assert instruction(root, "USER") == "fakekafka"
+    assert instruction(root, "EXPOSE") == "9092-9094 8080"
+    runs = [rest for name, rest in dockerfile(root) if name == "RUN"]
+    config = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = {extra for run in runs for extra in re.findall(r"\[([a-z,]+)\]", run)}
+    assert extras == {"control,fast,security"}
+    assert set(extras.pop().split(",")) <= set(config["project"]["optional-dependencies"])
+    ignored = set((root / ".dockerignore").read_text(encoding="utf-8").split())
+    packages = {path.partition("/")[0] for path in package_files(root)}
+    needed = packages | {"pyproject.toml", "DESCRIPTION.md", "LICENSE"}
+    assert ignored & needed == set()
+
+
+@pytest.mark.serial
+def test_what_the_image_runs_serves_and_is_healthy(root: Path, wheel: Path, tmp_path: Path) -> None:
+    """Its commands in a fresh environment, which stands for a container: the second installation,
+    the entry point with other ports behind it, the health check, and the end by a signal."""
+    (step,) = [
+        rest.partition("pip install")[2].split(" && ")[0]
+        for name, rest in dockerfile(root)
+        if name == "RUN" and "pip install" in rest
+    ]
+    options = step.replace("/wheels", str(wheel.parent)).replace('"', "").split()
+    commands = install(wheel, tmp_path, *options)
+    ports = {"--port": "0", "--control-port": str(free_port())}
+    entry = json.loads(instruction(root, "ENTRYPOINT"))
+    assert entry[:2] == ["fakekafka", "serve"]
+    command = [str(commands / entry[0]), *entry[1:]]
+    command += [word for pair in ports.items() for word in pair]
+    check = json.loads(instruction(root, "HEALTHCHECK").partition("CMD ")[2])
+    check = [word.replace("8080", ports["--control-port"]) for word in check]
+    check[0] = str(commands / check[0])
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        try:
+            assert run.stdout is not None
+            said = next(line for line in run.stdout if line.startswith("bootstrap"))
+            assert said.count("localhost:") == 3
+            assert subprocess.run(check, capture_output=True, timeout=20).returncode == 0
+            run.send_signal(signal.SIGTERM)
+            assert run.wait(20) == 0
+        finally:
+            run.kill()
