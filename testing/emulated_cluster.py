@@ -23,7 +23,6 @@ from .handles.roles import broker_process
 from .handles.waits import Waits
 from .handles.zookeeper import ZooKeeperHandle
 from .restart import is_restored, topics_are_back
-from .running import WaitTimeout
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
@@ -302,19 +301,7 @@ class EmulatedCluster(abc.ABC):
 
         Raises ``WaitTimeout``, which tells of the group as it is.
         """
-        if members is not None:
-            arguments.integer("members", members, 1)
-
-        def is_stable() -> bool:
-            found = self.group(group_id)
-            return found.state == "Stable" and members in (None, len(found.members))
-
-        try:
-            self.wait_until(is_stable, timeout_s)
-        except WaitTimeout as error:
-            error.add_note(f"the group is {self.group(group_id)}")
-            raise
-        return self.group(group_id)
+        return Waits(self.running).for_group(group_id, members, timeout_s)
 
     # -- requests ------------------------------------------------------------------------------
 

@@ -117,7 +117,7 @@ class GroupMemberView:
     """What the leader gave it in this generation; empty for members that are no consumers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupView:
     """A consumer group as its coordinator has it."""
 
@@ -137,3 +137,21 @@ class GroupView:
     """What is committed."""
     lag: dict[TopicPartition, int] = field(default_factory=dict)
     """How far each offset is behind the high watermark."""
+
+    def __repr__(self) -> str:
+        if self.state == "Dead":
+            return f"<group {self.group_id} Dead: nobody knows it>"
+        members = [
+            f"{member.group_instance_id or member.client_id} "
+            f"({', '.join(map(str, member.assignment)) or 'nothing'})"
+            for member in self.members
+        ]
+        offsets = [
+            f"{key} at {offset} (lag {self.lag.get(key, 'unknown')})"
+            for key, offset in self.offsets.items()
+        ]
+        return (
+            f"<group {self.group_id} {self.state}: generation {self.generation}, "
+            f"coordinator {self.coordinator}; members {', '.join(members) or 'none'}; "
+            f"committed {', '.join(offsets) or 'nothing'}>"
+        )

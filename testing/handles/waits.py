@@ -9,12 +9,13 @@ from ...protocol.errors import NotThereYet
 from ...protocol.records.format import Record
 from .. import arguments
 from ..running import WaitTimeout
+from .groups import Groups
 from .partitions import Partitions, partition_key
 
 if TYPE_CHECKING:
     from ...protocol.values import TopicPartition
     from ..running import RunningCluster
-    from ..views import PartitionView
+    from ..views import GroupView, PartitionView
 
 _SHOWN_MAX = 10
 """Partitions that the error of a wait describes."""
@@ -93,6 +94,22 @@ class Waits:
         self._wait(enough, f"{count} records in {which}", timeout_s, state)
         return records()
 
+    def for_group(self, group_id: str, members: int | None, timeout_s: float) -> GroupView:
+        """A group that is stable with so many members, or any number of them."""
+        groups = Groups(self._running)
+        if members is not None:
+            arguments.integer("members", members, 1)
+
+        def is_stable() -> bool:
+            found = groups.group(group_id)
+            return found.state == "Stable" and members in (None, len(found.members))
+
+        wanted = f"a stable group {group_id!r}"
+        if members is not None:
+            wanted += f" of {members} members"
+        self._wait(is_stable, wanted, timeout_s, lambda: repr(groups.group(group_id)))
+        return groups.group(group_id)
+
     def _keys(self, topic: str, partition: int | None) -> Callable[[], list[TopicPartition]]:
         """The partitions meant, which may come to be while somebody waits."""
         first = partition_key(topic, 0 if partition is None else partition)
@@ -108,7 +125,7 @@ class Waits:
 
     def _length(self, key: TopicPartition) -> int:
         view = self._view(key)
-        return max(0, view.high_watermark - view.log_start_offset) if view.leader else 0
+        return max(0, view.high_watermark - view.log_start_offset) if view.leader is not None else 0
 
     def _replicated_records(self, key: TopicPartition) -> list[Record]:
         view = self._view(key)

@@ -153,3 +153,12 @@ def test_a_machine_that_is_not_there_is_refused_with_those_that_are() -> None:
     text = SCENARIO + '[[faults]]\nat_ms = 1\naction = "isolate"\nmachine = "broker-3"\n'
     with pytest.raises(ScenarioError, match="no machine 'broker-3'; there are broker-0, broker-4"):
         parse_scenario(text, "ids.toml")
+
+
+def test_records_of_a_leader_whose_id_is_0_are_waited_for() -> None:
+    """0 is an id like any other."""
+    with Simulation([0, 1, 2], config=QUICK, trace=False) as simulation:
+        simulation.create_topic("orders", assignment={0: [0, 1, 2]})
+        simulation.produce("orders", ["a", "b"])
+        found = simulation.wait_for_records("orders", 2)
+        assert [record.value for record in found] == [b"a", b"b"]
