@@ -23,6 +23,7 @@ from benchmarks import (
     scale,
     start,
     storage,
+    traces,
     virtual,
 )
 
@@ -31,6 +32,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "throughput": produce.measure_throughput,
     "latency": produce.measure_latency,
     "virtual": virtual.measure,
+    "traces": traces.measure,
     "memory": memory.measure,
     "replication": replication.measure,
     "storage": storage.measure,

@@ -36,7 +36,7 @@ _DELTA = EVENT_FIELDS.index("delta")
 _APART = frozenset({"spawn", "stop", "client_ok", "client_fail"})
 _UNSEEN = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail", "expire"})
 """Kinds that only a recorder is told: no part of the outline, which others compute too."""
-SNAPSHOT_EVENTS = 10_000
+SNAPSHOT_EVENTS = 4_000
 """Events between two snapshots of the state; more when the state is large."""
 
 _TypeEntry = tuple[int | None, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]

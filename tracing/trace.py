@@ -48,7 +48,7 @@ class StoredTrace:
         self.strings: list[str] = []
         self.schema = Schema()
         self._snapshot_seqs: list[int] = []
-        self._cache: OrderedDict[int, list[Event]] = OrderedDict()
+        self._cache: OrderedDict[int, list[Any]] = OrderedDict()
         self._first_seqs: list[int] | None = None
 
     def _body(self, index: int) -> Any:
@@ -61,8 +61,16 @@ class StoredTrace:
 
     def raw_events(self, index: int) -> list[Any]:
         """All events of one chunk as they are stored, in the order of ``EVENT_FIELDS``."""
+        cached = self._cache.get(index)
+        if cached is not None:
+            self._cache.move_to_end(index)
+            return cached
         with no_cyclic_collection():
-            return self._body(index)[3]  # type: ignore[no-any-return]
+            raws: list[Any] = self._body(index)[3]
+        self._cache[index] = raws
+        if len(self._cache) > _CACHED_CHUNKS:
+            self._cache.popitem(last=False)
+        return raws
 
     def snapshot_before(self, seq: int) -> tuple[int, list[tuple[int, Any, int]]]:
         """The latest snapshot of the state at or before an event: the event after which it was
@@ -76,17 +84,9 @@ class StoredTrace:
 
     def chunk_events(self, index: int) -> list[Event]:
         """All events of one chunk."""
-        cached = self._cache.get(index)
-        if cached is not None:
-            self._cache.move_to_end(index)
-            return cached
         strings, schema = self.strings, self.schema
         with no_cyclic_collection():
-            events = [Event(raw, strings, schema) for raw in self._body(index)[3]]
-        self._cache[index] = events
-        if len(self._cache) > _CACHED_CHUNKS:
-            self._cache.popitem(last=False)
-        return events
+            return [Event(raw, strings, schema) for raw in self.raw_events(index)]
 
     def __len__(self) -> int:
         return sum(info.events for info in self.chunks)
@@ -114,13 +114,12 @@ class StoredTrace:
         """The event with that seq; ``TraceError`` when the trace does not hold it."""
         index = self.chunk_of(seq)
         if index >= 0 and seq <= self.chunks[index].last_seq:
-            events = self.chunk_events(index)
-            place = seq - events[0].seq
-            if place < len(events) and events[place].seq == seq:
-                return events[place]
-            for event in events:  # of a part
-                if event.seq == seq:
-                    return event
+            raws = self.raw_events(index)
+            place = seq - raws[0][0]
+            if place >= len(raws) or raws[place][0] != seq:  # of a part
+                place = next((n for n, raw in enumerate(raws) if raw[0] == seq), -1)
+            if place >= 0:
+                return Event(raws[place], self.strings, self.schema)
         if not self.chunks:
             raise TraceError(f"there is no event #{seq}: the trace is empty")
         raise TraceError(

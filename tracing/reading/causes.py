@@ -127,16 +127,14 @@ def effects(trace: StoredTrace, seq: int, limit: int = 1000, depth: int | None =
     root = Effect(trace.event(seq), 0)
     nodes: dict[int, Effect] = {seq: root}
     for index in range(trace.chunk_of(seq), len(trace.chunks)):
-        decoded: list[Event] | None = None
-        for place, raw in enumerate(trace.raw_events(index)):
+        for raw in trace.raw_events(index):
             parent = nodes.get(raw[7])
             if parent is None or raw[0] <= seq or (depth is not None and parent.depth >= depth):
                 continue
             if len(nodes) > limit:
                 root.is_whole = False
                 return root
-            if decoded is None:
-                decoded = trace.chunk_events(index)
-            node = nodes[raw[0]] = Effect(decoded[place], parent.depth + 1)
+            event = Event(raw, trace.strings, trace.schema)
+            node = nodes[raw[0]] = Effect(event, parent.depth + 1)
             parent.children.append(node)
     return root

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..chunks import ChunkInfo
 from ..events import Event
-from ..trace import StoredTrace
+from ..trace import StoredTrace, no_cyclic_collection
 
 
 class StateChange(NamedTuple):
@@ -124,7 +124,12 @@ def state_at(
     trace: StoredTrace, seq: int, actor: str | None = None, pattern: str | None = None
 ) -> State:
     """The state after an event: the snapshot before it, and what has changed since."""
-    event = trace.event(seq)
+    with no_cyclic_collection():
+        return _state_at(trace, trace.event(seq), actor, pattern)
+
+
+def _state_at(trace: StoredTrace, event: Event, actor: str | None, pattern: str | None) -> State:
+    seq = event.seq
     strings = trace.strings
     before, entries = trace.snapshot_before(seq)
     values = {number: (value, changed) for number, value, changed in entries}

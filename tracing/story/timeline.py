@@ -8,12 +8,13 @@ and acknowledgements are messages. The cluster is not asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.names import broker_id_of, broker_name, is_controller_name
-from ..events import Event
+from ..events import KIND_CODES, Event
+from ..trace import StoredTrace
 from .outages import BrokerCrash, Outage, OutageAccount
 
 _PARTITION_LINES_MAX = 6
@@ -287,6 +288,26 @@ class Story:
 
 def _leader(leader: int) -> str:
     return "none" if leader < 0 else str(leader)
+
+
+def story_events(trace: StoredTrace) -> Iterator[Event]:
+    """The events of a trace that a story tells of; all others are not even made."""
+    kinds = {KIND_CODES[kind] for kind in ("crash", "restart", "fault", "note", "stop")}
+    strings, schema = trace.strings, trace.schema
+    types = {number for number, text in enumerate(strings) if text in _TYPES}
+    paths = {
+        number
+        for number, text in enumerate(strings)
+        if text.count("/") == 2 and text.rpartition("/")[2] in _STATE_NAMES
+    }
+    for index in range(len(trace.chunks)):
+        for raw in trace.raw_events(index):
+            if (
+                raw[5] in types
+                or raw[2] in kinds
+                or (raw[10] and any(change[0] in paths for change in raw[10]))
+            ):
+                yield Event(raw, strings, schema)
 
 
 def read_story(events: Iterable[Event]) -> Story:

@@ -1,0 +1,75 @@
+"""What recording a run costs, and how soon questions to a long trace are answered."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import line
+
+EVENTS = 1_000_000
+PARTITIONS = 12
+QUESTIONS = 100
+
+
+def _run(recorder: Any, enough: Callable[[Any], bool]) -> tuple[float, int, float]:
+    """(seconds, events run, virtual milliseconds) of a cluster under load."""
+    from fakekafka import Simulation
+
+    topics = {"orders": PARTITIONS}
+    with Simulation(3, seed=1, topics=topics, recorder=recorder, trace=False) as simulation:
+        producer = simulation.producer(acks="all", linger_ms=5)
+        simulation.consumer([("orders", number) for number in range(PARTITIONS)])
+        started = time.perf_counter()
+        while not enough(simulation):
+            for number in range(PARTITIONS):
+                producer.produce(("orders", number), b"x" * 50)
+            simulation.run_for(10)
+        elapsed = time.perf_counter() - started
+        return elapsed, simulation.runtime.events_run, simulation.now_ms
+
+
+def measure() -> None:
+    """Print the costs of recording and of reading."""
+    from fakekafka import open_trace
+    from fakekafka.tracing.header import build_header
+    from fakekafka.tracing.recorder import Recorder
+    from fakekafka.tracing.writer import TraceWriter
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.fktrace"
+        header = build_header(mode="sim", kafka_version="3.9", seed=1)
+        recorder = Recorder(TraceWriter(path, header))
+        recorded_s, _, virtual_ms = _run(recorder, lambda _: len(recorder) >= EVENTS)
+        count = len(recorder)
+        recorder.close()
+        plain_s, _, _ = _run(None, lambda simulation: simulation.now_ms >= virtual_ms)
+        slowdown = recorded_s / plain_s - 1
+        line(f"recording {count:,} events", f"+{slowdown:.0%}", "<= 30 %", slowdown <= 0.3)
+        size = path.stat().st_size / count
+        line("  size of an event", f"{size:.1f} bytes", "<= 40", size <= 40)
+        with open_trace(path) as trace:
+            rng = random.Random(1)
+            questions: dict[str, Callable[[int], object]] = {
+                "event": trace.event,
+                "state_at": trace.state_at,
+                "why": trace.why,
+            }
+            for name, ask in questions.items():
+                times = []
+                for _ in range(QUESTIONS):
+                    seq = rng.randrange(count)
+                    started = time.perf_counter()
+                    ask(seq)
+                    times.append((time.perf_counter() - started) * 1000)
+                worst = sorted(times)[-2]
+                line(f"  {name}, the second worst of {QUESTIONS}", f"{worst:.1f} ms", "<= 50 ms",
+                     worst <= 50)  # fmt: skip
+            started = time.perf_counter()
+            trace.story()
+            told_s = time.perf_counter() - started
+            line("  story of the whole", f"{told_s:.1f} s", "<= 15 s", told_s <= 15)
