@@ -7,6 +7,7 @@
 #   make docs       generated pages, then the site in out/docs
 #   make bench      the figures that matter, beside baselines; NAMES='start memory' for some
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
+#   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make demo       a minute's tour
 #
 # PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
@@ -14,7 +15,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test docs bench clients demo constraints clean
+.PHONY: help install lint format typecheck check test docs bench clients oracle demo constraints clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -76,6 +77,11 @@ bench: $(STAMP)
 
 clients: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.suites $(NAMES)
+
+VERSION ?= 3.9
+
+oracle: $(STAMP)
+	$(BIN)/python -m fakekafka.tests.fidelity record --version $(VERSION) $(NAMES)
 
 demo: $(STAMP)
 	$(BIN)/fakekafka demo

@@ -104,7 +104,7 @@ class AlterPartitionReassignmentsRequest:
 class AlterPartitionReassignmentsResponse:
     error: ErrorCode
     partitions: tuple[tuple[TopicPartition, ErrorCode, str | None], ...] = ()
-    error_message: str | None = None
+    error_message: str | None = ""
 
 
 @message
@@ -125,7 +125,7 @@ class OngoingReassignment:
 class ListPartitionReassignmentsResponse:
     error: ErrorCode
     reassignments: tuple[OngoingReassignment, ...] = ()
-    error_message: str | None = None
+    error_message: str | None = ""
 
 
 TOPIC_RESOURCE = 2

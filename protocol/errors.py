@@ -209,6 +209,13 @@ class InvariantError(FakeKafkaError, AssertionError):
     """A rule of the emulation itself was broken: a bug of this package."""
 
 
+INVALID_REQUEST_TEXT = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+"""What Kafka says of INVALID_REQUEST where it says nothing more."""
+
+
 class KafkaError(FakeKafkaError):
     """An operation the emulated cluster refused, with the code a client would see."""
 

@@ -18,17 +18,11 @@ from ...protocol.admin import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.errors import INVALID_REQUEST_TEXT, ErrorCode, KafkaError
 from ...protocol.topic_names import validate_topic_name
 from .config_changes import ConfigChanges, broker_id_of, invalid, is_known_type
 from .config_entries import ConfigValues, logger_entries
 from .parts import AdminParts
-
-_MALFORMED = (
-    "This most likely occurs because of a request being malformed by the client library or the "
-    "message was sent to an incompatible broker. See the broker logs for more details."
-)
-"""What Kafka says of INVALID_REQUEST where it says nothing more."""
 
 
 class ConfigDescriptions:
@@ -68,7 +62,9 @@ class ConfigDescriptions:
         if any(not is_known_type(resource.type, behaviour) for resource, _ in request.resources):
             return DescribeConfigsResponse(
                 tuple(
-                    DescribeConfigsResult(resource, ErrorCode.INVALID_REQUEST, _MALFORMED, ())
+                    DescribeConfigsResult(
+                        resource, ErrorCode.INVALID_REQUEST, INVALID_REQUEST_TEXT, ()
+                    )
                     for resource, _ in request.resources
                 )
             )

@@ -24,7 +24,7 @@ from ...protocol.awaiting import Pending
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ...zkfake.messages import ZkCode, ZooKeeperError
-from ..controller.events import ElectionOutcomes, ReassignmentOutcome
+from ..controller.events import NOT_CONTROLLER_MESSAGE, ElectionOutcomes, ReassignmentOutcome
 from .parts import AdminParts
 
 T = TypeVar("T")
@@ -127,7 +127,9 @@ class PartitionAdmin:
         if outcome is None:
             return AlterPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
         if isinstance(outcome, ErrorCode):
-            return AlterPartitionReassignmentsResponse(outcome)
+            return AlterPartitionReassignmentsResponse(
+                outcome, error_message=NOT_CONTROLLER_MESSAGE
+            )
         return AlterPartitionReassignmentsResponse(
             ErrorCode.NONE,
             tuple((tp, *outcome[tp]) for tp in reassignments if tp in outcome),
@@ -160,7 +162,7 @@ class PartitionAdmin:
         if outcome is None:
             return ListPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
         if isinstance(outcome, ErrorCode):
-            return ListPartitionReassignmentsResponse(outcome)
+            return ListPartitionReassignmentsResponse(outcome, error_message=NOT_CONTROLLER_MESSAGE)
         return ListPartitionReassignmentsResponse(ErrorCode.NONE, outcome)
 
     async def _outcome(self, pending: Pending[T], timeout_ms: int) -> T | None:

@@ -34,7 +34,6 @@ from ..zookeeper.topic_ids import random_topic_id
 from .checks import (
     Assignment,
     PartitionAllowance,
-    bad_assignment,
     check_count,
     found_twice,
     not_controller,
@@ -146,8 +145,7 @@ class TopicAdmin:
                     "Both numPartitions or replicationFactor and replicasAssignments were set. "
                     "Both cannot be used at the same time.",
                 )
-            if len({number for number, _ in topic.assignment}) < len(topic.assignment):
-                raise bad_assignment("a partition is assigned twice")
+            # The last one counts where a partition is named twice, as Kafka puts them into a map.
             return dict(topic.assignment)
         config = self._parts.config
         partitions = topic.partitions
@@ -272,11 +270,11 @@ class TopicAdmin:
         for name, topic_id in asked:
             try:
                 if name is None:
-                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no such topic.")
+                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
                 await self._mark_for_deletion(name)
                 results.append(TopicResult(name, ErrorCode.NONE, None, topic_id))
             except KafkaError as error:
-                results.append(TopicResult(name or "", error.code, error.message, topic_id))
+                results.append(TopicResult(name or "", error.code, None, topic_id))
         marked = [result.name for result in results if result.error == ErrorCode.NONE]
         late = await self._still_there(marked, request.timeout_ms)
         return DeleteTopicsResponse(tuple(timed_out_if(r, r.name in late) for r in results))

@@ -352,7 +352,7 @@ class AllocateProducerIds(ControllerEvent):
 
 def not_controller_outcomes(partitions: tuple[TopicPartition, ...] | None) -> ElectionOutcomes:
     """What an election answers where the controller is not: nothing if nothing was named."""
-    return dict.fromkeys(partitions or (), (ErrorCode.NOT_CONTROLLER, NOT_CONTROLLER_MESSAGE))
+    return dict.fromkeys(partitions or (), (ErrorCode.NOT_CONTROLLER, None))
 
 
 def controller_events() -> tuple[type[ControllerEvent], ...]:

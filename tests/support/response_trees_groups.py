@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 
+_TEXTS = {0: "NONE", 15: "The coordinator is not available."}
+
+
+def _coordinator_text(c: Any, version: int) -> Any:
+    """Before version 4 Kafka says something with every error, and with none."""
+    if version >= 4:
+        return c.error_message or ""
+    return c.error_message or _TEXTS.get(c.error)
+
+
 def find_coordinator(r: Any, version: int) -> Any:
     trees = [
         {
             "key": c.key,
             "error_code": c.error,
-            "error_message": c.error_message,
+            "error_message": _coordinator_text(c, version),
             "node_id": c.node_id,
             "host": c.host,
             "port": c.port,

@@ -10,7 +10,7 @@ from ....protocol.data import (
     FindCoordinatorResponse,
     RequestContext,
 )
-from ....protocol.errors import ErrorCode
+from ....protocol.errors import INVALID_REQUEST_TEXT, ErrorCode
 from ....protocol.groups import (
     CommittedOffset,
     DeleteGroupsRequest,
@@ -106,9 +106,7 @@ class GroupHandlers:
                 answers.append(self._transaction_coordinator(key, context.listener))
             else:
                 answers.append(
-                    Coordinator(
-                        key, ErrorCode.INVALID_REQUEST, error_message="only groups are coordinated"
-                    )
+                    Coordinator(key, ErrorCode.INVALID_REQUEST, error_message=INVALID_REQUEST_TEXT)
                 )
         return FindCoordinatorResponse(tuple(answers))
 

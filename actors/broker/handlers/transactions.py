@@ -289,11 +289,15 @@ class TransactionHandlers:
         except KafkaError as error:
             return DescribedProducers(name, error.code, error_message=error.message)
         if not self._metadata_cache.contains_topic(name.topic):
-            return DescribedProducers(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return DescribedProducers(
+                name,
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                error_message="This server does not host this topic-partition.",
+            )
         hosted = self._replica_manager.partition(name)
         if hosted is None:
             return DescribedProducers(name, self._replica_manager.hosted.lookup_error(name))
-        if not hosted.is_leader or hosted.log is None:
+        if hosted.log is None:  # a follower tells what it knows
             return DescribedProducers(name, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         state = hosted.log.producers
         entries = () if state is None else state.entries.values()

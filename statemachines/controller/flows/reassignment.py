@@ -114,7 +114,7 @@ class Reassignments(ReassignmentFlow):
         """Why a list of replicas is not acceptable; the znode is not checked like this."""
         if not target:
             return "Empty replica list specified in partition reassignment."
-        replicas = ", ".join(map(str, target))
+        replicas = f"ArrayBuffer({', '.join(map(str, target))})"
         if len(set(target)) != len(target):
             return f"Duplicate replica ids in partition reassignment replica list: {replicas}"
         if any(broker_id < 0 for broker_id in target):
@@ -129,7 +129,8 @@ class Reassignments(ReassignmentFlow):
         if any(broker_id not in live for broker_id in adding):
             return (
                 "Replica assignment has brokers that are not alive. Replica list: "
-                f"{list(adding)}, live broker list: {list(live)}"
+                f"ArrayBuffer({', '.join(map(str, adding))}), "
+                f"live broker list: Set({', '.join(map(str, live))})"
             )
         return None
 

@@ -1,0 +1,1 @@
+"""Kafka itself as the judge: scenarios that run on real brokers and here, and their recordings."""

@@ -1,0 +1,90 @@
+"""Where Kafka shows something else than this project, on purpose or not yet mended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fakekafka.tests.fidelity.comparison import Difference
+
+PER_RELEASE_MAX = 10
+
+
+class Listed(NamedTuple):
+    """A difference that is known; ``step`` and ``key`` are regular expressions."""
+
+    versions: Sequence[str]
+    scenario: str
+    step: str
+    key: str
+    why: str
+    """What Kafka does, and in which class."""
+
+    def covers(self, kafka_version: str, scenario: str, difference: Difference) -> bool:
+        return (
+            kafka_version in self.versions
+            and re.fullmatch(self.scenario, scenario) is not None
+            and re.fullmatch(self.step, difference.step) is not None
+            and re.fullmatch(self.key, difference.key) is not None
+        )
+
+
+_ALL = ("3.9", "2.8", "1.1", "0.10")
+_SINCE_2_8 = ("3.9", "2.8")
+
+LISTED: tuple[Listed, ...] = (
+    Listed(
+        _SINCE_2_8,
+        "record_errors",
+        "no keys",
+        "responses r partitionResponses 0.*",
+        "The error code and the records that are named are the same. LogValidator names topic and "
+        "partition in its messages, and ProduceResponse lists up to three of them in one text.",
+    ),
+    Listed(
+        _SINCE_2_8,
+        "levels_of_loggers",
+        ".*",
+        "responses .*",
+        "The error codes are the same. ZkAdminManager says of a wrong logger only its name, and "
+        "ConfigAdminManager names the wrong broker where it should name its own.",
+    ),
+    Listed(
+        ("3.9",),
+        "fetch_errors",
+        "unknown partition|unknown topic",
+        "abortedTransactions",
+        "FetchResponse.partitionResponse leaves an empty array where a partition is unknown, and "
+        "null for every other error; no client reads it.",
+    ),
+    Listed(
+        _ALL,
+        "fetch_errors",
+        "negative bytes",
+        ".*",
+        "LogSegment.read throws IllegalArgumentException for partition_max_bytes below 0, which "
+        "is answered with UNKNOWN_SERVER_ERROR; here it is taken for 0.",
+    ),
+    Listed(
+        _SINCE_2_8,
+        "threads_of_a_broker_change",
+        "too (many|few)",
+        "responses .*",
+        "DynamicThreadPool.validateReconfiguration refuses less than half and more than double "
+        "the threads that run; there are no threads here, so every number is taken.",
+    ),
+)
+
+
+def split(
+    kafka_version: str, scenario: str, found: Sequence[Difference]
+) -> tuple[list[Difference], list[Listed]]:
+    """Differences that nobody has listed, and the rows that cover the others."""
+    unknown, used = [], []
+    for difference in found:
+        rows = [row for row in LISTED if row.covers(kafka_version, scenario, difference)]
+        used += rows
+        if not rows:
+            unknown.append(difference)
+    return unknown, used

@@ -1,0 +1,48 @@
+"""Every order in which three brokers crash or stop, and start again.
+
+Topics have their leaders in every order, so it makes no difference in which order brokers go: here
+it is 1, 2, 3. What matters is how each goes, and in which order they come back.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from fakekafka.tests.fidelity.stage import topics
+from fakekafka.tests.fidelity.stage.declaring import Catalogue, Scenario
+from fakekafka.tests.fidelity.stage.stage import Stage
+
+SCENARIOS = Catalogue()
+
+
+def go_and_come(stage: Stage, ways: Sequence[str], order: Sequence[int]) -> None:
+    """Brokers 1, 2, 3 go in their ways, and come back in that order; records are written."""
+    topics.create_all(stage)
+    topics.write(stage, "with all")
+    for broker, way in zip((1, 2, 3), ways, strict=True):
+        if way == "crash":
+            stage.kill(broker)
+        else:
+            stage.stop(broker)
+        if broker < 3:
+            topics.write(stage, f"after {broker} went")
+    for broker in order:
+        stage.start(broker)
+        topics.write(stage, f"after {broker} came")
+    topics.read(stage)
+
+
+def _declare(ways: Sequence[str], order: Sequence[int]) -> None:
+    def run(stage: Stage) -> None:
+        go_and_come(stage, ways, order)
+
+    gone = "_".join(ways)
+    back = "".join(map(str, order))
+    run.__doc__ = f"Brokers 1, 2, 3 {', '.join(ways)}; then {', '.join(map(str, order))} start."
+    SCENARIOS.append(Scenario(f"{gone}_start_{back}", run))
+
+
+for _ways in itertools.product(("crash", "stop"), repeat=3):
+    for _order in itertools.permutations((1, 2, 3)):
+        _declare(_ways, _order)

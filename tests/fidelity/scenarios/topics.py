@@ -1,0 +1,337 @@
+"""Topics are created, grown and deleted, rightly and wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekafka.tests.fidelity.sides.side import ClusterShape
+from fakekafka.tests.fidelity.stage.declaring import SINCE_1_1, SINCE_2_8, Catalogue
+from fakekafka.tests.fidelity.stage.stage import Stage, as_json, creation
+
+SCENARIOS = Catalogue()
+scenario = SCENARIOS.scenario
+_NO_DELETION = ClusterShape(config=(("delete.topic.enable", "false"),))
+
+
+def create(stage: Stage, label: str, name: str, *arguments: Any, **others: Any) -> None:
+    """Ask for a topic, write the answer down, and delete it if it came to be."""
+    tree = stage.request(label, None, "CreateTopics", **creation(name, *arguments, **others))
+    if isinstance(tree, dict) and not tree["topics"][0]["errorCode"]:
+        remove(stage, name)
+
+
+def remove(stage: Stage, *names: str) -> None:
+    stage.delete(*names)
+    for name in names:
+        path = f"/brokers/topics/{name}"
+        mark = f"/admin/delete_topics/{name}"
+        for gone in (path, mark):
+            stage.wait(f"no {gone}", lambda gone=gone: stage.side.znode(gone) is None)  # type: ignore[misc]
+
+
+@scenario()
+def names_of_topics(stage: Stage) -> None:
+    """Which names a topic may have."""
+    for name in ("a", "_x", "a.b", "a-b", "A9", "x" * 249):
+        create(stage, f"good {len(name)} {name[:4]}", name, partitions=1, replicas=1)
+    for name in ("", ".", "..", "a b", "a/b", "x" * 250, "a:b", "ä", "a\nb", "*"):
+        create(stage, f"bad {len(name)} {name[:4]!a}", name, partitions=1, replicas=1)
+
+
+@scenario()
+def names_that_collide(stage: Stage) -> None:
+    """Dots and underscores are the same in metrics."""
+    stage.create("a.b", ((1,),))
+    create(stage, "underscore", "a_b", partitions=1, replicas=1)
+    create(stage, "the same", "a.b", partitions=1, replicas=1)
+
+
+@scenario()
+def numbers_of_partitions_and_replicas(stage: Stage) -> None:
+    """Counts that are possible, and those that are not."""
+    for partitions, replicas in ((1, 1), (3, 3), (2, 2)):
+        label = f"{partitions} with {replicas}"
+        create(stage, label, "n", partitions=partitions, replicas=replicas)
+    for partitions, replicas in ((0, 1), (-2, 1), (1, 0), (1, -2), (1, 4), (0, 0), (1, 9)):
+        label = f"{partitions} with {replicas}"
+        create(stage, label, "n", partitions=partitions, replicas=replicas)
+
+
+@scenario(SINCE_2_8)
+def default_partitions_and_replicas(stage: Stage) -> None:
+    """-1 takes the broker's configuration (KIP-464)."""
+    create(stage, "both", "n")
+    create(stage, "partitions", "n", partitions=-1, replicas=2)
+    create(stage, "replicas", "n", partitions=2, replicas=-1)
+
+
+@scenario()
+def assignments_of_new_topics(stage: Stage) -> None:
+    """Replicas that are given, and how they can be wrong."""
+    for number, (label, assignment) in enumerate(
+        {
+            "good": ((1, 2), (2, 3)),
+            "uneven": ((1,), (1, 2)),
+            "duplicate": ((1, 1),),
+            "unknown broker": ((9,),),
+            "negative": ((-1,),),
+        }.items()
+    ):
+        create(stage, label, f"a{number}", assignment)
+    create(stage, "counts, too", "b", ((1,),), partitions=1, replicas=1)
+    for label, numbers in (("gap", (0, 2)), ("from one", (1, 2)), ("twice", (0, 0))):
+        fields = creation(f"c{numbers[0]}{numbers[1]}", ((1,), (1,)))
+        for number, assigned in zip(numbers, fields["topics"][0]["assignments"], strict=True):
+            assigned["partitionIndex"] = number
+        stage.request(label, None, "CreateTopics", **fields)
+
+
+@scenario(SINCE_2_8)
+def topic_without_replicas(stage: Stage) -> None:
+    """An assignment of nobody is taken; the topic never has a leader."""
+    stage.request("create", None, "CreateTopics", **creation("e", ((),), timeout_ms=500))
+    stage.topics.append("e")
+    stage.look("after")
+
+
+_CONFIGS = (
+    *(("nope", "1"), ("retention.ms", "x"), ("retention.ms", "-2"), ("retention.ms", "")),
+    *(("retention.ms", "-1"), ("cleanup.policy", "x"), ("cleanup.policy", "compact")),
+    *(("cleanup.policy", "compact,delete"), ("cleanup.policy", ""), ("min.insync.replicas", "0")),
+    *(("min.insync.replicas", "4"), ("segment.bytes", "1"), ("segment.bytes", "14")),
+    *(("max.message.bytes", "-1"), ("compression.type", "x"), ("compression.type", "lz4")),
+    *(("unclean.leader.election.enable", "maybe"), ("message.timestamp.type", "x")),
+    *(("flush.messages", "0"), ("segment.ms", "0"), ("segment.jitter.ms", "-1")),
+    *(("min.cleanable.dirty.ratio", "1.5"), ("min.cleanable.dirty.ratio", "0.1")),
+    *(("index.interval.bytes", "-1"), ("segment.index.bytes", "3"), ("preallocate", "yes")),
+    *(("file.delete.delay.ms", "-1"), ("delete.retention.ms", "-1"), ("flush.ms", "-1")),
+)
+
+
+@scenario()
+def configurations_of_new_topics(stage: Stage) -> None:
+    """Which values a topic's configuration may have."""
+    for name, value in _CONFIGS:
+        label = f"{name}={value}"
+        create(stage, label, "c", None, {name: value}, partitions=1, replicas=1)
+
+
+@scenario(SINCE_2_8)
+def throttled_replicas_of_new_topics(stage: Stage) -> None:
+    """The list of replicas that a throttle applies to."""
+    for value in ("0:1", "*", "x", "0:1,1:2", "0", "0:", ":1", "a:b", ""):
+        config = {"leader.replication.throttled.replicas": value}
+        create(stage, f"throttled {value!r}", "c", None, config, partitions=1, replicas=1)
+
+
+@scenario(SINCE_1_1)
+def creation_is_only_validated(stage: Stage) -> None:
+    """Nothing comes to be, and errors are told."""
+    for label, fields in {
+        "good": creation("v", partitions=1, replicas=1),
+        "too many replicas": creation("v", partitions=1, replicas=9),
+        "config": creation("v", None, {"nope": "x"}, partitions=1, replicas=1),
+        "assignment": creation("v", ((1, 9),)),
+    }.items():
+        stage.request(label, None, "CreateTopics", **fields, validateOnly=True)
+    stage.topics.append("v")
+    stage.look("after")
+
+
+@scenario(SINCE_2_8)
+def several_topics_in_a_request(stage: Stage) -> None:
+    """Good ones come to be, whatever the others are; a name may not come twice."""
+    fields = creation("g", ((1, 2),))
+    bad = creation("b", partitions=1, replicas=9)["topics"]
+    twice = creation("t", partitions=1, replicas=1)["topics"]
+    stage.request(
+        "mixed", None, "CreateTopics", topics=fields["topics"] + bad + twice * 2, timeoutMs=10_000
+    )
+    stage.topics += ["g", "b", "t"]
+    stage.look("after")
+
+
+@scenario(SINCE_2_8)
+def created_topic_is_described(stage: Stage) -> None:
+    """The answer tells partitions, replicas and configuration (KIP-525)."""
+    fields = creation("e", None, {"retention.ms": "5000"}, partitions=2, replicas=2)
+    stage.request("create", None, "CreateTopics", 6, **fields)
+
+
+@scenario()
+def existing_topic_is_created_again(stage: Stage) -> None:
+    """It exists, whatever else is wrong with the request."""
+    stage.create("e", ((1, 2),))
+    create(stage, "again", "e", partitions=1, replicas=1)
+    create(stage, "with too many replicas", "e", partitions=1, replicas=9)
+    create(stage, "with a bad configuration", "e", None, {"nope": "x"}, partitions=1, replicas=1)
+    create(stage, "with an unknown broker", "e", ((9,),))
+
+
+@scenario()
+def creation_without_time(stage: Stage) -> None:
+    """A request whose time is up is answered so; the topic comes to be."""
+    fields = creation("t", ((1, 2),), timeout_ms=0)
+    stage.request("no time", None, "CreateTopics", **fields)
+    stage.topics.append("t")
+    stage.look("after")
+
+
+def grow(stage: Stage, label: str, topic: str, count: int, *replicas: Any, **others: Any) -> None:
+    assignments = [{"brokerIds": list(r)} for r in replicas] if replicas else None
+    stage.request(
+        label,
+        None,
+        "CreatePartitions",
+        topics=[{"name": topic, "count": count, "assignments": assignments}],
+        **{"timeoutMs": 10_000, "validateOnly": False, **others},
+    )
+
+
+@scenario(SINCE_1_1)
+def topic_grows(stage: Stage) -> None:
+    """Partitions are added with replicas that are given."""
+    stage.create("g", ((1, 2),))
+    grow(stage, "validated", "g", 3, (2, 3), (3, 1), validateOnly=True)
+    stage.look("validated")
+    grow(stage, "by two", "g", 3, (2, 3), (3, 1))
+    stage.look("grown")
+    stage.write("produce", stage.produce("g", "a", partition=2))
+
+
+@scenario(SINCE_1_1)
+def growth_errors(stage: Stage) -> None:
+    """Counts and replicas that make no sense."""
+    stage.create("g", ((1, 2), (2, 1)))
+    grow(stage, "same", "g", 2)
+    grow(stage, "fewer", "g", 1)
+    grow(stage, "none", "g", 0)
+    grow(stage, "negative", "g", -1)
+    grow(stage, "too few assignments", "g", 5, (2, 3))
+    grow(stage, "too many assignments", "g", 3, (2, 3), (3, 1))
+    grow(stage, "another number of replicas", "g", 3, (1, 2, 3))
+    grow(stage, "unknown broker", "g", 3, (1, 9))
+    grow(stage, "duplicate", "g", 3, (1, 1))
+    grow(stage, "empty", "g", 3, ())
+    grow(stage, "unknown topic", "nope", 3)
+    grow(stage, "bad name", "a b", 3)
+    stage.look("after")
+
+
+@scenario(SINCE_1_1)
+def topic_grows_with_a_broker_down(stage: Stage) -> None:
+    """A dead broker may not get a replica by request."""
+    stage.create("g", ((1, 3),))
+    stage.kill(2)
+    grow(stage, "on the dead one", "g", 2, (2, 1))
+    grow(stage, "on the living", "g", 2, (3, 1))
+    stage.look("after")
+    stage.start(2)
+
+
+@scenario()
+def topic_grows_by_znode(stage: Stage) -> None:
+    """As old tools do it; the new partition's replica is dead at first."""
+    stage.create("g", ((1, 2),))
+    stage.kill(2)
+    node = stage.observer.json_of("/brokers/topics/g")
+    node["partitions"]["1"] = [2, 1]
+    node["partitions"]["2"] = [3]
+    stage.side.set_znode("/brokers/topics/g", as_json(node))
+    stage.look("grown")
+    stage.start(2)
+
+
+@scenario()
+def topic_is_deleted(stage: Stage) -> None:
+    """With all brokers up, by request and by znode, and created again."""
+    stage.create("d", ((1, 2, 3), (2, 3, 1)))
+    stage.write("produce", stage.produce("d", "a"))
+    stage.write("delete", stage.normalised(stage.delete("d")))
+    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    stage.look("deleted")
+    stage.topics.remove("d")
+    stage.create("d", ((2, 1),))
+    stage.write("content", stage.fetch("d"))
+    stage.side.create_znode("/admin/delete_topics/d", b"")
+    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    stage.look("deleted by znode")
+
+
+@scenario()
+def deletion_errors(stage: Stage) -> None:
+    """Topics that are not there, named twice, or with names that cannot be."""
+    stage.create("d", ((1, 2),))
+    stage.write("unknown", stage.normalised(stage.delete("nope")))
+    stage.write("bad names", stage.normalised(stage.delete("a b", "")))
+    stage.write("none", stage.normalised(stage.delete()))
+    stage.side.create_znode("/admin/delete_topics/never", b"")
+    stage.look("an unknown topic by znode")
+    stage.write("known and unknown", stage.normalised(stage.delete("nope", "d")))
+    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    stage.look("after")
+
+
+@scenario()
+def deletion_with_a_dead_replica(stage: Stage) -> None:
+    """The deletion waits for the dead broker, and ends when it starts."""
+    stage.create("d", ((1, 2), (3, 1)))
+    stage.kill(2)
+    stage.request("delete", None, "DeleteTopics", topicNames=["d"], timeoutMs=1000)
+    stage.look("asked for")
+    stage.start(2, look=False)
+    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    stage.look("deleted")
+
+
+@scenario()
+def deletion_survives_the_controller(stage: Stage) -> None:
+    """Another controller goes on with a deletion that waits."""
+    stage.create("d", ((1, 2),))
+    stage.kill(2, look=False)
+    stage.request("delete", None, "DeleteTopics", topicNames=["d"], timeoutMs=1000)
+    epoch = stage.observer.controller_epoch()
+    stage.side.delete_znode("/controller")
+    stage.wait("another controller", lambda: stage.observer.controller_epoch() > epoch)
+    stage.look("another controller")
+    stage.start(2, look=False)
+    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    stage.look("deleted")
+
+
+@scenario()
+def broker_dies_after_a_deletion(stage: Stage) -> None:
+    """A topic that is deleted and created again with other replicas has nothing of the old one."""
+    stage.create("d", ((1, 2),))
+    stage.write("old", stage.produce("d", "old"))
+    stage.delete("d")
+    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    stage.topics.remove("d")
+    stage.create("d", ((2, 3),))
+    stage.write("new", [stage.produce("d", "new"), stage.fetch("d")])
+    stage.kill(2)
+    stage.write("content", stage.fetch("d"))
+    stage.start(2)
+
+
+@scenario(shape=_NO_DELETION)
+def deletion_is_disabled(stage: Stage) -> None:
+    """By request it is refused, a znode is thrown away."""
+    stage.create("keep", ((1, 2),))
+    stage.request("delete", None, "DeleteTopics", topicNames=["keep", "nope"], timeoutMs=3000)
+    stage.side.create_znode("/admin/delete_topics/keep", b"")
+    gone = "/admin/delete_topics/keep"
+    stage.wait("the znode is gone", lambda: stage.side.znode(gone) is None)
+    stage.look("kept")
+
+
+@scenario()
+def replicas_are_spread_over_racks(stage: Stage) -> None:
+    """Brokers 1 and 3 are in one rack, 2 in another: where it begins is left to chance."""
+    stage.request("create", None, "CreateTopics", **creation("r", partitions=6, replicas=2))
+    stage.wait("it is there", lambda: stage.observer.state("r", 5) is not None)
+    assignment = stage.observer.assignment("r")
+    racks = {1: "a", 2: "b", 3: "a"}
+    spread = all(len({racks[b] for b in replicas}) == 2 for replicas in assignment.values())
+    firsts = sorted(replicas[0] for replicas in assignment.values())
+    stage.write("spread", {"over both racks": spread, "leaders": firsts})

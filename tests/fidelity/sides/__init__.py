@@ -1,0 +1,1 @@
+"""Where a scenario can run: a simulation, an embedded cluster with sockets, brokers of Kafka."""

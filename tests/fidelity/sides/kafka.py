@@ -1,0 +1,226 @@
+"""Brokers of Apache Kafka and their ZooKeeper, a process of Java each."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from fakekafka.tests.fidelity.protocol.client import Closed
+from fakekafka.tests.fidelity.sides import releases
+from fakekafka.tests.fidelity.sides.real_time import RealTimeSide
+from fakekafka.tests.fidelity.sides.side import ClusterShape
+
+KEEP_VARIABLE = "FAKEKAFKA_FIDELITY_KEEP"
+"""Set to anything: the folders with the brokers' logs stay."""
+
+_START_S = 60.0
+_STOP_S = 60.0
+_ZOOKEEPER_OF = "3.9"
+"""The release whose ZooKeeper server is used with every release."""
+
+_JAVA = ["-Xms48m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+_OLD_JAVA = [
+    "-Djava.specification.version=1.8",
+    "-Djava.version=1.8.0_300",
+    *("--add-opens", "java.base/java.nio=ALL-UNNAMED"),
+    *("--add-opens", "java.base/sun.nio.ch=ALL-UNNAMED"),
+    *("--add-opens", "java.base/java.lang=ALL-UNNAMED"),
+    *("--add-exports", "java.base/sun.nio.ch=ALL-UNNAMED"),
+]
+_LOG4J = """log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
+log4j.logger.org.apache.zookeeper=WARN
+log4j.logger.org.apache.kafka=WARN
+"""
+_ZOOKEEPER = """tickTime=500
+dataDir={folder}/zookeeper
+clientPort={port}
+clientPortAddress=127.0.0.1
+admin.enableServer=false
+maxClientCnxns=0
+minSessionTimeout=1000
+maxSessionTimeout=60000
+4lw.commands.whitelist=*
+"""
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class BrokerFailed(Exception):
+    """A broker does not run."""
+
+
+class KafkaSide(RealTimeSide):
+    """Kafka itself."""
+
+    name = "kafka"
+
+    def __init__(self, kafka_version: str, shape: ClusterShape) -> None:
+        super().__init__(kafka_version, shape)
+        releases.require("java", "Java 17, to run Kafka's brokers")
+        self.release = releases.release(kafka_version)
+        self._jars = releases.jars(kafka_version)
+        self.folder = Path(tempfile.mkdtemp(prefix=f"kafka-{kafka_version}-"))
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        zookeeper_port, *ports = free_ports(shape.brokers + 1)
+        self.zookeeper_connect = f"127.0.0.1:{zookeeper_port}"
+        self.addresses = {
+            broker: ("127.0.0.1", port) for broker, port in zip(self.broker_ids, ports, strict=True)
+        }
+        (self.folder / "log4j.properties").write_text(_LOG4J)
+        try:
+            self._zookeeper_process = self._run_zookeeper(zookeeper_port)
+            self._classes = releases.home() / f"classes-{self.release.version}.jsa"
+            if not self._classes.exists():
+                self._store_classes()
+            for broker in self.broker_ids:
+                self.begin_start(broker)
+            for broker in self.broker_ids:
+                outcome = self.wait_started(broker)
+                if outcome != "running":
+                    raise BrokerFailed(f"broker {broker} {outcome}:\n{self.last_words(broker)}")
+        except BaseException:
+            self.close()
+            raise
+
+    def _run_zookeeper(self, port: int) -> subprocess.Popen[bytes]:
+        config = self.folder / "zookeeper.properties"
+        config.write_text(_ZOOKEEPER.format(folder=self.folder, port=port))
+        arguments = self._java(releases.jars(_ZOOKEEPER_OF), "128m")
+        arguments += ["-Dzookeeper.admin.enableServer=false"]
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        process = self._spawn("zookeeper", [*arguments, main, str(config)])
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return process
+            time.sleep(0.05)
+        raise releases.CannotJudge(f"ZooKeeper did not start: {self.folder}")
+
+    def _store_classes(self) -> None:
+        """Run a broker once to keep its classes as Java has prepared them: others start faster."""
+        self.begin_start(1, f"-XX:ArchiveClassesAtExit={self._classes}")
+        self.wait_started(1)
+        self.stop(1)
+        self.wait(lambda: not self.children("/brokers/ids"), _STOP_S)
+
+    def _java(self, jars: Path, heap: str) -> list[str]:
+        start = ["nice", "-n", "2", "java", f"-Xmx{heap}", *_JAVA]
+        if self.release.needs_old_java and jars == self._jars:
+            start += _OLD_JAVA
+        log4j = f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"
+        return [*start, log4j, "-cp", f"{jars}/*"]
+
+    def _spawn(self, name: str, arguments: list[str]) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _properties(self, broker: int) -> Path:
+        host, port = self.addresses[broker]
+        config = {
+            "broker.id": str(broker),
+            "listeners": f"PLAINTEXT://{host}:{port}",
+            "zookeeper.connect": self.zookeeper_connect,
+            **self.shape.configuration(),
+        }
+        names = config.get("log.dirs", "logs").split(",")
+        config["log.dirs"] = ",".join(str(self.log_folder(broker, name)) for name in names)
+        if self.shape.racks:
+            config["broker.rack"] = self.shape.racks[broker - 1]
+        path = self.folder / f"broker-{broker}.properties"
+        path.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
+        return path
+
+    def log_folder(self, broker: int, name: str) -> Path:
+        return self.folder / f"broker-{broker}-{name}"
+
+    def begin_start(self, broker: int, option: str | None = None) -> None:
+        self.disturbed.add(broker)
+        archive = option or f"-XX:SharedArchiveFile={self._classes}"
+        arguments = [*self._java(self._jars, "256m"), archive]
+        arguments += ["kafka.Kafka", str(self._properties(broker))]
+        self._processes[broker] = self._spawn(f"broker-{broker}", arguments)
+        self.up.add(broker)
+
+    def wait_started(self, broker: int) -> str:
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline:
+            if self._processes[broker].poll() is not None:
+                self.up.discard(broker)
+                return "ended"
+            if self._serves(broker):
+                return "running"
+            time.sleep(0.05)
+        return "does not serve"
+
+    def _serves(self, broker: int) -> bool:
+        try:
+            client = self.connect(broker)
+        except Closed:
+            return False
+        try:
+            told = client.ask("Metadata", 1, {"topics": []}, timeout_s=3)
+        except Closed:
+            return False
+        finally:
+            client.close()
+        return any(one["nodeId"] == broker for one in told["brokers"])
+
+    def last_words(self, broker: int) -> str:
+        """The end of a broker's log."""
+        log = (self.folder / f"broker-{broker}.log").read_text(errors="replace")
+        return "\n".join(log.splitlines()[-12:])
+
+    def start(self, broker: int) -> str:
+        self.begin_start(broker)
+        return self.wait_started(broker)
+
+    def kill(self, broker: int) -> None:
+        self._processes[broker].kill()
+        self._processes[broker].wait()
+        self.up.discard(broker)
+        self.frozen.discard(broker)
+
+    def stop(self, broker: int) -> None:
+        self._processes[broker].terminate()
+        self._processes[broker].wait(_STOP_S)
+        self.up.discard(broker)
+
+    def freeze(self, broker: int) -> None:
+        self._processes[broker].send_signal(signal.SIGSTOP)
+        self.frozen.add(broker)
+
+    def thaw(self, broker: int) -> None:
+        self._processes[broker].send_signal(signal.SIGCONT)
+        self.frozen.discard(broker)
+        self.disturbed.add(broker)
+
+    def close(self) -> None:
+        super().close()
+        processes = [*self._processes.values()]
+        if hasattr(self, "_zookeeper_process"):
+            processes.append(self._zookeeper_process)
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        if not os.environ.get(KEEP_VARIABLE):
+            shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,132 @@
+"""A side in virtual time: a scenario of minutes takes milliseconds, the same ones every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fakekafka.protocol.errors import FakeKafkaError, NotThereYet, UsageError
+from fakekafka.testing.simulation import Simulation
+from fakekafka.tests.fidelity.protocol.client import Line
+from fakekafka.tests.fidelity.sides.side import ClusterShape, Side, Znode
+from fakekafka.tests.fidelity.sides.virtual_lines import VirtualLine, VirtualListener
+
+_QUIET_MS = 1500
+_SETTLE_ROUNDS_MAX = 20
+_POLL_MS = 50
+
+
+class SimulatedSide(Side):
+    """``Simulation``."""
+
+    name = "simulation"
+
+    def __init__(self, kafka_version: str, shape: ClusterShape, seed: int = 1) -> None:
+        super().__init__(kafka_version, shape)
+        self.simulation = Simulation(
+            shape.brokers,
+            seed=seed,
+            kafka_version=kafka_version,
+            config=shape.configuration(),
+            racks=list(shape.racks[: shape.brokers]) or None,
+            trace=False,
+        )
+        self._listeners: dict[int, VirtualListener] = {}
+        self.up = set(self.broker_ids)
+
+    def start(self, broker: int) -> str:
+        self.disturbed.add(broker)
+        try:
+            self.simulation.broker(broker).start()
+        except FakeKafkaError:
+            return "ended"
+        self.up.add(broker)
+        return "running"
+
+    def kill(self, broker: int) -> None:
+        self.simulation.broker(broker).kill()
+        self.up.discard(broker)
+        self.frozen.discard(broker)
+
+    def stop(self, broker: int) -> None:
+        self.simulation.broker(broker).shutdown()
+        self.up.discard(broker)
+
+    def freeze(self, broker: int) -> None:
+        self.simulation.broker(broker).pause()
+        self.frozen.add(broker)
+
+    def thaw(self, broker: int) -> None:
+        self.simulation.broker(broker).resume()
+        self.frozen.discard(broker)
+        self.disturbed.add(broker)
+
+    def line(self, broker: int) -> Line:
+        if broker not in self._listeners:
+            self._listeners[broker] = VirtualListener(self.simulation, broker)
+        return VirtualLine(self.simulation, self._listeners[broker], broker)
+
+    def znode(self, path: str) -> Znode | None:
+        try:
+            data = self.simulation.zookeeper.get(path)
+            stat = self.simulation.zookeeper.stat(path)
+        except NotThereYet:
+            return None
+        return Znode(data or b"", stat.version, stat.czxid)
+
+    def children(self, path: str) -> list[str] | None:
+        try:
+            return self.simulation.zookeeper.children(path)
+        except NotThereYet:
+            return None
+
+    def create_znode(self, path: str, data: bytes, *, sequential: bool = False) -> bool:
+        try:
+            self.simulation.zookeeper.create(path, data, sequential=sequential)
+        except UsageError:
+            return False
+        return True
+
+    def set_znode(self, path: str, data: bytes) -> bool:
+        try:
+            self.simulation.zookeeper.set(path, data)
+        except UsageError:
+            return False
+        return True
+
+    def delete_znode(self, path: str) -> bool:
+        try:
+            self.simulation.zookeeper.delete(path)
+        except UsageError:
+            return False
+        return True
+
+    def now_ms(self) -> int:
+        return self.simulation.runtime.now_ms()
+
+    def pass_time(self, seconds: float) -> None:
+        self.simulation.run_for(seconds * 1000)
+
+    def wait(self, condition: Callable[[], object], timeout_s: float) -> bool:
+        try:
+            self.simulation.run_until(condition, timeout_s * 1000, every_ms=_POLL_MS)
+        except TimeoutError:
+            return False
+        return True
+
+    def settle(self, look: Callable[[], Any]) -> Any:
+        seen = self._last_zxid()
+        for _ in range(_SETTLE_ROUNDS_MAX):
+            self.simulation.run_for(_QUIET_MS)
+            now = self._last_zxid()
+            if now == seen:
+                break
+            seen = now
+        return look()
+
+    def _last_zxid(self) -> int:
+        (process,) = self.simulation.zookeepers.values()
+        return process.server.last_zxid
+
+    def close(self) -> None:
+        self.simulation.stop()

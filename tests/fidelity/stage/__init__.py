@@ -1,0 +1,1 @@
+"""What a scenario does and sees: verbs, observation, normalisation."""

@@ -1,0 +1,211 @@
+"""What clients and a ZooKeeper client see of a cluster, as lines that can be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.fidelity.protocol.client import Closed
+from fakekafka.tests.fidelity.sides.side import Side
+from fakekafka.tests.fidelity.stage.normalisation import text
+from fakekafka.tests.fidelity.stage.spoken import version_of
+
+ABSENT = "-"
+_AS_STORED = "as stored"
+
+Stored = dict[str, Any]
+"""What ZooKeeper has of a partition."""
+
+
+class Observer:
+    """Looks at one cluster from the begin of a scenario on."""
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        self.first_controller_epoch = 0
+        self.compares_epochs = True
+        """False where chance decides how often the controller moves."""
+
+    # -- ZooKeeper -----------------------------------------------------------------------------
+
+    def json_of(self, path: str) -> Any:
+        """What a znode says; None where there is none."""
+        found = self._side.znode(path)
+        if found is None:
+            return None
+        try:
+            return json.loads(found.data)
+        except ValueError:
+            return found.data.decode("utf-8", "replace")
+
+    def registered(self) -> list[int]:
+        names = self._side.children("/brokers/ids") or []
+        return sorted(int(name) for name in names)
+
+    def controller(self) -> int | None:
+        node = self.json_of("/controller")
+        return node["brokerid"] if isinstance(node, dict) else None
+
+    def controller_epoch(self) -> int:
+        return int(self.json_of("/controller_epoch") or 0)
+
+    def state(self, topic: str, partition: int | str) -> dict[str, Any] | None:
+        """Leader, epochs and ISR by the state znode, with its version."""
+        found = self._side.znode(f"/brokers/topics/{topic}/partitions/{partition}/state")
+        if found is None:
+            return None
+        node = json.loads(found.data)
+        state = {"leader": node["leader"], "isr": sorted(node["isr"])}
+        if self.compares_epochs:
+            state["epoch"] = node["leader_epoch"]
+            state["znode"] = found.version
+            state["controller"] = node["controller_epoch"] - self.first_controller_epoch
+        if node.get("leader_recovery_state"):
+            state["recovery"] = node["leader_recovery_state"]
+        return state
+
+    def assignment(self, topic: str) -> dict[int, list[int]]:
+        node = self.json_of(f"/brokers/topics/{topic}")
+        if not isinstance(node, dict):
+            return {}
+        return {int(p): replicas for p, replicas in sorted(node["partitions"].items())}
+
+    # -- everything ----------------------------------------------------------------------------
+
+    def look(self, topics: Sequence[str]) -> dict[str, str]:
+        """The state of the cluster, and of these topics."""
+        registered = self.registered()
+        seen = {
+            "brokers": text(registered),
+            "controller": "alive" if self.controller() in registered else "none",
+        }
+        if self.compares_epochs:
+            seen["controller epoch"] = str(self.controller_epoch() - self.first_controller_epoch)
+        deleting = self._side.children("/admin/delete_topics")
+        if deleting:
+            seen["deleting"] = text(deleting)
+        for name in ("reassign_partitions", "preferred_replica_election"):
+            if self._side.znode(f"/admin/{name}") is not None:
+                seen[name] = "is there"
+        stored = self._stored(topics)
+        for partition, state in stored.items():
+            seen[f"{partition} replicas"] = text(state["replicas"])
+            shown = {key: value for key, value in state.items() if key != "replicas"}
+            seen[partition] = plain(shown)
+        seen.update(self._told(topics, stored, registered))
+        return seen
+
+    def replicas_catch_up(self, topics: Sequence[str]) -> bool:
+        """Whether living replicas are outside of an ISR."""
+        living = set(self.registered())
+        return any(
+            not living.intersection(state["replicas"]) <= set(state["isr"])
+            for state in self._stored(topics).values()
+            if state.get("leader", -1) >= 0
+        )
+
+    def everybody_knows(self, shapes: Mapping[str, int]) -> bool:
+        """Whether all brokers tell the leaders of topics, with so many partitions, as stored."""
+        stored = self._stored(list(shapes))
+        partitions = [f"{name}-{number}" for name, n in shapes.items() for number in range(n)]
+        if any("leader" not in stored.get(partition, ()) for partition in partitions):
+            return False
+        return all(
+            partition in lines and "leader" not in lines[partition]
+            for lines in (
+                self._metadata(broker, list(shapes), stored, [])
+                for broker in sorted(self._side.up - self._side.frozen)
+            )
+            for partition in partitions
+        )
+
+    def _stored(self, topics: Sequence[str]) -> dict[str, Stored]:
+        """What ZooKeeper has of each partition."""
+        found = {}
+        for topic in topics:
+            node = self.json_of(f"/brokers/topics/{topic}")
+            if not isinstance(node, dict):
+                continue
+            for partition, replicas in sorted(node["partitions"].items()):
+                state = {"replicas": replicas, **(self.state(topic, partition) or {})}
+                for kind in ("adding_replicas", "removing_replicas"):
+                    if moving := (node.get(kind) or {}).get(partition):
+                        state[kind] = moving
+                found[f"{topic}-{partition}"] = state
+        return found
+
+    def _told(
+        self, topics: Sequence[str], stored: Mapping[str, Stored], registered: Sequence[int]
+    ) -> dict[str, str]:
+        """What brokers tell of topics, where it is more than what ZooKeeper has."""
+        told: dict[str, dict[int, str]] = {}
+        asked = sorted(self._side.up - self._side.frozen)
+        for broker in asked:
+            for key, line in self._metadata(broker, topics, stored, registered).items():
+                told.setdefault(key, {})[broker] = line
+        alike: dict[str, list[str]] = {}
+        for key, lines in told.items():
+            distinct = set(lines.values())
+            if len(distinct) == 1 and len(lines) == len(asked):
+                line = distinct.pop()
+            else:
+                line = "; ".join(f"by {b} {lines.get(b, 'not at all')}" for b in asked)
+            alike.setdefault(line, []).append(key)
+        alike.pop(_AS_STORED, None)
+        return {f"told: {line}": " ".join(sorted(keys)) for line, keys in alike.items()}
+
+    def _metadata(
+        self,
+        broker: int,
+        topics: Sequence[str],
+        stored: Mapping[str, Stored],
+        registered: Sequence[int],
+    ) -> dict[str, str]:
+        version = version_of(self._side.kafka_version, "Metadata")
+        fields = {"topics": [{"name": name} for name in topics], "allowAutoTopicCreation": False}
+        try:
+            client = self._side.connect(broker)
+        except Closed:
+            return {"cluster": "refused"}
+        try:
+            tree = client.ask("Metadata", version, fields)
+        except Closed:
+            return {"cluster": "no answer"}
+        finally:
+            client.close()
+        brokers = sorted(one["nodeId"] for one in tree["brokers"])
+        controller = "known" if tree["controllerId"] in registered else "unknown"
+        lines = {"cluster": f"brokers {text(brokers)}, controller {controller}"}
+        for topic in tree["topics"]:
+            name = topic["name"]
+            if topic["errorCode"]:
+                lines[name] = ErrorCode(topic["errorCode"]).name
+            for partition in topic["partitions"]:
+                key = f"{name}-{partition['partitionIndex']}"
+                lines[key] = _beside(partition, stored.get(key, {}))
+        return lines
+
+
+def _beside(told: Mapping[str, Any], stored: Mapping[str, Any]) -> str:
+    """What metadata says of a partition beside what ZooKeeper has."""
+    words: dict[str, Any] = {}
+    if told["errorCode"]:
+        words["error"] = ErrorCode(told["errorCode"]).name
+    if told["leaderId"] != stored.get("leader"):
+        words["leader"] = told["leaderId"]
+    if "epoch" in stored and told.get("leaderEpoch", stored["epoch"]) != stored["epoch"]:
+        words["epoch"] = told["leaderEpoch"]
+    if told["replicaNodes"] != stored.get("replicas"):
+        words["replicas"] = told["replicaNodes"]
+    if sorted(told["isrNodes"]) != stored.get("isr"):
+        words["isr"] = sorted(told["isrNodes"])
+    if told.get("offlineReplicas"):
+        words["offline"] = sorted(told["offlineReplicas"])
+    return plain(words) if words else _AS_STORED
+
+
+def plain(words: Mapping[str, Any]) -> str:
+    """Names and values on one line."""
+    return ", ".join(f"{name} {text(value).strip(chr(34))}" for name, value in words.items())

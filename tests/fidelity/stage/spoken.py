@@ -1,0 +1,53 @@
+"""Which version of each API a scenario speaks with a release."""
+
+from __future__ import annotations
+
+from fakekafka.protocol.api_versions import release_ranges
+from fakekafka.tests.fidelity.protocol.messages import api_keys
+
+_MOST: dict[str, int] = {
+    "Fetch": 12,  # later ones know topics by ids, which are drawn at random
+    "DeleteTopics": 5,  # likewise
+    "FindCoordinator": 3,  # later ones ask for many at once
+    "OffsetFetch": 7,  # likewise
+    "AddPartitionsToTxn": 3,  # later ones are for brokers
+    "CreateTopics": 4,  # later ones describe each topic, which makes long recordings
+    "ApiVersions": 3,
+}
+_OF_0_10: dict[str, int] = {
+    "Produce": 2,
+    "Fetch": 3,
+    "ListOffsets": 1,
+    "Metadata": 2,
+    "OffsetCommit": 2,
+    "OffsetFetch": 1,
+    "FindCoordinator": 0,
+    "JoinGroup": 1,
+    "Heartbeat": 0,
+    "LeaveGroup": 0,
+    "SyncGroup": 0,
+    "DescribeGroups": 0,
+    "ListGroups": 0,
+    "SaslHandshake": 0,
+    "ApiVersions": 0,
+    "CreateTopics": 0,
+    "DeleteTopics": 0,
+}
+"""What a broker of 0.10.1 offers, where a cluster here offers more to today's clients."""
+
+
+class NotOffered(Exception):
+    """The release has no such API."""
+
+
+def version_of(kafka_version: str, api: str) -> int:
+    """The newest version that release and scenarios speak."""
+    if kafka_version == "0.10":
+        if api not in _OF_0_10:
+            raise NotOffered(f"{api} in {kafka_version}")
+        return _OF_0_10[api]
+    key = api_keys()[api]
+    offered = release_ranges(kafka_version)
+    if key not in offered:
+        raise NotOffered(f"{api} in {kafka_version}")
+    return min(offered[key][1], _MOST.get(api, 1 << 15))

@@ -1,0 +1,362 @@
+"""``Stage``: where a scenario acts, and where what it sees is written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fakekafka.tests.fidelity.protocol import records
+from fakekafka.tests.fidelity.protocol.client import Client, Closed
+from fakekafka.tests.fidelity.sides.side import Side
+from fakekafka.tests.fidelity.stage.normalisation import Names, lines, normalised
+from fakekafka.tests.fidelity.stage.observation import Observer
+from fakekafka.tests.fidelity.stage.spoken import NotOffered, version_of
+
+Assignment = Sequence[Sequence[int]]
+_CATCHING_UP_S = 6.0
+"""A follower joins the ISR within this time, or it does not join."""
+_TIMEOUT_MS = 10_000
+
+
+class Broken(Exception):
+    """The run of a scenario cannot be judged: something did not come in time."""
+
+
+class Stage:
+    """One run of a scenario on one side."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self.kafka_version = side.kafka_version
+        self.observer = Observer(side)
+        self.topics: list[str] = []
+        """Those that ``look`` shows."""
+        self.steps: list[tuple[str, dict[str, str]]] = []
+        self.notes: list[str] = []
+        self._names = Names()
+        self._registered_in: dict[int, int] = {}
+
+    # -- what is written down ------------------------------------------------------------------
+
+    def look(self, label: str, topics: Sequence[str] | None = None) -> dict[str, str]:
+        """Wait until nothing changes any more, and write down the state of the cluster."""
+        shown = self.topics if topics is None else topics
+        seen: dict[str, str] = self.side.settle(lambda: self.observer.look(shown))
+        if self.observer.replicas_catch_up(shown):
+            self.side.wait(lambda: not self.observer.replicas_catch_up(shown), _CATCHING_UP_S)
+            seen = self.side.settle(lambda: self.observer.look(shown))
+        self.notice_lost_sessions()
+        self.steps.append((f"look: {label}", seen))
+        return seen
+
+    def write(self, label: str, value: Any) -> None:
+        """Write down an answer, or anything else a scenario found."""
+        self.steps.append((label, lines(value)))
+
+    def normalised(self, tree: Any) -> Any:
+        return normalised(self._names, tree)
+
+    def note(self, text: str) -> None:
+        """Say that this run cannot be compared."""
+        self.notes.append(text)
+
+    def notice_lost_sessions(self) -> None:
+        """Note brokers that lost their sessions though nobody stopped, started or froze them."""
+        for broker in self.observer.registered():
+            found = self.side.znode(f"/brokers/ids/{broker}")
+            if found is None:
+                continue
+            known = self._registered_in.get(broker)
+            if known not in (None, found.created) and broker not in self.side.disturbed:
+                self.note(f"broker {broker} lost its session by itself: the machine was busy")
+            self._registered_in[broker] = found.created
+        self.side.disturbed.clear()
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def ask(
+        self, broker: int | None, api: str, version: int | None = None, **fields: Any
+    ) -> dict[str, Any] | str:
+        """The response's tree; words where there is none. ``broker`` None is the controller."""
+        chosen = self.observer.controller() if broker is None else broker
+        if chosen is None:
+            return "no controller"
+        try:
+            spoken = version_of(self.kafka_version, api) if version is None else version
+            client = self.side.connect(chosen)
+        except NotOffered:
+            return "not offered"
+        except Closed:
+            return "refused"
+        try:
+            return client.ask(api, spoken, fields)
+        except Closed:
+            return "closed"
+        finally:
+            client.close()
+
+    def request(
+        self, label: str, broker: int | None, api: str, version: int | None = None, **fields: Any
+    ) -> dict[str, Any] | str:
+        """Ask, and write the response down."""
+        tree = self.ask(broker, api, version, **fields)
+        self.write(label, self.normalised(tree))
+        return tree
+
+    def client(self, broker: int) -> Client:
+        """A connection that a scenario keeps."""
+        return self.side.connect(broker)
+
+    def version(self, api: str) -> int:
+        return version_of(self.kafka_version, api)
+
+    def offers(self, api: str) -> bool:
+        try:
+            self.version(api)
+        except NotOffered:
+            return False
+        return True
+
+    # -- brokers -------------------------------------------------------------------------------
+
+    def kill(self, broker: int, look: bool = True) -> None:
+        """End a broker's process; go on when ZooKeeper has noticed."""
+        self.side.kill(broker)
+        self.wait_gone(broker)
+        if look:
+            self.look(f"killed {broker}")
+
+    def stop(self, broker: int, look: bool = True) -> None:
+        """Shut a broker down in order."""
+        self.side.stop(broker)
+        self.wait_gone(broker)
+        if look:
+            self.look(f"stopped {broker}")
+
+    def start(self, broker: int, look: bool = True) -> None:
+        outcome = self.side.start(broker)
+        if outcome != "running":
+            self.note(f"broker {broker} {outcome} instead of starting")
+        else:
+            self.wait(f"{broker} is registered", lambda: broker in self.observer.registered())
+        if look:
+            self.look(f"started {broker}")
+
+    def freeze(self, broker: int, look: bool = True) -> None:
+        """Let a broker stand still until its session has expired."""
+        self.side.freeze(broker)
+        self.wait_gone(broker)
+        if look:
+            self.look(f"froze {broker}")
+
+    def thaw(self, broker: int, look: bool = True) -> None:
+        self.side.thaw(broker)
+        self.wait(f"{broker} is back", lambda: broker in self.observer.registered())
+        if look:
+            self.look(f"thawed {broker}")
+
+    def wait_gone(self, broker: int) -> None:
+        self.wait(f"{broker} is gone", lambda: broker not in self.observer.registered())
+
+    def wait(self, what: str, condition: Callable[[], object], timeout_s: float = 30) -> None:
+        if not self.side.wait(condition, timeout_s):
+            self.note(f"did not come: {what}")
+
+    def pass_time(self, seconds: float) -> None:
+        self.side.pass_time(seconds)
+
+    # -- topics --------------------------------------------------------------------------------
+
+    def create(
+        self, name: str, assignment: Assignment, config: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic, show it from now on, and wait until it is led and everybody knows."""
+        self.begin_creation(name, assignment, config)
+        self.wait_ready({name: len(assignment)})
+
+    def begin_creation(
+        self, name: str, assignment: Assignment, config: Mapping[str, str] | None = None
+    ) -> None:
+        """The same without waiting."""
+        self.topics.append(name)
+        if len({len(replicas) for replicas in assignment}) > 1:
+            self._create_uneven(name, assignment, config or {})
+        else:
+            tree = self.ask(None, "CreateTopics", **creation(name, assignment, config))
+            if isinstance(tree, str) or tree["topics"][0]["errorCode"]:
+                raise Broken(f"{name} could not be created: {tree}")
+
+    def wait_ready(self, shapes: Mapping[str, int]) -> None:
+        """Wait until topics with so many partitions have leaders that serve, and all tell so."""
+
+        def is_ready() -> bool:
+            return self.observer.everybody_knows(shapes) and all(
+                self._leads(name, number)
+                for name, partitions in shapes.items()
+                for number in range(partitions)
+            )
+
+        self.wait(f"{', '.join(shapes)} can be used", is_ready, 15)
+
+    def _leads(self, topic: str, partition: int) -> bool:
+        leader = self.leader(topic, partition)
+        if leader < 0:
+            return True
+        partitions = [{"partitionIndex": partition, "timestamp": -1, "maxNumOffsets": 1}]
+        tree = self.ask(
+            leader, "ListOffsets", **replica(topics=[{"name": topic, "partitions": partitions}])
+        )
+        return isinstance(tree, dict) and not tree["topics"][0]["partitions"][0]["errorCode"]
+
+    def _create_uneven(self, name: str, assignment: Assignment, config: Mapping[str, str]) -> None:
+        """Partitions with different numbers of replicas, which only znodes can say."""
+        self.set_config_znode("topics", name, config)
+        node: dict[str, Any] = {
+            "version": 1,
+            "partitions": {str(number): list(r) for number, r in enumerate(assignment)},
+        }
+        self.side.create_znode(f"/brokers/topics/{name}", as_json(node))
+
+    def set_config_znode(self, kind: str, name: str, config: Mapping[str, str]) -> None:
+        """Write a configuration as Kafka's tools do that talk to ZooKeeper, and notify brokers."""
+        data = as_json({"version": 1, "config": dict(config)})
+        path = f"/config/{kind}/{name}"
+        if not self.side.set_znode(path, data):
+            self.side.create_znode(path, data)
+        change = as_json({"version": 2, "entity_path": f"{kind}/{name}"})
+        self.side.create_znode("/config/changes/config_change_", change, sequential=True)
+
+    def delete(self, *names: str) -> dict[str, Any] | str:
+        return self.ask(None, "DeleteTopics", topicNames=list(names), timeoutMs=_TIMEOUT_MS)
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The leader's id; -1 where there is none."""
+        state = self.observer.state(topic, partition)
+        return -1 if state is None else int(state["leader"])
+
+    # -- records -------------------------------------------------------------------------------
+
+    def produce(
+        self,
+        topic: str,
+        *values: str,
+        partition: int = 0,
+        acks: int = -1,
+        broker: int | None = None,
+        timeout_ms: int = 3000,
+        producer: records.Producer = records.NO_PRODUCER,
+        transactional_id: str | None = None,
+        key: str | None = None,
+        raw: bytes | None = None,
+    ) -> Any:
+        """Error and base offset of one batch, sent to the leader unless told otherwise."""
+        target = self.leader(topic, partition) if broker is None else broker
+        if target < 0:
+            return "no leader"
+        version = self.version("Produce")
+        data = raw or records.record_set(
+            values,
+            version,
+            self.side.now_ms(),
+            producer=producer,
+            is_transactional=transactional_id is not None,
+            key=key,
+        )
+        fields: dict[str, Any] = {
+            "acks": acks,
+            "timeoutMs": timeout_ms,
+            "topicData": [
+                {"name": topic, "partitionData": [{"index": partition, "records": data}]}
+            ],
+        }
+        if version >= 3:
+            fields["transactionalId"] = transactional_id
+        tree = self.normalised(self.ask(target, "Produce", **fields))
+        if isinstance(tree, str):
+            return tree
+        return [
+            tree["responses"][0]["partitionResponses"][0][k] for k in ("errorCode", "baseOffset")
+        ]
+
+    def fetch(self, topic: str, partition: int = 0, offset: int = 0, **others: Any) -> Any:
+        """What a consumer gets from the leader, or from the broker named."""
+        broker = others.pop("broker", None)
+        target = self.leader(topic, partition) if broker is None else broker
+        if target < 0:
+            return "no leader"
+        asked = {"partition": partition, "fetchOffset": offset, "partitionMaxBytes": 1 << 20}
+        asked |= others.pop("of_partition", {})
+        fields = {
+            "maxWaitMs": 100,
+            "minBytes": 1,
+            "maxBytes": 1 << 20,
+            "topics": [{"topic": topic, "partitions": [asked]}],
+            **others,
+        }
+        tree = self.normalised(self.ask(target, "Fetch", **replica(**fields)))
+        if isinstance(tree, str) or not tree.get("responses"):
+            return tree
+        return tree["responses"][0]["partitions"][0]
+
+    def offset(self, topic: str, partition: int = 0, timestamp: int = -1, **others: Any) -> Any:
+        """What ListOffsets says of one partition."""
+        broker = others.pop("broker", None)
+        target = self.leader(topic, partition) if broker is None else broker
+        if target < 0:
+            return "no leader"
+        asked = {"partitionIndex": partition, "timestamp": timestamp, **others}
+        fields = {"topics": [{"name": topic, "partitions": [asked]}]}
+        tree = self.normalised(self.ask(target, "ListOffsets", **replica(**fields)))
+        return tree if isinstance(tree, str) else tree["topics"][0]["partitions"][0]
+
+    def epoch_end(
+        self, topic: str, epoch: int, partition: int = 0, *, current: int = -1, **others: Any
+    ) -> Any:
+        """What OffsetForLeaderEpoch says of one partition."""
+        if not self.offers("OffsetForLeaderEpoch"):
+            return "not offered"
+        broker = others.pop("broker", None)
+        target = self.leader(topic, partition) if broker is None else broker
+        if target < 0:
+            return "no leader"
+        asked = {"partition": partition, "leaderEpoch": epoch, "currentLeaderEpoch": current}
+        fields: dict[str, Any] = {"topics": [{"topic": topic, "partitions": [asked]}]}
+        if self.version("OffsetForLeaderEpoch") >= 3:
+            fields["replicaId"] = -1
+        tree = self.normalised(self.ask(target, "OffsetForLeaderEpoch", **fields))
+        return tree if isinstance(tree, str) else tree["topics"][0]["partitions"][0]
+
+
+def creation(
+    name: str,
+    assignment: Assignment | None = None,
+    config: Mapping[str, str] | None = None,
+    *,
+    partitions: int = -1,
+    replicas: int = -1,
+    timeout_ms: int = _TIMEOUT_MS,
+) -> dict[str, Any]:
+    """The fields of a CreateTopics request for one topic."""
+    assigned = [
+        {"partitionIndex": number, "brokerIds": list(brokers)}
+        for number, brokers in enumerate(assignment or ())
+    ]
+    configs = [{"name": key, "value": value} for key, value in (config or {}).items()]
+    topic = {
+        "name": name,
+        "numPartitions": partitions,
+        "replicationFactor": replicas,
+        "assignments": assigned,
+        "configs": configs,
+    }
+    return {"topics": [topic], "timeoutMs": timeout_ms}
+
+
+def replica(**fields: Any) -> dict[str, Any]:
+    """Fields of a request as a client sends it, which is no replica."""
+    return {"replicaId": -1, **fields}
+
+
+def as_json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,46 @@
+"""A simulation shows what Kafka showed: each scenario, in each release that was recorded."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.tests.fidelity import catalogue, comparison, differences, recording, running
+from fakekafka.tests.fidelity.sides.releases import RELEASES
+
+RECORDED = [
+    (kafka_version, name)
+    for kafka_version in RELEASES
+    for name, scenario in catalogue.all_scenarios().items()
+    if not scenario.needs_sockets and recording.path(kafka_version, name).exists()
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kafka_version", "name"), RECORDED, ids=lambda value: value)
+def test_a_simulation_shows_what_kafka_showed(kafka_version: str, name: str) -> None:
+    """Step by step, but for the differences that are listed with a reason."""
+    known = recording.load(kafka_version, name)
+    assert known is not None
+    stage = running.simulate(catalogue.all_scenarios()[name], kafka_version)
+    assert stage.notes == []
+    found = comparison.differences(known, stage.steps)
+    unknown, _ = differences.split(kafka_version, name, found)
+    assert unknown == [], "\n" + "\n".join(map(str, unknown))
+
+
+def test_few_differences_are_listed() -> None:
+    """At most ten rows a release, each with what Kafka does."""
+    for kafka_version in RELEASES:
+        rows = [row for row in differences.LISTED if kafka_version in row.versions]
+        assert len(rows) <= differences.PER_RELEASE_MAX
+    assert all(len(row.why) > 40 for row in differences.LISTED)
+
+
+def test_each_recording_belongs_to_a_scenario() -> None:
+    """A scenario that was renamed takes its recordings along."""
+    known = catalogue.all_scenarios()
+    strangers = [
+        str(path)
+        for path in sorted(recording.FOLDER.glob("*/*.txt"))
+        if path.stem not in known or path.parent.name not in known[path.stem].versions
+    ]
+    assert strangers == []
