@@ -15,7 +15,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test docs bench clients oracle demo constraints clean
+.PHONY: help install lint format typecheck check test docs bench clients oracle demo \
+	constraints clean
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -74,6 +74,30 @@ LISTED: tuple[Listed, ...] = (
         "DynamicThreadPool.validateReconfiguration refuses less than half and more than double "
         "the threads that run; there are no threads here, so every number is taken.",
     ),
+    Listed(
+        ("2.8",),
+        "topic_configs_change_one_by_one",
+        "stored in the end|described",
+        "config|.*cleanup.policy",
+        "ZkAdminManager.prepareIncrementalConfigs of 2.8 appends what is there already once more; "
+        "here, as since 3.0, each value is there once.",
+    ),
+    Listed(
+        ("2.8",),
+        "topic_config_change_errors",
+        "no topic",
+        "responses .*",
+        "ZooKeeper's PathUtils refuses the path of an empty name with a message of its own; here "
+        "the topic is unknown, as since 3.0.",
+    ),
+    Listed(
+        ("2.8",),
+        "topic_configs_are_replaced",
+        "no value",
+        "responses .*",
+        "ZkAdminManager.alterConfigs of 2.8 fails with NullPointerException, which is answered "
+        "with UNKNOWN_SERVER_ERROR; here the value is refused, as since 3.0.",
+    ),
 )
 
 

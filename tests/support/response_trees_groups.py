@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 _TEXTS = {0: "NONE", 15: "The coordinator is not available."}
 
 

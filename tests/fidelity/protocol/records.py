@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fakekafka.protocol.records.batch import Record, build_batch, parse_batches
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.records.legacy import build_message, parse_message, unwrap
+from fakekafka.tests.support.batches import parse_batches
 
 _FIRST_OF_BATCHES = 3
 _FIRST_WITH_TIMES = 2

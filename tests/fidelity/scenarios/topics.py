@@ -23,10 +23,12 @@ def create(stage: Stage, label: str, name: str, *arguments: Any, **others: Any) 
 def remove(stage: Stage, *names: str) -> None:
     stage.delete(*names)
     for name in names:
-        path = f"/brokers/topics/{name}"
-        mark = f"/admin/delete_topics/{name}"
-        for gone in (path, mark):
-            stage.wait(f"no {gone}", lambda gone=gone: stage.side.znode(gone) is None)  # type: ignore[misc]
+        _wait_without(stage, f"/brokers/topics/{name}")
+        _wait_without(stage, f"/admin/delete_topics/{name}")
+
+
+def _wait_without(stage: Stage, path: str) -> None:
+    stage.wait(f"no {path}", lambda: stage.side.znode(path) is None)
 
 
 @scenario()
