@@ -89,6 +89,8 @@ class Behaviour:
     bad_topic_configs_unexpected: bool  # < 2.1: creation answers UNKNOWN_SERVER_ERROR
     configs_of_unknown_topics: bool  # < 2.0, KAFKA-6778: described; altering is an unexpected error
     topic_names_called_invalid: bool  # >= 3.4; before: "illegal"
+    appended_values_once: bool  # >= 3.3: APPEND leaves out what a configuration has already
+    describe_producers_says_why: bool  # >= 3.0: an error of a topic has a message
     unclean_leaders_recover: bool  # >= 3.2, KIP-704: the state znode says so until an ISR change
     topic_znode_version: int
     controller_znode_version: int  # 2 >= 3.4, KIP-866
@@ -244,6 +246,8 @@ _V28 = Behaviour(
     bad_topic_configs_unexpected=False,
     configs_of_unknown_topics=False,
     topic_names_called_invalid=False,
+    appended_values_once=False,
+    describe_producers_says_why=False,
     unclean_leaders_recover=False,
     topic_znode_version=3,
     controller_znode_version=1,
@@ -351,6 +355,8 @@ _V39 = _derive(
     creation_waits_for_deletion=True,
     config_changes_preprocessed=True,
     topic_names_called_invalid=True,
+    appended_values_once=True,
+    describe_producers_says_why=True,
     joiner_must_be_eligible=True,
     high_watermark_frozen_under_min_isr=True,
     min_isr_at_most_replicas=True,

@@ -217,9 +217,10 @@ class ConfigChanges:
                 f"Config value {verb} is not allowed for config key: {name}",
             )
         items = [item for item in stored.get(name, config.default or "").split(",") if item]
-        edited = dict.fromkeys(item for item in value.split(",") if item)
+        edited = [item for item in value.split(",") if item]
         if operation == APPEND:
-            present = frozenset(items)
+            once = self._parts.behaviour.appended_values_once
+            present = frozenset(items) if once else frozenset()
             return ",".join(items + [item for item in edited if item not in present])
         dropped = set(edited)
         return ",".join(item for item in items if item not in dropped)

@@ -76,14 +76,6 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         ("2.8",),
-        "topic_configs_change_one_by_one",
-        "stored in the end|described",
-        "config|.*cleanup.policy",
-        "ZkAdminManager.prepareIncrementalConfigs of 2.8 appends what is there already once more; "
-        "here, as since 3.0, each value is there once.",
-    ),
-    Listed(
-        ("2.8",),
         "topic_config_change_errors",
         "no topic",
         "responses .*",

@@ -50,6 +50,7 @@ from ...delivery import Delivery
 from ...port import Handler
 from ..parts import BrokerParts
 
+_UNKNOWN_PARTITION_TEXT = "This server does not host this topic-partition."
 _NONE = ErrorCode.NONE
 _Errors = dict[TopicPartition, ErrorCode]
 _FIRST_COMMIT_WITH_ABORTABLE = 4
@@ -289,10 +290,10 @@ class TransactionHandlers:
         except KafkaError as error:
             return DescribedProducers(name, error.code, error_message=error.message)
         if not self._metadata_cache.contains_topic(name.topic):
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            says_why = self._behaviour.describe_producers_says_why
             return DescribedProducers(
-                name,
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                error_message="This server does not host this topic-partition.",
+                name, unknown, error_message=_UNKNOWN_PARTITION_TEXT if says_why else None
             )
         hosted = self._replica_manager.partition(name)
         if hosted is None:

@@ -97,6 +97,10 @@ class Observer:
         seen.update(self._told(topics, stored, registered))
         return seen
 
+    def leads(self, broker: int, topics: Sequence[str]) -> bool:
+        """Whether ZooKeeper has the broker as the leader of one of their partitions."""
+        return any(state.get("leader") == broker for state in self._stored(topics).values())
+
     def replicas_catch_up(self, topics: Sequence[str]) -> bool:
         """Whether living replicas are outside of an ISR."""
         living = set(self.registered())

@@ -157,7 +157,11 @@ class Stage:
             self.look(f"thawed {broker}")
 
     def wait_gone(self, broker: int) -> None:
-        self.wait(f"{broker} is gone", lambda: broker not in self.observer.registered())
+        """Wait until ZooKeeper and the controller, if there is one, know that it is gone."""
+        observer = self.observer
+        self.wait(f"{broker} is gone", lambda: broker not in observer.registered())
+        if observer.registered():
+            self.wait(f"{broker} leads nothing", lambda: not observer.leads(broker, self.topics))
 
     def wait(self, what: str, condition: Callable[[], object], timeout_s: float = 30) -> None:
         if not self.side.wait(condition, timeout_s):
