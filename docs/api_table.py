@@ -31,11 +31,10 @@ _NOTES[69] = _NOTES[68]
 def api_page(source_note: str) -> str:
     """One row for each API: the versions that each release offers."""
     from fakekafka.protocol import api_versions, versions
-    from fakekafka.wire.kafka.registry import implemented_ranges
+    from fakekafka.wire.kafka.registry import CODEC_RANGES
 
     shown = versions.KAFKA_VERSIONS
-    implemented = implemented_ranges()
-    offered = {v: api_versions.offered_ranges(v, implemented) for v in shown}
+    offered = {v: api_versions.offered_ranges(v, CODEC_RANGES) for v in shown}
     missing = {v: api_versions.release_ranges(v).keys() - offered[v].keys() for v in shown}
     lines = [
         source_note,

@@ -24,7 +24,7 @@ from fakekafka.tests.support.whole_clusters import (
     stored,
     topic_znode,
 )
-from fakekafka.wire.kafka.registry import APIS
+from fakekafka.wire.kafka.registry import CODEC_RANGES
 
 CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
 
@@ -146,4 +146,4 @@ def test_control_requests_come_by_no_listener_of_clients() -> None:
             refused = ask(cluster, 1, AlterIsrRequest(broker_id, epoch, (shrink,)))
             assert refused.error is ErrorCode.STALE_BROKER_EPOCH
         assert stored(cluster) == before
-    assert set(APIS).isdisjoint({4, 5, 6, 7})
+    assert set(CODEC_RANGES).isdisjoint({4, 5, 6, 7})

@@ -22,7 +22,7 @@ from .api import Api, CodecAnswer
 from .apis.api_18_api_versions import KEY as API_VERSIONS
 from .apis.api_18_api_versions import ApiVersionsResponse
 from .primitives import Buffer, CompactReader, CompactWriter, Reader, Writer
-from .registry import APIS, implemented_ranges
+from .registry import CODEC_RANGES, CODECS
 from .topic_names import NO_TOPIC_NAMES, TopicNames
 
 _HEADER = Struct(">hhih")
@@ -61,7 +61,7 @@ class Codec:
         listener: str = "PLAINTEXT",
     ) -> None:
         """Raises ``UsageError`` for a release that is not emulated."""
-        self.ranges: dict[int, VersionRange] = offered_ranges(kafka_version, implemented_ranges())
+        self.ranges: dict[int, VersionRange] = offered_ranges(kafka_version, CODEC_RANGES)
         """API key -> versions offered, as ApiVersions tells."""
         flags = behaviour(kafka_version)
         self._features_epoch = 0 if flags.feature_versioning else None
@@ -82,7 +82,7 @@ class Codec:
         except struct.error:
             raise ClientError(f"a request of {len(frame)} bytes is too short") from None
         offered = self.ranges.get(key)
-        if offered is None or key not in APIS:
+        if offered is None or key not in CODEC_RANGES:
             raise ClientError(f"API key {key}{_name(key)} is not offered to clients")
         if not offered[0] <= version <= offered[1]:
             if key == API_VERSIONS:
@@ -99,7 +99,7 @@ class Codec:
             except UnicodeDecodeError:
                 raise ClientError("the client id is not UTF-8") from None
             at += id_size
-        if version >= APIS[key].flexible_from:
+        if version >= CODECS[key].flexible_from:
             tags = CompactReader(frame, at)
             tags.tags()
             at = tags.at
@@ -113,7 +113,7 @@ class Codec:
 
         Views into ``body`` (records) stay views. Raises ``ClientError`` if it cannot be decoded.
         """
-        api = APIS[api_key]
+        api = CODECS[api_key]
         if api_key == API_VERSIONS and not self._offers(api_key, api_version):
             own_range = {}
             if self._tells_own_range:
@@ -131,7 +131,7 @@ class Codec:
         self, api_key: int, api_version: int, response: Any, request: Any = None
     ) -> list[Buffer]:
         """The body of a response as buffers to be sent in order; records are not copied."""
-        api = APIS[api_key]
+        api = CODECS[api_key]
         if api_key == API_VERSIONS:
             return [self._encode_api_versions(api_version, response)]
         writer = self._writer(api, api_version)
@@ -150,7 +150,7 @@ class Codec:
         parts = self.encode(api_key, api_version, response, request)
         size = 4 + sum(map(len, parts))
         # ApiVersions keeps response header v0 so that any client can read it (KIP-511).
-        if api_version >= APIS[api_key].flexible_from and api_key != API_VERSIONS:
+        if api_version >= CODECS[api_key].flexible_from and api_key != API_VERSIONS:
             header = _SIZE_AND_CORRELATION.pack(size + 1, correlation_id) + b"\0"
         else:
             header = _SIZE_AND_CORRELATION.pack(size, correlation_id)
@@ -174,7 +174,7 @@ class Codec:
             cached = self._api_versions.get(api_version)
             if cached is not None:
                 return cached
-        api = APIS[API_VERSIONS]
+        api = CODECS[API_VERSIONS]
         writer = self._writer(api, api_version)
         whole = response.ranges is None
         answer = ApiVersionsResponse(

@@ -13,7 +13,7 @@ from fakekafka.protocol.data import MetadataResponse
 from fakekafka.protocol.errors import ClientError
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 from fakekafka.wire.kafka.codec import Codec
-from fakekafka.wire.kafka.registry import APIS
+from fakekafka.wire.kafka.registry import CODEC_RANGES, CODECS
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -198,7 +198,7 @@ def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
 
 @settings(max_examples=400, deadline=None)
 @given(
-    choice=st.sampled_from(sorted(APIS)),
+    choice=st.sampled_from(sorted(CODEC_RANGES)),
     version=st.integers(0, 17),
     body=st.binary(max_size=120),
 )
@@ -207,7 +207,7 @@ def test_random_bodies_are_decoded_or_refused_as_client_errors(
     choice: Any, version: int, body: Any
 ) -> None:
     """No decoder fails in any other way."""
-    api = APIS[choice]
+    api = CODECS[choice]
     version = min(max(version, api.min_version), api.max_version)
     try:
         Codec("3.9").decode(choice, version, memoryview(body))

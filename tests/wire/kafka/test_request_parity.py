@@ -17,7 +17,7 @@ from fakekafka.tests.support import (
 from fakekafka.tests.support.expected_group_requests import indexes_of, ms, partitions_of
 from fakekafka.wire.kafka.api import CodecAnswer
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
-from fakekafka.wire.kafka.registry import APIS
+from fakekafka.wire.kafka.registry import CODEC_RANGES, CODECS
 from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -245,23 +245,23 @@ EXPECTED = {
 
 def versions_of(key: int) -> list[int]:
     """The versions that both codecs speak."""
-    api = APIS[key]
+    api = CODECS[key]
     known = schema_name_map[api_key_map[key]]
     return [v for v in range(api.min_version, api.max_version + 1) if v in known]
 
 
-KEYS_AND_VERSIONS = [(key, version) for key in APIS for version in versions_of(key)]
+KEYS_AND_VERSIONS = [(key, version) for key in CODEC_RANGES for version in versions_of(key)]
 
 
 def test_every_api_is_compared() -> None:
     """A new API without a comparison here fails."""
-    assert sorted(EXPECTED) == sorted(APIS)
+    assert sorted(EXPECTED) == sorted(CODEC_RANGES)
 
 
 @pytest.mark.parametrize(("key", "version"), KEYS_AND_VERSIONS)
 def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key: int, version: int) -> None:
     """Every field arrives where it belongs, at every version offered."""
-    api = APIS[key]
+    api = CODECS[key]
     schema = load_request_schema(key, version)
     write = entity_writer(schema)
     reader_class = CompactReader if version >= api.flexible_from else Reader
@@ -307,6 +307,6 @@ def test_a_fetch_with_an_unresolved_topic_id_stays_outside_sessions(
     )
     buffer = io.BytesIO()
     entity_writer(FetchRequest)(buffer, entity)
-    request = APIS[1].decode(CompactReader(memoryview(buffer.getvalue())), 17)
+    request = CODECS[1].decode(CompactReader(memoryview(buffer.getvalue())), 17)
     assert (request.session_id, request.session_epoch) == sent_on
     assert not request.partitions[0].topic_partition.topic[0].isalnum()

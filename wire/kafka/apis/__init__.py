@@ -1,6 +1,5 @@
 """One module per API key, named ``api_KEY_name``; each defines one constant ``API``.
 
-A new file is all that a new API needs: ``wire.kafka.registry`` finds it, and the ApiVersions
-answer,
-the documentation and the list of gaps follow.
+A new API needs a file here and its newest version in ``wire.kafka.registry``, which imports the
+file on the first request. The ApiVersions answer, the documentation and the list of gaps follow.
 """
