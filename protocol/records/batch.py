@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from crc32c import crc32c
-
 from . import compression as codecs
+from .checksum import crc32c
 from .format import (
     ABORT,
     CODEC_MASK,

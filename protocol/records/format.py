@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from crc32c import crc32c
+from .checksum import crc32c
 
 MAGIC = 2
 HEADER_SIZE = 61

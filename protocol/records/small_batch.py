@@ -6,9 +6,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from crc32c import crc32c
-
 from .batch import build_batch
+from .checksum import crc32c
 from .format import BODY_HEADER, LARGEST_SMALL_VALUE, MAGIC, NO_SEQUENCE, Record
 
 _START = struct.Struct(">qiiBI")

@@ -8,9 +8,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from crc32c import crc32c
-
 from ...protocol.records.batch import RecordBatch
+from ...protocol.records.checksum import crc32c
 from ...protocol.records.format import (
     CRC_START,
     HEADER_SIZE,

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import struct
 
-from crc32c import crc32c
-
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records import compression as codecs
 from ...protocol.records.batch import RecordBatch
+from ...protocol.records.checksum import crc32c
 from ...protocol.records.format import (
     CONTROL_BIT,
     CRC_START,

@@ -11,9 +11,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.records.checksum import crc32c
 from ...protocol.records.format import SEQUENCE_MAX, ControlMarker, add_sequence
 from .verification import UNGUARDED, Unguarded, VerificationGuard, VerificationGuards
 

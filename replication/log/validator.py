@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records import compression as codecs
 from ...protocol.records.batch import RecordBatch, with_timestamps
+from ...protocol.records.checksum import crc32c
 from ...protocol.records.format import (
     CONTROL_BIT,
     CRC_START,
