@@ -16,7 +16,7 @@ from ..protocol.errors import UsageError
 from ..protocol.names import ADMIN, zookeeper_name
 from ..protocol.versions import Behaviour
 from ..replication.disk.disk import Disk
-from ..replication.disk.memory import MemoryDisk
+from ..replication.disk.memory_disk import MemoryDisk
 from ..statemachines.broker.broker_id import NO_BROKER_ID
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakekafka.protocol.control import AlterIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.follower.fetcher import ReplicaFetcher
 from fakekafka.replication.follower.manager import FetcherManager
 from fakekafka.replication.log.log import Log

@@ -11,7 +11,7 @@ from fakekafka import Cluster, Simulation, UsageError
 from fakekafka.protocol.admin import BROKER_RESOURCE, ConfigResource, DescribeConfigsRequest
 from fakekafka.protocol.awaiting import RequestTimeout
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.testing.checks import fully_replicated
 from fakekafka.testing.scenarios.file import ScenarioError, parse_scenario
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError, UsageError
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.log import Log

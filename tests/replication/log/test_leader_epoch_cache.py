@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.data import EpochEndOffset
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.log.epoch_history import LeaderEpochCache
 from fakekafka.tests.support.logs import Tools
 

@@ -11,7 +11,7 @@ from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.disk.disk import Disk
 from fakekafka.replication.disk.file_disk import FileDisk
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.retention import delete_old_segments
 from hypothesis import strategies as st

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.data import AbortedTransaction
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import aborted_transactions

@@ -9,7 +9,7 @@ import pytest
 from fakekafka.protocol.data import AbortedTransaction
 from fakekafka.replication.disk.disk import Disk
 from fakekafka.replication.disk.file_disk import FileDisk
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.log.compaction import compact
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import aborted_transactions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekafka.replication.disk.memory import MemoryDisk
+from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOINT
 from fakekafka.tests.support.compaction import compacted, content, put
 from fakekafka.tests.support.logs import Tools
