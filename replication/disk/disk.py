@@ -4,11 +4,13 @@ A ``Disk`` holds one or several log directories. A broker process opens its logs
 and ends in one of three ways: ``close`` (clean: everything flushed, marker written), ``kill`` (the
 page cache survives: everything appended is there) or ``power_off`` (only what was flushed is).
 ``MemoryDisk`` keeps all of it in memory, ``FileDisk`` in Kafka's files
-(docs/kafka/log.md#files).
+(docs/kafka/log.md#files). They say how directories and files are written; a ``LogStorage`` says
+it for one partition.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from ...protocol.config import TopicConfig
@@ -26,10 +28,10 @@ from ..log.settings import LogSettings
 from ..log.storage import LogDirectory, LogStorage
 
 
-class Disk:
-    """Log directories and the logs in them. This class keeps everything in memory."""
+class Disk(ABC):
+    """Log directories and the logs in them."""
 
-    def __init__(self, directories: Sequence[str] = ("memory-0",)) -> None:
+    def __init__(self, directories: Sequence[str]) -> None:
         if not directories:
             raise UsageError("a disk needs at least one log directory")
         self._directories = {path: LogDirectory(path) for path in directories}
@@ -97,9 +99,9 @@ class Disk:
             )
         return not directory.is_offline
 
+    @abstractmethod
     def volume_bytes(self, path: str) -> tuple[int, int]:
         """Total and usable size of the volume a log directory is on; -1 where there is none."""
-        return -1, -1
 
     def stored(self, topic_partition: TopicPartition) -> LogStorage | None:
         """What is stored of a partition, to look at while no process uses the disk."""
@@ -117,8 +119,10 @@ class Disk:
             if not directory.is_offline:
                 self._start_directory(directory)
 
+    @abstractmethod
     def _start_directory(self, directory: LogDirectory) -> None:
-        """Take note of a clean shutdown, and remove the marker."""
+        """Read what the last process left: whether it ended cleanly, the checkpoints, the
+        properties."""
 
     def close(self) -> None:
         """End the process cleanly: flush, snapshot, checkpoint; no effect when it has ended."""
@@ -128,10 +132,11 @@ class Disk:
             if not log.storage.directory.is_offline:
                 log.flush()
                 log.take_producer_snapshot()
-                self._close_log(log)
+                log.storage.finish_active()
         self.checkpoint_log_offsets()
         for directory in self._directories.values():
             if not directory.is_offline:
+                directory.was_clean = True
                 self._mark_clean(directory)
         self._forget_process()
 
@@ -147,11 +152,9 @@ class Disk:
         for segment in segments:
             segment.discard()
 
-    def _close_log(self, log: Log) -> None:
-        """Finish the files of a log."""
-
+    @abstractmethod
     def _mark_clean(self, directory: LogDirectory) -> None:
-        directory.was_clean = True
+        """Leave the marker of a clean shutdown."""
 
     def kill(self) -> None:
         """End the process at once: what it had appended stays."""
@@ -174,24 +177,27 @@ class Disk:
                 if survivors is not None and survivors.get(name, -1) > offset:
                     offset = survivors[name]
                     storage.flushed_offset = offset
-                self._cut(storage, offset)
+                storage.cut_to(offset)
         for storage in self._futures.values():
             if not storage.directory.is_offline:
-                self._cut(storage, storage.flushed_offset)
+                storage.cut_to(storage.flushed_offset)
         self.kill()
 
+    @abstractmethod
     def _load_all(self) -> None:
-        """Make sure every storage knows its segments."""
-
-    def _cut(self, storage: LogStorage, offset: int) -> None:
-        storage.cut_to(offset)
+        """Make sure that every storage knows its segments."""
 
     def _forget_process(self) -> None:
+        self._release()
         self._is_up = False
         self.logs = {}
         self.future_logs = {}
         self._preferred.clear()
         self._settings.clear()
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Let go of what only a running process holds: open files, and what can be read again."""
 
     # -- logs ---------------------------------------------------------------------------------
 
@@ -286,13 +292,20 @@ class Disk:
                 counts[storage.directory.path] += 1
         return min(online, key=lambda directory: counts[directory.path])
 
+    @abstractmethod
     def _create(self, topic_partition: TopicPartition, directory: LogDirectory) -> LogStorage:
-        return LogStorage(directory)
+        """The storage of a partition in a directory; what is there already is loaded later."""
 
     def _load(
         self, topic_partition: TopicPartition, storage: LogStorage, settings: LogSettings
     ) -> None:
-        """Bring the segments of a storage into memory."""
+        if storage.is_real:
+            points = storage.directory.checkpoints.get(RECOVERY_POINT_CHECKPOINT, {})
+            storage.load(
+                settings.index_interval_bytes,
+                settings.file_delete_delay_ms,
+                points.get(topic_partition, 0),
+            )
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
         """Remove a partition; no effect if it is not stored here.
@@ -304,16 +317,13 @@ class Disk:
         if storage is None:
             return
         storage.directory.check()
-        self._delete(topic_partition, storage)
+        storage.delete()
         self._storages.pop(topic_partition, None)
         self.logs.pop(topic_partition, None)
         for name, offsets in storage.directory.checkpoints.items():
             if topic_partition in offsets:
                 kept = {k: v for k, v in offsets.items() if k != topic_partition}
                 self._write_checkpoint(storage.directory, name, kept)
-
-    def _delete(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
-        """Remove the files of a partition."""
 
     # -- moves between directories --------------------------------------------------------------
 
@@ -347,10 +357,11 @@ class Disk:
         self._preferred.pop(topic_partition, None)
         return log
 
+    @abstractmethod
     def _create_future(
         self, topic_partition: TopicPartition, directory: LogDirectory
     ) -> LogStorage:
-        return LogStorage(directory)
+        """The storage of a copy that is to replace the log of a partition."""
 
     def replace_by_future(self, topic_partition: TopicPartition) -> Log:
         """Make the copy the partition's log and delete what it replaces.
@@ -362,7 +373,7 @@ class Disk:
         replaced = self._storages[topic_partition]
         replaced.directory.check()
         log.flush()
-        self._become_current(topic_partition, storage)
+        storage.become_current(topic_partition)
         del self.future_logs[topic_partition], self._futures[topic_partition]
         self.logs[topic_partition] = log
         self._storages[topic_partition] = storage
@@ -375,18 +386,15 @@ class Disk:
                 self._write_checkpoint(replaced.directory, name, kept)
                 there = storage.directory.checkpoints.get(name, {})
                 self._write_checkpoint(storage.directory, name, {**there, topic_partition: moved})
-        self._delete(topic_partition, replaced)
+        replaced.delete()
         return log
-
-    def _become_current(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
-        """Give the files of a copy the partition's name."""
 
     def delete_future(self, topic_partition: TopicPartition) -> None:
         """Remove what was to replace a partition's log; no effect if there is nothing."""
         storage = self._futures.pop(topic_partition, None)
         self.future_logs.pop(topic_partition, None)
         if storage is not None and not storage.directory.is_offline:
-            self._delete(topic_partition, storage)
+            storage.delete()
 
     # -- checkpoints --------------------------------------------------------------------------
 
@@ -419,6 +427,11 @@ class Disk:
         self, directory: LogDirectory, name: str, offsets: dict[TopicPartition, int]
     ) -> None:
         directory.checkpoints[name] = offsets
+        self._save_checkpoint(directory, name)
+
+    @abstractmethod
+    def _save_checkpoint(self, directory: LogDirectory, name: str) -> None:
+        """Write the checkpoint file as ``directory.checkpoints`` has it."""
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         return self.read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
@@ -468,7 +481,8 @@ class Disk:
         for path, directory in self._directories.items():
             if not directory.is_offline and self._meta[path] != values:
                 self._meta[path] = dict(values)
-                self._write_meta(directory)
+                self._save_meta(directory)
 
-    def _write_meta(self, directory: LogDirectory) -> None:
-        """Write the file."""
+    @abstractmethod
+    def _save_meta(self, directory: LogDirectory) -> None:
+        """Write the file as ``_meta`` has it."""

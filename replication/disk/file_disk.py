@@ -29,16 +29,14 @@ from ..log.checkpoint_formats import (
     parse_offsets,
     parse_properties,
 )
-from ..log.log import Log
-from ..log.settings import LogSettings
 from ..log.storage import LogDirectory, LogStorage
 from .disk import Disk
 from .file_io import FileHandles, read_file, write_atomically
 from .file_storage import FileStorage
+from .segment_files import DELETED_DIRECTORY
 
 _PARTITION_DIRECTORY = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
 _FUTURE_DIRECTORY = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)\.[0-9a-f]{32}-future$")
-_DELETED_DIRECTORY = "-delete"
 _CHECKPOINTS = (
     HIGH_WATERMARK_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -78,7 +76,7 @@ class FileDisk(Disk):
             path = os.path.join(directory.path, name)
             if not os.path.isdir(path):
                 continue
-            if name.endswith(_DELETED_DIRECTORY):
+            if name.endswith(DELETED_DIRECTORY):
                 shutil.rmtree(path, ignore_errors=True)
                 continue
             match = _PARTITION_DIRECTORY.match(name)
@@ -101,10 +99,6 @@ class FileDisk(Disk):
     ) -> LogStorage:
         path = os.path.join(directory.path, future_directory_name(topic_partition))
         return FileStorage(directory, path, self._handles, self._sync)
-
-    def _become_current(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
-        if isinstance(storage, FileStorage):
-            storage.move_to(os.path.join(storage.directory.path, str(topic_partition)))
 
     def volume_bytes(self, path: str) -> tuple[int, int]:
         try:
@@ -133,66 +127,32 @@ class FileDisk(Disk):
                     directory.is_offline = True
 
     def _mark_clean(self, directory: LogDirectory) -> None:
-        super()._mark_clean(directory)
         write_atomically(os.path.join(directory.path, CLEAN_SHUTDOWN_MARKER), b"", self._sync)
 
-    def _close_log(self, log: Log) -> None:
-        storage = log.storage
-        if isinstance(storage, FileStorage):
-            storage.finish_active()
-
-    def _forget_process(self) -> None:
-        super()._forget_process()
+    def _release(self) -> None:
         self._handles.close_all()
         for storage in (*self._storages.values(), *self._futures.values()):
-            if isinstance(storage, FileStorage):
-                storage.unload()
+            storage.unload()
 
     def _load_all(self) -> None:
         self.start()
         for name, storage in (*self._storages.items(), *self._futures.items()):
-            if isinstance(storage, FileStorage) and not storage.directory.is_offline:
+            if not storage.directory.is_offline:
                 points = storage.directory.checkpoints.get(RECOVERY_POINT_CHECKPOINT, {})
                 with suppress(KafkaError):
                     storage.load(4096, 60000, points.get(name, 0))
 
-    # -- logs -----------------------------------------------------------------------------------
-
-    def _load(
-        self, topic_partition: TopicPartition, storage: LogStorage, settings: LogSettings
-    ) -> None:
-        if isinstance(storage, FileStorage):
-            points = storage.directory.checkpoints.get(RECOVERY_POINT_CHECKPOINT, {})
-            storage.load(
-                settings.index_interval_bytes,
-                settings.file_delete_delay_ms,
-                points.get(topic_partition, 0),
-            )
-
-    def _delete(self, topic_partition: TopicPartition, storage: LogStorage) -> None:
-        if not isinstance(storage, FileStorage):
-            return
-        self._handles.close_all()
-        try:
-            if os.path.isdir(storage.path):
-                os.replace(storage.path, storage.path + _DELETED_DIRECTORY)
-                shutil.rmtree(storage.path + _DELETED_DIRECTORY, ignore_errors=True)
-        except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
-
     # -- files of a directory ---------------------------------------------------------------------
 
-    def _write_checkpoint(
-        self, directory: LogDirectory, name: str, offsets: dict[TopicPartition, int]
-    ) -> None:
-        super()._write_checkpoint(directory, name, offsets)
+    def _save_checkpoint(self, directory: LogDirectory, name: str) -> None:
         path = os.path.join(directory.path, name)
+        data = format_offsets(directory.checkpoints[name]).encode()
         try:
-            write_atomically(path, format_offsets(offsets).encode(), self._sync)
+            write_atomically(path, data, self._sync)
         except OSError as error:
             raise OSError(error.errno, error.strerror, directory.path) from error
 
-    def _write_meta(self, directory: LogDirectory) -> None:
+    def _save_meta(self, directory: LogDirectory) -> None:
         data = format_properties(self._meta[directory.path]).encode()
         path = os.path.join(directory.path, META_PROPERTIES)
         try:

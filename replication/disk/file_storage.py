@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -33,6 +34,7 @@ from ..log.storage import LogDirectory, LogStorage
 from .file_io import FileHandles, read_file, write_atomically
 from .segment_files import (
     CLEANED_SUFFIX,
+    DELETED_DIRECTORY,
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -291,8 +293,9 @@ class FileStorage(LogStorage):
         self._dirty.clear()
         self._deleted.clear()
 
-    def move_to(self, path: str) -> None:
-        """Give the directory another name. Everything in it must have been flushed."""
+    def become_current(self, topic_partition: TopicPartition) -> None:
+        """Give the directory the partition's name. Everything in it must have been flushed."""
+        path = os.path.join(self.directory.path, str(topic_partition))
 
         def run() -> None:
             self._handles.close_all()
@@ -303,6 +306,19 @@ class FileStorage(LogStorage):
             self._deleted.clear()
 
         self._guarded(run)
+
+    def delete(self) -> None:
+        """Remove the directory. It gets another name first: a crash leaves all of it or nothing.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when that fails; the log directory stays online.
+        """
+        self._handles.close_all()
+        try:
+            if os.path.isdir(self.path):
+                os.replace(self.path, self.path + DELETED_DIRECTORY)
+                shutil.rmtree(self.path + DELETED_DIRECTORY, ignore_errors=True)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def _load(self, recovery_point: int) -> None:
         os.makedirs(self.path, exist_ok=True)

@@ -29,6 +29,8 @@ SNAPSHOT_SUFFIX = ".snapshot"
 DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
+DELETED_DIRECTORY = "-delete"
+"""End of the name of a partition's directory while it is deleted."""
 
 _BATCH_START = struct.Struct(">qiibI")
 _LAST_DELTA_AT = 23

@@ -1,7 +1,7 @@
 """What of a partition's log outlives the broker process, and where it is kept.
 
 ``LogStorage`` is the memory kind: the log works on the very lists kept here, so nothing needs to
-be written. Storages on real files (``FileStorage``) override the hooks.
+be written. Storages on real files (``FileStorage``) override the hooks, which do nothing in memory.
 """
 
 from __future__ import annotations
@@ -107,6 +107,25 @@ class LogStorage:
     def drop_snapshot(self, offset: int) -> None:
         if self.snapshots is not None:
             self.snapshots.pop(offset, None)
+
+    def load(
+        self, index_interval_bytes: int, file_delete_delay_ms: int, recovery_point: int
+    ) -> None:
+        """Bring the segments into memory, if they are not there."""
+
+    def unload(self) -> None:
+        """Forget what ``load`` can bring back."""
+
+    # -- called on both kinds -------------------------------------------------------------------
+
+    def finish_active(self) -> None:
+        """End the files of the active segment at a clean shutdown."""
+
+    def delete(self) -> None:
+        """Remove the files of the partition."""
+
+    def become_current(self, topic_partition: TopicPartition) -> None:
+        """Give the files of a copy the partition's name."""
 
     # -- compaction ---------------------------------------------------------------------------
 
