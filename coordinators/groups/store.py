@@ -20,6 +20,7 @@ from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
+from ..append_errors import APPEND_ERRORS
 from .group import Group
 from .loading import LoadedPartition
 from .offsets import CommitRecord
@@ -44,11 +45,7 @@ if TYPE_CHECKING:
 LOAD_BYTES = 65536
 """How much is loaded at once; other requests are answered in between."""
 _COMMIT_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    **APPEND_ERRORS,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,

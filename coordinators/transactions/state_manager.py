@@ -28,6 +28,7 @@ from ...protocol.records.format import MalformedRecords, Record
 from ...protocol.transactions import ListedTransaction, ListTransactionsRequest
 from ...protocol.values import TopicPartition
 from ...replication.log.validator import ORIGIN_COORDINATOR
+from ..append_errors import APPEND_ERRORS
 from ..partitioning import coordinating_partition
 from .metadata import TransactionMetadata, TransitMetadata
 from .records import decode_key, decode_value, encode_key, encode_value
@@ -39,13 +40,9 @@ if TYPE_CHECKING:
     from ...replication.replica_manager import ReplicaManager
 
 _NONE = ErrorCode.NONE
-_APPEND_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+_WRITE_ERRORS = {
+    **APPEND_ERRORS,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
@@ -225,7 +222,7 @@ class TransactionStateManager:
             return outcome
 
         def appended(error: ErrorCode) -> None:
-            error = _APPEND_ERRORS.get(error, error)
+            error = _WRITE_ERRORS.get(error, error)
             if error is _NONE:
                 error = self._complete(transactional_id, coordinator_epoch, target)
             elif not (
