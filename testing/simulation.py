@@ -35,6 +35,7 @@ from .virtual_time import VirtualTimeCluster
 
 if TYPE_CHECKING:
     from .. import Replay
+    from ..tracing.events import Event
     from ..tracing.reading.reader import Trace
 
 T = TypeVar("T")
@@ -196,6 +197,23 @@ class Simulation(EmulatedCluster):
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """The same as ``run_until``, in virtual seconds and by the name of ``Cluster``."""
         self._running.wait_until(condition, timeout_s)
+
+    def break_on(self, what: str | Callable[[Event], object], timeout_ms: float = 60_000) -> Event:
+        """Run until something happens, and return the event after which it stopped.
+
+        ``what`` is a breakpoint, such as ``"change broker-*/orders-0/isr"`` or
+        ``"LeaderAndIsrRequest to broker-2"``, or a function that is given every event.
+        Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first.
+        """
+        from ..tracing.debugger.breakpoints import Watcher, breakpoint_of
+        from ..tracing.debugger.recorder_watch import RecorderWatch
+
+        trace = self.trace()
+        state = dict(trace.state_at(trace.stored.last_seq)) if len(trace) else {}
+        watch = RecorderWatch(self.recorder, Watcher([breakpoint_of(what)], state))
+        self.run_until(watch.look, timeout_ms)
+        number = watch.seen - 1
+        return self.trace().event(number)
 
     # -- clients -------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pkgutil
 
 from .. import protocol
 from ..protocol.awaiting import Disconnected, RequestTimeout
-from .schema import is_message_type
+from .schema import field_shapes, is_message_type
 
 _ROOT = protocol.__name__.rpartition(".")[0]
 _OTHERS = (
@@ -20,13 +20,24 @@ _OTHERS = (
 
 
 @functools.cache
-def message_type_names() -> tuple[str, ...]:
-    """Every message that the vocabulary has, sent in a run or not."""
+def _message_types() -> dict[str, type | None]:
     modules = [f"protocol.{found.name}" for found in pkgutil.iter_modules(protocol.__path__)]
-    names = {Disconnected.__name__: None, RequestTimeout.__name__: None}
+    types: dict[str, type | None] = {Disconnected.__name__: None, RequestTimeout.__name__: None}
     for module in (*sorted(modules), *_OTHERS):
         namespace = vars(importlib.import_module(f"{_ROOT}.{module}"))
         for name, value in namespace.items():
             if isinstance(value, type) and is_message_type(value):
-                names[name] = None
-    return tuple(names)
+                types[name] = value
+    return types
+
+
+def message_type_names() -> tuple[str, ...]:
+    """Every message that the vocabulary has, sent in a run or not."""
+    return tuple(_message_types())
+
+
+@functools.cache
+def message_fields() -> tuple[str, ...]:
+    """The fields of all messages."""
+    shapes = (field_shapes(cls)[0] for cls in _message_types().values() if cls is not None)
+    return tuple({name: None for fields in shapes for name, _ in fields})

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..protocol.errors import UsageError
 from .chunks import Chunk, ChunkBuilder, ChunkInfo, Snapshot
-from .events import EVENT_FIELDS, KIND_CODES
+from .events import EVENT_FIELDS, KIND_CODES, Event
 from .fingerprint import Fingerprint
 from .format import CHUNK_EVENTS
 from .operations import Operations
-from .packing import PayloadPacker, epochs_getter
+from .packing import PayloadPacker, epochs_getter, unpack
 from .recorded_state import RecordedState
-from .schema import is_message_type
+from .schema import Schema, is_message_type
 from .trace import EventList, MemoryTrace
 from .writer import TraceWriter
 
@@ -326,6 +326,26 @@ class Recorder:
         before = chunks[0].info.first_seq - 1
         entries = [(number, value, seq) for number, (value, seq) in self._base.items()]
         return [Snapshot(before, self._packer.pack([before, entries])), *self._snapshots]
+
+    def raw_since(self, first: int) -> list[Any]:
+        """Events from a number on, as they are kept: those not packed yet at no cost."""
+        pending = self._pending
+        if pending and pending[0][0] <= first:
+            return pending[first - pending[0][0] :]
+        trace = self.trace()
+        kept = range(max(trace.chunk_of(first), 0), len(trace.chunks))
+        return [raw for index in kept for raw in trace.raw_events(index) if raw[0] >= first]
+
+    def decoded(self, raw: list[Any]) -> Event:
+        """One of them as readers see it."""
+        packer = self._packer
+        plain = unpack(packer.pack(raw))
+        return Event(plain, self._strings.ordered, Schema(list(packer.schema.items())))
+
+    @property
+    def strings(self) -> list[str]:
+        """Names by number, as raw events have them."""
+        return self._strings.ordered
 
     @property
     def events(self) -> EventList:

@@ -41,7 +41,7 @@ from .verdict import METRICS
 from .workload_table import read_workload
 
 __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
-           "with_parameters"]  # fmt: skip
+           "scenario_values", "with_parameters"]  # fmt: skip
 
 
 def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None) -> ScenarioSpec:
@@ -61,13 +61,21 @@ def parse_scenario(
     text: str, source: str = "<scenario>", parameters: Mapping[str, Any] | None = None
 ) -> ScenarioSpec:
     """A scenario from its TOML text; ``source`` names it in messages."""
+    values = scenario_values(text, source, parameters)
+    return _read_scenario(values, text, source, dict(parameters or {}))
+
+
+def scenario_values(
+    text: str, source: str = "<scenario>", parameters: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What a scenario's TOML says with its parameters set, not checked yet."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(source, "", f"is not valid TOML: {error}") from None
     for key, value in (parameters or {}).items():
         _set(values, key, value, source)
-    return _read_scenario(values, text, source, dict(parameters or {}))
+    return values
 
 
 def with_parameters(spec: ScenarioSpec, parameters: Mapping[str, Any]) -> ScenarioSpec:

@@ -47,6 +47,11 @@ def replay(path: str | Path, until: Position | None = None) -> Replay:
     return run
 
 
+def replay_of_header(header: dict[str, Any]) -> Replay:
+    """The run that a header describes, before its first event."""
+    return Replay(header, seq_at)
+
+
 class Replay:
     """A run that is run again. ``simulation`` is live, and stands still between two calls."""
 
@@ -56,6 +61,10 @@ class Replay:
         self._run: ScenarioRun = run_of_header(header, self._recorder)
         self._header = header
         self._target = -1
+        self._until: Callable[[], object] | None = None
+        self._counted = 0
+        self.newest_from = 0
+        """First event of those that the last thing to happen brought."""
         self._turn = threading.Semaphore(0)  # of the scenario
         self._stopped = threading.Semaphore(0)  # of whoever asks
         self._is_abandoned = False
@@ -70,6 +79,21 @@ class Replay:
     def simulation(self) -> Simulation:
         """The simulation as it is now. Until ``fork`` only the replay lets time pass in it."""
         return self._run.simulation
+
+    @property
+    def recorder(self) -> Recorder:
+        """What records the run again."""
+        return self._recorder
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The header that describes the run."""
+        return self._header
+
+    @property
+    def begun_us(self) -> int | None:
+        """When the scenario's own time began; None while the cluster starts."""
+        return self._run.begun_us
 
     @property
     def last_event(self) -> int:
@@ -99,6 +123,14 @@ class Replay:
 
     def run_to_number(self, number: int) -> bool:
         """Go on until the event of this number has happened."""
+        return self._go_on(number)
+
+    def run_until(self, condition: Callable[[], object]) -> bool:
+        """Go on until a condition holds after something has happened; False at the end."""
+        self._until = condition
+        return self._go_on(_NEVER)
+
+    def _go_on(self, number: int) -> bool:
         if self._is_abandoned:
             raise UsageError("the replay was forked: go on with its simulation")
         self._target = number
@@ -156,7 +188,9 @@ class Replay:
 
     def _look(self) -> None:
         """Called after each event: wait here once the target has been reached."""
-        while len(self._recorder) > self._target:
+        self.newest_from, self._counted = self._counted, len(self._recorder)
+        while len(self._recorder) > self._target or (self._until is not None and self._until()):
+            self._until = None
             self._stopped.release()
             self._turn.acquire()
             if self._is_abandoned:

@@ -63,6 +63,8 @@ class ScenarioRun:
         self.workloads: list[Workload] = []
         self.coordinated = CoordinatedClients(self.simulation, spec)
         self._begun_us = 0
+        self.begun_us: int | None = None
+        """When the scenario's own zero was; None before."""
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._waiting: list[tuple[FaultSpec, float]] = []
 
@@ -120,7 +122,7 @@ class ScenarioRun:
                 simulation.network.latency(**link.latency.arguments(), **ends)
             if link.loss is not None:
                 simulation.network.drop(link.loss, **ends)
-        self._begun_us = simulation.runtime.now_us()
+        self._begun_us = self.begun_us = simulation.runtime.now_us()
         for workload in spec.workloads:
             self._schedule_workload(workload)
         for group in self.coordinated.groups:

@@ -158,14 +158,15 @@ def toml_text(value: Any) -> str:
             tomllib.loads(f"value = {value}")
         except tomllib.TOMLDecodeError:
             return value
-    return _quoted_toml(value)
+    return toml_value(value)
 
 
-def _quoted_toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML, texts in quotes."""
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_quoted_toml, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Mapping):
-        pairs = (f"{_quoted_toml(name)} = {_quoted_toml(item)}" for name, item in value.items())
+        pairs = (f"{toml_value(name)} = {toml_value(item)}" for name, item in value.items())
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, (str, bool)):  # written as in JSON
         return json.dumps(value, ensure_ascii=False)

@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runtime",),
         ("broker", "zookeeper", "clients"),
     ),
-    "tracing": (("*",), ("story",), ("reading",)),
+    "tracing": (("*",), ("story",), ("reading",), ("debugger",)),
     "wire": (("*",), ("kafka", "zookeeper")),
     "zkfake": (("*",), ("server", "client")),
     "testing": (
@@ -50,7 +50,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("handles",),
         ("*",),
         ("scenarios",),
-        ("questions", "control_api"),
+        ("questions", "control_api", "debugger"),
     ),
     "spark_bench": (
         ("measuring",),

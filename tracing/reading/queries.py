@@ -6,7 +6,7 @@ import ast
 import difflib
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...protocol.errors import UsageError
@@ -56,6 +56,40 @@ def compile_filter(text: str, trace: StoredTrace) -> Expression:
     words = dict.fromkeys((*KINDS, *trace.strings, *trace.schema.types))
     expression = compile_expression(text, _lookup, names, words=words)
     _check_compared(expression.text, trace)
+    return expression
+
+
+def compile_event_expression(
+    text: str,
+    *,
+    of_event: Callable[[Any], Event],
+    fields: Collection[str],
+    words: Collection[str],
+    more: Mapping[str, Callable[[Any], Any]],
+    functions: Mapping[str, Callable[..., Any]],
+) -> Expression:
+    """An expression over a scope that has an event and ``more`` names beside its columns."""
+
+    def lookup(scope: Any, name: str) -> Any:
+        own = more.get(name)
+        return _lookup(of_event(scope), name) if own is None else own(scope)
+
+    names = dict.fromkeys((*more, *COLUMNS, *fields))
+    expression = compile_expression(
+        text, lookup, names, words=dict.fromkeys(words), functions=functions
+    )
+    for node in ast.walk(ast.parse(text.strip(), mode="eval")):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name):
+            if node.left.id == "kind":
+                known: Collection[str] = KINDS
+            elif node.left.id == "type":
+                known = words
+            else:
+                continue
+            for word in _constants(node):
+                # Timers have names in small letters, which are known only once they fire.
+                if word not in known and not (node.left.id == "type" and word[:1].islower()):
+                    raise _unknown(text, f"{node.left.id} {word!r}", word, known)
     return expression
 
 

@@ -1,0 +1,294 @@
+"""The debugger: a place in a run from which one goes forward and back, looks, and interferes.
+
+It stands after an event. What has happened once is kept, so going back only moves the place: the
+state there is rebuilt from the recorded changes. Only who interferes there has the run come to
+that event anew, from its seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ...protocol.errors import UsageError
+from ...tracing.debugger.breakpoints import (
+    Breakpoint,
+    Watcher,
+    conditions,
+    parse_breakpoint,
+    undo,
+)
+from ...tracing.events import Event, TraceError
+from ...tracing.reading.positions import Position, seq_at
+from ...tracing.reading.reader import Trace, open_trace
+from ...tracing.reading.state_history import State
+from ...tracing.schema import Schema
+from ..scenarios.conditions import Condition
+from ..scenarios.replay import Replay
+from ..scenarios.run import ScenarioRun, header_of
+from ..scenarios.spec import ScenarioSpec
+from ..simulation import Simulation
+from .forks import standalone_text, with_fault
+from .sources import RecordedSource, Source, live_source
+
+_STARTS_WITH = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why going on has ended."""
+
+    number: int
+    """The event after which it stands."""
+    reason: str
+    breakpoint: Breakpoint | None = None
+
+
+class Debugger:
+    """A run and a place in it; ``of_trace`` and ``of_scenario`` make one."""
+
+    def __init__(self, source: Source, position: int = _STARTS_WITH) -> None:
+        self._source = source
+        self.breakpoints: list[Breakpoint] = []
+        self.forks: list[str] = []
+        """What was done to the run, in order, as it was written."""
+        if not source.extend_to(position):
+            raise UsageError("there is no event to stand at: the run is empty")
+        self.position = position
+        """Number of the event after which it stands."""
+
+    @classmethod
+    def of_trace(cls, path: str | Path) -> Self:
+        """A recorded run, at its first event."""
+        trace = open_trace(path)
+        try:
+            return cls(RecordedSource(trace), trace.stored.first_seq)
+        except UsageError:
+            trace.close()
+            raise
+
+    @classmethod
+    def of_scenario(cls, spec: ScenarioSpec, seed: int | None = None) -> Self:
+        """A scenario about to be run, at its first event."""
+        described = ScenarioRun(spec, seed)
+        header = header_of(described)
+        described.simulation.stop()
+        return cls(live_source(header, _STARTS_WITH))
+
+    # -- looking -------------------------------------------------------------------------------
+
+    @property
+    def trace(self) -> Trace:
+        """All that has happened so far, also behind the place."""
+        return Trace(self._source.stored)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What describes the run."""
+        return self._source.stored.header
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a run goes on behind it."""
+        return self._source.live is not None
+
+    @property
+    def event(self) -> Event:
+        """The event after which it stands."""
+        return self._source.stored.event(self.position)
+
+    @property
+    def actors(self) -> list[str]:
+        """All that have acted so far."""
+        return self._source.stored.actors()
+
+    def state(self, actor: str | None = None, pattern: str | None = None) -> State:
+        """The state here, of all or of one actor; ``changed`` names what this event changed."""
+        return self.trace.state_at(self.position, actor, pattern)
+
+    def why(self) -> list[Event]:
+        """The causes of the event here, itself first."""
+        return self.trace.why(self.position)
+
+    # -- going ---------------------------------------------------------------------------------
+
+    def step(self, count: int = 1) -> bool:
+        """Go on by so many events; False where the run has ended before."""
+        target = self.position + count
+        if self._source.extend_to(target):
+            self.position = target
+            return True
+        self.position = self._source.stored.last_seq
+        return False
+
+    def back(self, count: int = 1) -> bool:
+        """Go back by so many events; False at the first."""
+        first = self._source.stored.first_seq
+        target = self.position - count
+        self.position = max(target, first)
+        return target >= first
+
+    def goto(self, position: Position) -> None:
+        """Go to an event or a time, forward or back; ``TraceError`` where there is none."""
+        stored = self._source.stored
+        if isinstance(position, str) and self.is_live and not position.lstrip("#").isdigit():
+            self._goto_time(position)
+            return
+        number = seq_at(stored, position)
+        if number < stored.first_seq or not self._source.extend_to(number):
+            stored = self._source.stored
+            raise TraceError(
+                f"there is no event #{number}: the run has #{stored.first_seq} to "
+                f"#{stored.last_seq}"
+            )
+        self.position = number
+
+    def _goto_time(self, position: str) -> None:
+        """A time may lie before what has happened, or ahead of it."""
+        number = seq_at(self._source.stored, position)  # refuses what is no time
+        if number < self._source.stored.last_seq:
+            self.position = number
+            return
+        watcher = Watcher([parse_breakpoint(f"at {position.strip()}")], {})
+        hit = self._source.extend_until(watcher, [])
+        last = self._source.stored.last_seq if hit is None else hit.number
+        self.position = min(seq_at(self._source.stored, position), last)
+
+    def next_on(self, actor: str | None = None) -> bool:
+        """Go to the next event of an actor, by default of this event's; False if there is none."""
+        wanted = self.event.actor if actor is None else actor
+        stop = self._run([Breakpoint(wanted, lambda *_: wanted, {"actor": wanted})])
+        if stop.breakpoint is None:
+            return False
+        self.position = stop.number
+        return True
+
+    def previous_on(self, actor: str | None = None) -> bool:
+        """Go back to the previous event of an actor; False if there is none."""
+        wanted = self.event.actor if actor is None else actor
+        stop = self._run_back([Breakpoint(wanted, lambda *_: wanted, {"actor": wanted})])
+        if stop.breakpoint is None:
+            return False
+        self.position = stop.number
+        return True
+
+    # -- breakpoints ---------------------------------------------------------------------------
+
+    def break_on(self, text: str) -> Breakpoint:
+        """Set a breakpoint; see ``tracing/debugger/breakpoints.py`` for how it is written."""
+        point = parse_breakpoint(text)
+        if point.condition is not None:
+            Condition(point.condition)  # refuses what is not understood
+        self.breakpoints.append(point)
+        return point
+
+    def run(self) -> Stop:
+        """Go on to the next breakpoint, or to the end."""
+        stop = self._run(self.breakpoints)
+        self.position = stop.number
+        return stop
+
+    def run_back(self) -> Stop:
+        """Go back to the breakpoint that was met last, or to the first event."""
+        stop = self._run_back([point for point in self.breakpoints if point.condition is None])
+        self.position = stop.number
+        return stop
+
+    def _run(self, breakpoints: list[Breakpoint]) -> Stop:
+        asking = list(conditions(breakpoints))
+        if asking:
+            self._become_live()
+        stored = self._source.stored
+        watcher = Watcher(breakpoints, dict(self.state()))
+        make = _maker(stored)
+        for index in range(max(stored.chunk_of(self.position), 0), len(stored.chunks)):
+            for raw in stored.raw_events(index):
+                if raw[0] <= self.position:
+                    continue
+                met = watcher.see(raw, stored.strings, make)
+                if met is not None:
+                    return Stop(raw[0], met[1], met[0])
+        hit = self._source.extend_until(watcher, asking)
+        if hit is None:
+            return Stop(self._source.stored.last_seq, "the run has ended")
+        return Stop(hit.number, hit.reason, hit.breakpoint)
+
+    def _run_back(self, breakpoints: list[Breakpoint]) -> Stop:
+        stored = self._source.stored
+        watcher = Watcher(breakpoints, dict(self.state()))
+        make = _maker(stored)
+        for index in range(stored.chunk_of(self.position), -1, -1):
+            for raw in reversed(stored.raw_events(index)):
+                if raw[0] > self.position:
+                    continue
+                if raw[0] < self.position:
+                    met = watcher.met(raw, stored.strings, make)
+                    if met is not None:
+                        return Stop(raw[0], met[1], met[0])
+                if raw[10]:
+                    undo(watcher.state, raw, stored.strings)
+        return Stop(stored.first_seq, "this is the first event")
+
+    # -- interfering ---------------------------------------------------------------------------
+
+    @property
+    def simulation(self) -> Simulation:
+        """The live cluster at this event, to look at. A recorded run is run again up to here."""
+        live = self._become_live()
+        return live.simulation
+
+    def take_over(self) -> Simulation:
+        """End the scenario here and give the simulation, which goes on as one likes."""
+        return self._become_live().fork()
+
+    def inject(self, action: str, **arguments: Any) -> None:
+        """Do something to the cluster here and go on from it: the run becomes another.
+
+        The actions are those of the faults of a scenario. Nothing that happened behind this event
+        is left; ``save`` writes the scenario of the new run.
+        """
+        live = self._become_live()
+        header = with_fault(live, self.event.time_us, action, arguments)
+        before = self.event
+        changed = live_source(header, self.position)
+        again = changed.stored.event(self.position)
+        if (again.time_us, again.kind, again.actor) != (before.time_us, before.kind, before.actor):
+            changed.close()
+            raise UsageError("the run did not come to this event again, so nothing was changed")
+        self._source.close()
+        self._source = changed
+        words = [f"{name}={value}" for name, value in arguments.items()]
+        self.forks.append(f"#{self.position} {' '.join([action, *words])}")
+
+    def save(self, path: str | Path) -> None:
+        """Write the scenario of this run, with all that was injected, as a file."""
+        text = standalone_text(self.header)
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+    def _become_live(self) -> Replay:
+        """The run, standing after the event here."""
+        source = self._source.live_at(self.position)
+        if source is not self._source:
+            self._source.close()
+            self._source = source
+        assert source.live is not None
+        return source.live
+
+    def close(self) -> None:
+        """End the run."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _maker(stored: Any) -> Any:
+    schema: Schema = stored.schema
+    return lambda raw: Event(raw, stored.strings, schema)

@@ -1,0 +1,205 @@
+"""The debugger: stepping, going back, breakpoints, injecting, saving what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakekafka import TraceError, UsageError
+from fakekafka.testing.debugger.debugger import Debugger
+from fakekafka.testing.debugger.forks import parse_action
+from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
+from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.testing.scenarios.spec import ScenarioSpec
+from fakekafka.tests.support.traces import write_failover
+from fakekafka.tracing.recorder import Recorder
+
+SCENARIO = """
+name = "short"
+description = "a leader dies"
+[cluster]
+brokers = 3
+[cluster.config]
+zookeeper.session.timeout.ms = 6000
+[cluster.topics.orders]
+assignment = [[1, 2, 3]]
+config.min.insync.replicas = 2
+[workload]
+rate_per_s = 20
+[[faults]]
+at_ms = 500
+action = "kill"
+broker = 1
+[stop]
+at_ms = 9000
+"""
+
+
+def spec() -> ScenarioSpec:
+    return parse_scenario(SCENARIO, "short.toml")
+
+
+@pytest.fixture
+def live() -> Iterator[Debugger]:
+    with Debugger.of_scenario(spec(), 3) as debugger:
+        yield debugger
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("traces") / "run.fktrace"
+    recorder = Recorder()
+    run = ScenarioRun(spec(), 3, recorder)
+    run.run()
+    recorder.save(path, header_of(run))
+    return path
+
+
+def test_forward_and_back_show_the_same(live: Debugger) -> None:
+    """Every event has one state, however one came to it."""
+    live.goto(400)
+    seen = []
+    for _ in range(30):
+        seen.append((live.position, live.event.as_dict(), dict(live.state())))
+        assert live.step()
+    for position, event, state in reversed(seen):
+        assert live.back()
+        assert (live.position, live.event.as_dict(), dict(live.state())) == (position, event, state)
+    live.goto(0)
+    assert not live.back()
+    assert live.position == 0
+
+
+def test_the_next_event_of_an_actor(live: Debugger) -> None:
+    """By default of the one that acts here; back again, too."""
+    live.goto(300)
+    assert live.next_on("broker-2")
+    first = live.position
+    assert live.event.actor == "broker-2"
+    assert live.next_on()
+    assert live.event.actor == "broker-2"
+    assert live.previous_on()
+    assert live.position == first
+    assert not live.next_on("nobody")
+
+
+@pytest.mark.parametrize("kind", ["live", "recorded"])
+def test_breakpoints_stop_at_the_event(kind: str, recorded: Path) -> None:
+    """A crash, a message, a change of state, a time; forward, and back again."""
+    debugger = (
+        Debugger.of_trace(recorded) if kind == "recorded" else Debugger.of_scenario(spec(), 3)
+    )
+    with debugger:
+        crash = debugger.break_on("crash of broker-1")
+        elected = debugger.break_on("change broker-*/orders-0/role if new == 'leader'")
+        told = debugger.break_on("LeaderAndIsrRequest to broker-3 if seq > 100")
+        debugger.break_on("at 2s")
+        met = []
+        while (stop := debugger.run()).breakpoint is not None:
+            met.append((stop.breakpoint.text, debugger.position))
+        names = [name for name, _ in met]
+        assert names.count(crash.text) == 1
+        assert names.count("at 2s") == 1
+        roles = [number for name, number in met if name == elected.text]
+        assert len(roles) == 2
+        assert [e.seq for e in debugger.trace.filter("kind == deliver and actor == 'broker-3' and "
+                "type == LeaderAndIsrRequest and seq > 100")] == [
+            number for name, number in met if name == told.text]  # fmt: skip
+        assert stop.reason == "the run has ended"
+        debugger.breakpoints.remove(told)
+        assert debugger.run_back().number == roles[1]
+        assert debugger.state()["broker-2/orders-0/role"] == "leader"
+        assert debugger.run_back().breakpoint in (crash, debugger.breakpoints[-1])
+
+
+def test_a_condition_about_the_cluster(recorded: Path) -> None:
+    """It stops when it becomes true; a recorded run is run again to ask it."""
+    with Debugger.of_trace(recorded) as debugger:
+        debugger.break_on("when leader('orders', 0) == 2")
+        stop = debugger.run()
+        assert stop.reason == "leader('orders', 0) == 2 holds"
+        assert debugger.simulation.partition("orders", 0).leader == 2
+        assert debugger.is_live
+        with pytest.raises(UsageError, match="did you mean leader"):
+            debugger.break_on("when leadr('orders', 0) == 2")
+
+
+def test_a_fault_makes_another_run_that_is_a_scenario(live: Debugger, tmp_path: Path) -> None:
+    """What was injected is in the saved file, and the file gives the very same run."""
+    live.goto("3s")
+    live.next_on("broker-2")
+    position, before = live.position, dict(live.state())
+    live.inject("kill", broker=2)
+    assert live.position == position
+    assert dict(live.state()) == before
+    live.break_on("crash")
+    stop = live.run()
+    assert live.event.actor == "broker-2"
+    assert stop.number > position
+    live.inject("note", text="now without 2")
+    live.breakpoints.clear()
+    live.run()
+    live.save(tmp_path / "fork.toml")
+    recorder = Recorder()
+    ScenarioRun(load_scenario(tmp_path / "fork.toml"), None, recorder).run()
+    assert recorder.fingerprint() == live.trace.fingerprint
+    assert live.forks[0].startswith(f"#{position} kill broker=2")
+    crashes = [event.actor for event in live.trace.filter("kind == crash")]
+    assert crashes[:2] in (["broker-1", "broker-2"], ["broker-2", "broker-1"])
+
+
+def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None:
+    """Too early, an unknown action, a run of which only the events are left."""
+    with pytest.raises(UsageError, match="still starting"):
+        live.inject("kill", broker=1)
+    live.goto("3s")
+    with pytest.raises(UsageError, match="did you mean 'kill'"):
+        live.inject("kil", broker=1)
+    with pytest.raises(UsageError, match="no broker 9"):
+        live.inject("kill", broker=9)
+    with pytest.raises(TraceError, match="there is no event #99999999"):
+        live.goto(99_999_999)
+    write_failover(tmp_path / "part.fktrace", scenario="")
+    with Debugger.of_trace(tmp_path / "part.fktrace") as debugger:
+        assert debugger.step(5)
+        with pytest.raises(UsageError, match="can only be looked at: its header has no scenario"):
+            debugger.inject("kill", broker=1)
+
+
+def test_the_scenario_ends_where_somebody_takes_over(live: Debugger) -> None:
+    """The faults that it had left do not come any more."""
+    live.goto("0.5s")
+    simulation = live.take_over()
+    simulation.run_for(3000)
+    assert simulation.broker(1).is_alive
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("LeaderAndIsrReqest", "did you mean 'LeaderAndIsrRequest'"),
+        ("crsh", "did you mean 'crash'"),
+        ("if tpye == FetchRequest", "did you mean 'type'"),
+        ("if type == FetchReqest", "did you mean 'FetchRequest'"),
+        ("change", "write it like change"),
+        ("at soon", "as in at 9.5s"),
+        ("crash from broker-1", "write `crash of ACTOR`"),
+        ("", "is missing"),
+    ],
+)
+def test_a_mistake_in_a_breakpoint(live: Debugger, text: str, problem: str) -> None:
+    """It names what would be right."""
+    with pytest.raises(UsageError, match=problem):
+        live.break_on(text)
+
+
+def test_actions_as_a_line() -> None:
+    """Values are TOML where they can be, words otherwise."""
+    assert parse_action("kill broker=1") == ("kill", {"broker": 1})
+    assert parse_action("reassign replicas='{orders-0 = [2, 3]}'")[1] == {
+        "replicas": {"orders-0": [2, 3]}
+    }
+    assert parse_action("kill broker=leader:orders-0")[1] == {"broker": "leader:orders-0"}
+    with pytest.raises(UsageError, match="name=value"):
+        parse_action("kill 1")

@@ -1,0 +1,1 @@
+"""Going through a run step by step: breakpoints, the place where one stands, invariants."""

@@ -1,0 +1,296 @@
+"""Breakpoints: where a run is to stop, written as people say it.
+
+    LeaderAndIsrRequest to broker-2 if controller_epoch > 1     a message that arrives
+    crash of broker-1                                           an event of a kind
+    change broker-*/orders-0/isr if len(new) < 3                a change of state
+    if kind == drop and type == FetchRequest                    any event for which it holds
+    when leader('orders', 0) == 2                               a condition of a scenario
+    invariant                                                   something that must hold does not
+    at 12.5s                                                    a time, or an event's number
+
+``on`` may stand before them. In an expression ``state('broker-1/orders-0/isr')`` is the state
+after the event; behind ``change`` the names ``path``, ``old`` and ``new`` are known, too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...protocol.errors import UsageError
+from ..events import KIND_CODES, KINDS, MESSAGE_KINDS, Event
+from ..expressions import Expression, parse_duration_us, takes_scope
+from ..message_types import message_fields, message_type_names
+from ..reading.queries import compile_event_expression
+from ..reading.state_history import path_matches
+from .invariants import broken_invariant
+
+_ON = re.compile(
+    r"(?P<what>\w+)(?:\s+of\s+(?P<of>\S+))?(?:\s+from\s+(?P<source>\S+))?"
+    r"(?:\s+to\s+(?P<target>\S+))?(?:\s+if\s+(?P<condition>.+))?"
+)
+_CHANGE = re.compile(r"change\s+(?P<path>\S+)(?:\s+if\s+(?P<condition>.+))?")
+_AT = re.compile(r"#?(?P<number>\d+)|(?P<time>(?:\d+(?:\.\d+)?|\.\d+)(?:us|ms|s|m|min))")
+
+
+class Moment:
+    """An event and the state after it: the scope of a breakpoint's expression."""
+
+    __slots__ = ("event", "more", "state")
+
+    def __init__(self, event: Event, state: Mapping[str, Any], more: Mapping[str, Any]) -> None:
+        self.event = event
+        self.state = state
+        self.more = more
+
+
+class Breakpoint:
+    """One place to stop. ``columns`` are values that the event must have, to look no further."""
+
+    def __init__(
+        self,
+        text: str,
+        test: Callable[[Event, Mapping[str, Any]], str | None],
+        columns: Mapping[str, str] | None = None,
+        *,
+        needs_change: bool = False,
+        condition: str | None = None,
+    ) -> None:
+        self.text = text
+        self.columns = dict(columns or {})
+        self.needs_change = needs_change
+        self.condition = condition
+        """A condition about the running cluster, which a recording cannot answer."""
+        self.hits = 0
+        self._test = test
+
+    def reason(self, event: Event, state: Mapping[str, Any]) -> str | None:
+        """Why the run stops after this event; None when it goes on."""
+        return self._test(event, state)
+
+    def __repr__(self) -> str:
+        return f"<Breakpoint {self.text!r}: {self.hits} hits>"
+
+
+def parse_breakpoint(text: str) -> Breakpoint:
+    """A breakpoint from its text; ``UsageError`` names what is not understood."""
+    text = text.strip()
+    words = text.removeprefix("on ").strip()
+    if not words:
+        raise UsageError(
+            "a breakpoint is missing; write one such as 'change broker-1/orders-0/isr'"
+        )
+    head, _, rest = words.partition(" ")
+    if words == "invariant":
+        return Breakpoint(text, _invariant, needs_change=True)
+    if head == "at":
+        return _at(text, rest.strip())
+    if head == "when":
+        return Breakpoint(text, lambda event, state: None, condition=rest.strip())
+    if head == "change":
+        return _change(text, words)
+    if head == "if":
+        return _expression(text, rest, {})
+    match = _ON.fullmatch(words)
+    if match is None or head not in (*KINDS, *message_type_names()):
+        if re.fullmatch(r"\w+", head) and (match is not None or " " not in words):
+            raise _unknown(text, head)
+        return _expression(text, words, {})
+    return _expression(text, match["condition"], _columns(text, head, match))
+
+
+def _columns(text: str, head: str, match: re.Match[str]) -> dict[str, str]:
+    """Kind, type, actor and peer of the events that are meant."""
+    is_kind = head in KINDS
+    if is_kind and head not in MESSAGE_KINDS and (match["source"] or match["target"]):
+        raise UsageError(f"breakpoint {text!r}: write `{head} of ACTOR`; it is no message")
+    is_at_sender = is_kind and head != "deliver"
+    source, target = ("actor", "peer") if is_at_sender else ("peer", "actor")
+    found = {
+        "kind": head if is_kind else "deliver",
+        "type": None if is_kind else head,
+        source: match["source"],
+        target: match["target"],
+    }
+    if match["of"]:
+        found["actor"] = match["of"]
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def breakpoint_of(what: str | Callable[[Event], object]) -> Breakpoint:
+    """A breakpoint from its text, or at every event for which a function is true."""
+    if isinstance(what, str):
+        point = parse_breakpoint(what)
+        if point.condition is not None:
+            raise UsageError(f"{what!r} asks the running cluster: use run_until with a function")
+        return point
+    if not callable(what):
+        raise UsageError(f"{what!r} is no breakpoint; write a text, or a function of an event")
+    name = getattr(what, "__name__", repr(what))
+    return Breakpoint(name, lambda event, state: name if what(event) else None)
+
+
+def _unknown(text: str, word: str) -> UsageError:
+    known = ("change", "when", "if", "at", "invariant", *KINDS, *message_type_names())
+    near = difflib.get_close_matches(word, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "write a message type, a kind, or `if ...`"
+    return UsageError(f"breakpoint {text!r}: there is no message or kind {word!r}; {hint}")
+
+
+def _at(text: str, rest: str) -> Breakpoint:
+    match = _AT.fullmatch(rest)
+    if match is None:
+        raise UsageError(f"breakpoint {text!r}: write a time or an event, as in at 9.5s or at #12")
+    if match["number"] is not None:
+        number = int(match["number"])
+        return Breakpoint(text, lambda event, state: text if event.seq == number else None)
+    time_us = parse_duration_us(match["time"])
+    # The event just before may be at the time itself; a time that has passed is not met again.
+    seen = [False]
+
+    def reached(event: Event, state: Mapping[str, Any]) -> str | None:
+        if event.time_us < time_us or seen[0]:
+            return None
+        seen[0] = True
+        return text
+
+    return Breakpoint(text, reached)
+
+
+def _compiled(text: str, condition: str, *more: str) -> Expression:
+    def lookup_state(moment: Moment, path: Any) -> Any:
+        return moment.state.get(str(path))
+
+    try:
+        return compile_event_expression(
+            condition,
+            of_event=lambda moment: moment.event,
+            fields=message_fields(),
+            words=(*KINDS, *message_type_names()),
+            more={name: _named(name) for name in more},
+            functions={"state": takes_scope(lookup_state)},
+        )
+    except UsageError as error:
+        raise UsageError(f"breakpoint {text!r}: {error}") from None
+
+
+def _named(name: str) -> Callable[[Moment], Any]:
+    return lambda moment: moment.more[name]
+
+
+def _expression(text: str, condition: str | None, columns: dict[str, str]) -> Breakpoint:
+    if condition is None:
+        return Breakpoint(text, lambda event, state: text, columns)
+    expression = _compiled(text, condition)
+    for name in ("kind", "type", "actor", "peer"):
+        value = expression.required.get(name)
+        if isinstance(value, str):
+            columns.setdefault(name, value)
+
+    def holds(event: Event, state: Mapping[str, Any]) -> str | None:
+        return text if expression.holds(Moment(event, state, {})) else None
+
+    return Breakpoint(text, holds, columns)
+
+
+def _change(text: str, words: str) -> Breakpoint:
+    match = _CHANGE.fullmatch(words)
+    if match is None:
+        raise UsageError(f"breakpoint {text!r}: write it like change broker-1/orders-0/isr")
+    pattern = match["path"]
+    condition = match["condition"]
+    expression = None if condition is None else _compiled(text, condition, "path", "old", "new")
+
+    def changed(event: Event, state: Mapping[str, Any]) -> str | None:
+        for path, old, new in event.delta:
+            if not path_matches(path, pattern):
+                continue
+            more = {"path": path, "old": old, "new": new}
+            if expression is None or expression.holds(Moment(event, state, more)):
+                return f"{path}: {old} -> {new}"
+        return None
+
+    return Breakpoint(text, changed, needs_change=True)
+
+
+def _invariant(event: Event, state: Mapping[str, Any]) -> str | None:
+    return broken_invariant(state, (path for path, _, _ in event.delta))
+
+
+class Watcher:
+    """Looks at raw events one after the other, keeps the state, and tells which breakpoint stops.
+
+    Events are decoded only where a breakpoint asks for more than their columns.
+    """
+
+    def __init__(self, breakpoints: list[Breakpoint], state: dict[str, Any]) -> None:
+        self.breakpoints = [point for point in breakpoints if point.condition is None]
+        self.state = state
+        self._codes = [(point, self._wanted(point)) for point in self.breakpoints]
+
+    @staticmethod
+    def _wanted(point: Breakpoint) -> list[tuple[int, Any]]:
+        columns = {"kind": 2, "actor": 3, "peer": 4, "type": 5}
+        return [
+            (columns[name], KIND_CODES[value] if name == "kind" else value)
+            for name, value in point.columns.items()
+        ]
+
+    def see(
+        self, raw: list[Any], strings: list[str], decoded: Callable[[list[Any]], Event]
+    ) -> tuple[Breakpoint, str] | None:
+        """Take an event; the breakpoint at which the run stops after it, and why."""
+        if raw[10]:
+            apply(self.state, raw, strings)
+        return self.met(raw, strings, decoded)
+
+    def met(
+        self, raw: list[Any], strings: list[str], decoded: Callable[[list[Any]], Event]
+    ) -> tuple[Breakpoint, str] | None:
+        """The breakpoint of an event that ``state`` follows."""
+        event: Event | None = None
+        for point, wanted in self._codes:
+            if (point.needs_change and not raw[10]) or not _has(raw, wanted, strings):
+                continue
+            if event is None:
+                event = decoded(raw)
+            reason = point.reason(event, self.state)
+            if reason is not None:
+                point.hits += 1
+                return point, reason
+        return None
+
+
+def _has(raw: list[Any], wanted: list[tuple[int, Any]], strings: list[str]) -> bool:
+    for column, value in wanted:
+        found = raw[column]
+        if column != 2 and found is not None:
+            found = strings[found]
+        if found != value:
+            return False
+    return True
+
+
+def apply(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
+    """Bring a state to what it is after an event."""
+    for number, _, new in raw[10]:
+        if new is None:
+            state.pop(strings[number], None)
+        else:
+            state[strings[number]] = new
+
+
+def undo(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
+    """Bring a state back to what it was before an event."""
+    for number, old, _ in reversed(raw[10]):
+        if old is None:
+            state.pop(strings[number], None)
+        else:
+            state[strings[number]] = old
+
+
+def conditions(breakpoints: list[Breakpoint]) -> Iterator[Breakpoint]:
+    """Those that ask the running cluster."""
+    return (point for point in breakpoints if point.condition is not None)

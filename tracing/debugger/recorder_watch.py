@@ -1,0 +1,32 @@
+"""Looking at what a recorder has taken in since one looked last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..recorder import Recorder
+from .breakpoints import Breakpoint, Watcher
+
+
+class RecorderWatch:
+    """Shows a watcher every event that a recorder takes in, from a number on."""
+
+    def __init__(self, recorder: Recorder, watcher: Watcher) -> None:
+        self._recorder = recorder
+        self._watcher = watcher
+        self.seen = len(recorder)
+        """Number of the first event that was not shown yet."""
+        self.met: tuple[int, Breakpoint, str] | None = None
+        """The event after which a breakpoint stops, the breakpoint, and why."""
+
+    def look(self) -> bool:
+        """Show what is new; True when a breakpoint stops here."""
+        recorder, watcher = self._recorder, self._watcher
+        raw: list[Any]
+        for raw in recorder.raw_since(self.seen):
+            self.seen = raw[0] + 1
+            found = watcher.see(raw, recorder.strings, recorder.decoded)
+            if found is not None:
+                self.met = (raw[0], *found)
+                return True
+        return False
