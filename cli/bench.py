@@ -194,3 +194,49 @@ def trace(
     for problem in problems:
         typer.echo(problem)
     raise typer.Exit(1 if problems else 0)
+
+
+@app.command("report")
+def make_report(
+    directory: Path = typer.Argument(help="what --out of bench run named"),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="the page (default: report.html in the directory)"
+    ),
+    pictures: bool = typer.Option(True, help="write the figures as PNG files, too"),
+) -> None:
+    """Make a page of a batch that needs no network, and pictures of its figures."""
+    from ..spark_bench.reports.page import write_page
+    from ..spark_bench.reports.pictures import draw
+    from ..spark_bench.reports.source import ReportSource
+
+    source = ReportSource(directory)
+    page = out or directory / "report.html"
+    shown = write_page(source, page)
+    typer.echo(str(page))
+    if pictures:
+        for path in draw(shown, page.parent / "pictures"):
+            typer.echo(str(path))
+
+
+@app.command("compare")
+def compare_batches(
+    before: Path = typer.Argument(help="directory of a batch"),
+    after: Path = typer.Argument(help="directory of another one"),
+    fail_over: float | None = typer.Option(
+        None, help="exit with 1 when something is surely worse by more per cent than this"
+    ),
+    as_json: bool = typer.Option(False, "--json", help="machine-readable"),
+) -> None:
+    """Compare two batches, run by run with the same seeds, and print what surely differs."""
+    from ..spark_bench.reports.compare import compare
+    from ..spark_bench.reports.source import ReportSource
+    from .comparison_table import comparison_data, print_comparison
+
+    found = compare(ReportSource(before), ReportSource(after))
+    if as_json:
+        typer.echo(json.dumps(comparison_data(found)))
+    else:
+        print_comparison(console, found)
+    if fail_over is not None:
+        is_worse = found.worst_percent > fail_over or found.broken[1] > found.broken[0]
+        raise typer.Exit(1 if is_worse else 0)

@@ -28,7 +28,9 @@ COMMANDS: dict[str, str] = {
 """Name to the line that ``fakekafka --help`` shows, in the order shown."""
 
 EXTRA_OF_PACKAGE: dict[str, str] = {
+    "matplotlib": "spark",
     "pandas": "spark",
+    "plotly": "spark",
     "pyarrow": "spark",
     "pyspark": "spark",
     "uvloop": "fast",

@@ -12,7 +12,7 @@ from .engines.engine import choose_engine, open_engine
 from .planning.plan import BatchPlan, make_plan
 from .planning.schedule import CostModel, ProgressMeter, ProgressReport
 from .reports.results import BatchResult
-from .tables.store import BatchStore, check_out, remove_empty, varied
+from .tables.store import BatchStore, check_out, remove_empty
 
 
 class BatchEnded(FakeKafkaError):
@@ -78,7 +78,7 @@ def run_plan(
     if engine == "auto":
         engine = "spark" if master else choose_engine()[0]
     made = [] if out is None else check_out(out, overwrite=overwrite, resume=resume)
-    batch = BatchResult(plan, engine, varied(plan), keeps_rows=out is None)
+    batch = BatchResult(plan, engine, keeps_rows=out is None)
     store = None if out is None else BatchStore(out, plan, engine, resume=resume)
     model = CostModel(plan)
     done: Iterable[int] = ()

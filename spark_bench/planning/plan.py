@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,35 @@ def _configurations(
             if key not in seen:
                 seen[key] = None
                 yield own
+
+
+def varied(plan: BatchPlan) -> dict[str, list[Any]]:
+    """The columns of the parameters in which configurations differ, and their values."""
+    values: dict[str, dict[str, Any]] = {}
+    for spec in plan.specs:
+        for name, value in spec.parameters:
+            values.setdefault(column_name(name), {})[repr(value)] = value
+    return {name: list(found.values()) for name, found in values.items() if len(found) > 1}
+
+
+def labels(plan: BatchPlan) -> list[str]:
+    """What a configuration is called: by what is varied. If one thing after the other is varied
+    from the defaults, by what is not the default."""
+    own = {
+        spec.configuration: {column_name(name): value for name, value in spec.parameters}
+        for spec in plan.specs
+    }
+    columns = varied(plan)
+    defaults = {column_name(n): p.default for n, p in plan.suite.parameters.items()}
+    is_grid = len(own) == math.prod(map(len, columns.values()))
+    has_defaults = all(own[0].get(name) == defaults.get(name) for name in columns)
+    is_whole = is_grid or not has_defaults
+    found = []
+    for values in own.values():
+        named = [name for name in columns if is_whole or values.get(name) != defaults.get(name)]
+        text = ", ".join(f"{name}={values.get(name)}" for name in named)
+        found.append(text or ("the defaults" if len(own) > 1 else ""))
+    return found
 
 
 def column_name(parameter: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..measuring.histogram import BucketHistogram
-from ..planning.plan import BatchPlan, column_name
+from ..planning.plan import BatchPlan, column_name, labels
 
 _BROKEN_MAX = 100
 
@@ -21,16 +21,11 @@ class Configuration:
 
     number: int
     parameters: dict[str, Any]
-    varied: dict[str, Any]
-    """Those of the parameters in which configurations differ."""
+    label: str = ""
     runs: int = 0
     ok: int = 0
     columns: dict[str, array[float]] = field(default_factory=dict)
     histograms: dict[str, BucketHistogram] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.varied.items())
 
     def column(self, name: str) -> list[float]:
         """Values of a column over the runs that have it, in order of size."""
@@ -40,9 +35,7 @@ class Configuration:
 class BatchResult:
     """What a batch gave; ``rows`` only where it was not written to a directory."""
 
-    def __init__(
-        self, plan: BatchPlan, engine: str, varied: list[str], *, keeps_rows: bool
-    ) -> None:
+    def __init__(self, plan: BatchPlan, engine: str, *, keeps_rows: bool) -> None:
         self.suite = plan.source.name
         self.measures = plan.suite.measures
         self.engine = engine
@@ -57,13 +50,12 @@ class BatchResult:
         self.configurations: dict[int, Configuration] = {}
         self._rows: list[dict[str, Any]] | None = [] if keeps_rows else None
         self._parameters = [column_name(name) for name, _ in plan.specs[0].parameters]
+        names = labels(plan)
         for spec in plan.specs:
-            if spec.configuration not in self.configurations:
+            number = spec.configuration
+            if number not in self.configurations:
                 values = {column_name(name): value for name, value in spec.parameters}
-                own = {name: values[name] for name in varied if name in values}
-                self.configurations[spec.configuration] = Configuration(
-                    spec.configuration, values, own
-                )
+                self.configurations[number] = Configuration(number, values, names[number])
         self._not_measured = {
             "run_id", "configuration", "seed", *self._parameters, "events", "messages",
         }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from ..measuring.histogram import BucketHistogram
 from ..tables.schema import METRICS
 from .results import BatchResult, Configuration
+from .statistics import nearest_rank
 
 PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")
@@ -26,12 +27,6 @@ class Percentiles:
     count: int
     values: dict[str, float]
     """``p50``, ``p90``, ``p99`` and ``max``."""
-
-
-def nearest_rank(ordered: list[float], percent: float) -> float:
-    """The smallest value with at least so many per cent of all at or below it."""
-    rank = -(-percent * len(ordered) // 100)
-    return ordered[max(0, min(len(ordered), int(rank)) - 1)]
 
 
 def percentiles(batch: BatchResult, configuration: Configuration) -> Iterator[Percentiles]:

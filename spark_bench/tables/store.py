@@ -20,7 +20,7 @@ from typing import Any
 from ...protocol.errors import UsageError
 from ..measuring.histogram import value_of
 from ..planning.carry_out import Outcome
-from ..planning.plan import BatchPlan, column_name
+from ..planning.plan import BatchPlan, column_name, labels, varied
 from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_schema
 
 _FLUSH_S = 2.0
@@ -120,7 +120,8 @@ class BatchStore:
             "seeds": [plan.specs[0].seed, plan.specs[-1].seed],
             "configurations": plan.specs[-1].configuration + 1,
             "parameters": list(self._parameters),
-            "varied": varied(plan),
+            "varied": list(varied(plan)),
+            "labels": labels(plan),
             "measures": dict(suite.measures),
             "headline": suite.headline,
             "published": [dict(row) for row in suite.published],
@@ -212,15 +213,6 @@ def _with_text(row: dict[str, Any]) -> dict[str, Any]:
     """Lists of a scenario file as text: a column has one type."""
     return {name: str(value) if isinstance(value, (tuple, dict)) else value
             for name, value in row.items()}  # fmt: skip
-
-
-def varied(plan: BatchPlan) -> list[str]:
-    """The columns of the parameters in which configurations differ."""
-    values: dict[str, dict[str, None]] = {}
-    for spec in plan.specs:
-        for name, value in spec.parameters:
-            values.setdefault(column_name(name), {})[repr(value)] = None
-    return [name for name, found in values.items() if len(found) > 1]
 
 
 def clean_up(out: Path) -> None:

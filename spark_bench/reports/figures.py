@@ -1,0 +1,179 @@
+"""The figures of a report as values: ``page`` draws them in a browser, ``pictures`` as PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..measuring.run import PHASES
+from .source import ReportSource
+from .statistics import nearest_rank, percentile
+
+_WIDE = 30
+"""Values that are so many times as large as others need a logarithmic axis."""
+_LINES_MAX = 12
+"""Configurations in one figure; more cannot be told apart."""
+
+
+@dataclass
+class Curve:
+    """One thing in a figure: a line, bars, points with intervals, or a band."""
+
+    name: str
+    kind: str
+    """``line``, ``bars``, ``points`` or ``band``."""
+    x: list[float | str]
+    y: list[float]
+    low: list[float | None] = field(default_factory=list)
+    high: list[float | None] = field(default_factory=list)
+
+
+@dataclass
+class Figure:
+    """A figure with its words."""
+
+    key: str
+    title: str
+    about: str
+    x_title: str
+    y_title: str
+    curves: list[Curve]
+    log_x: bool = False
+    log_y: bool = False
+    stacked: bool = False
+
+
+def figures(source: ReportSource) -> Iterator[Figure]:
+    """All figures that the tables give."""
+    yield from _headline(source)
+    yield from _published(source)
+    yield from _phases(source)
+    yield from _notch(source)
+    yield from _distributions(source)
+
+
+def _headline(source: ReportSource) -> Iterator[Figure]:
+    name = source.headline
+    labels: list[float | str] = []
+    curve = Curve("median over seeds", "points", labels, [])
+    worst = Curve("worst seed", "points", [], [])
+    for configuration in source.configurations:
+        values = configuration.column(name)
+        if not values:
+            continue
+        estimate = percentile(values, 50)
+        curve.x.append(configuration.label)
+        curve.y.append(estimate.value)
+        curve.low.append(estimate.low)
+        curve.high.append(estimate.high)
+        worst.x.append(configuration.label)
+        worst.y.append(max(values))
+    if curve.x:
+        spread = max(worst.y) / max(min(curve.y), 1e-9)
+        yield Figure(
+            "headline",
+            f"{name} by configuration",
+            f"{source.doc(name)}. Bars are 95 % intervals of the median.",
+            "",
+            name,
+            [curve, worst],
+            log_y=min(curve.y) > 0 and spread > _WIDE,
+        )
+
+
+def _published(source: ReportSource) -> Iterator[Figure]:
+    pairs = source.published()
+    if pairs:
+        titles: list[float | str] = [pair.title for pair in pairs]
+        yield Figure(
+            "published",
+            "ratios beside those that were published",
+            "How much faster the second is than the first: of this batch, and as published.",
+            "",
+            "ratio",
+            [
+                Curve("this batch", "bars", titles, [pair.ratio for pair in pairs]),
+                Curve("published", "bars", titles, [pair.published_ratio for pair in pairs]),
+            ],
+        )
+
+
+def _phases(source: ReportSource) -> Iterator[Figure]:
+    found = [c for c in source.configurations if c.column("unavailable_ms")]
+    if not found:
+        return
+    labels: list[float | str] = [configuration.label for configuration in found]
+    curves = []
+    for phase in PHASES:
+        means = [sum(c.column(phase)) / len(c.column(phase)) for c in found]
+        curves.append(Curve(phase, "bars", labels, means))
+    yield Figure(
+        "phases",
+        "what an outage is made of",
+        "Means over seeds, worst partition of each run. The phases add up to the whole.",
+        "",
+        "ms",
+        curves,
+        stacked=True,
+    )
+
+
+def _notch(source: ReportSource) -> Iterator[Figure]:
+    """Acknowledged records over virtual time: the median of the runs and a band."""
+    curves = []
+    for configuration in source.configurations[:_LINES_MAX]:
+        seconds = source.seconds(configuration.number)
+        if not seconds:
+            continue
+        x: list[float | str] = [float(second) for second, _ in seconds]
+        curves.append(
+            Curve(
+                configuration.label or source.suite,
+                "band",
+                x,
+                [nearest_rank(counts, 50) for _, counts in seconds],
+                [nearest_rank(counts, 5) for _, counts in seconds],
+                [nearest_rank(counts, 95) for _, counts in seconds],
+            )
+        )
+    if curves:
+        yield Figure(
+            "rate",
+            "acknowledged records in each second",
+            "Median over seeds, and the band from the 5th to the 95th percentile.",
+            "virtual time, s",
+            "records",
+            curves,
+        )
+
+
+def _distributions(source: ReportSource) -> Iterator[Figure]:
+    """Each metric as a curve per configuration, its tail stretched: 0.9, 0.99, 0.999, ..."""
+    for metric in source.metrics():
+        curves = []
+        for configuration in source.configurations[:_LINES_MAX]:
+            rows = source.histogram(configuration.number, metric)
+            total = sum(count for _, count in rows)
+            if not total:
+                continue
+            x: list[float | str] = []
+            y: list[float] = []
+            seen = 0
+            for value, count in rows:
+                seen += count
+                x.append(max(value, 1e-3))
+                # The last value stands at half of what one record is.
+                y.append(1 / max(1 - seen / total, 0.5 / total))
+            curves.append(Curve(configuration.label or source.suite, "line", x, y))
+        if curves:
+            yield Figure(
+                f"distribution-{metric}",
+                metric,
+                f"{source.doc(metric)}. All runs of a configuration together; a value is at most "
+                "1 % off. On the axis 10 is the 90th percentile, 100 the 99th, 1000 the 99.9th.",
+                "ms, logarithmic",
+                "1 / share of values above",
+                curves,
+                log_x=True,
+                log_y=True,
+            )

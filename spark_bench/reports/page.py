@@ -1,0 +1,291 @@
+"""The report as one HTML file that needs no network: what was run, figures, tables, outliers."""
+
+from __future__ import annotations
+
+import html
+import json
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ...protocol.errors import UsageError
+from ..tables.schema import BUCKET_RULE
+from .figures import Figure, figures
+from .source import ReportConfiguration, ReportSource
+from .statistics import percentile
+
+_SHOWN_NUMBERS = 14
+_SLOWEST = 5
+_BROKEN = 20
+_STYLE = """
+:root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --line: #d6d9de; --soft: #f3f4f6;
+  --dim: #5b6470; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6e8eb; --back: #15181c; --line: #3a4048; --soft: #1f242a; --dim: #a2abb6; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back);
+  margin: 0 auto; max-width: 1080px; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .4rem; }
+p.about { color: var(--dim); margin: .2rem 0 .8rem; }
+.wide { overflow-x: auto; } .figure { height: 440px; }
+table { border-collapse: collapse; font-size: .88rem; width: 100%; }
+th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left;
+  vertical-align: top; } th { background: var(--soft); }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+code { background: var(--soft); padding: .1rem .3rem; border-radius: 4px; font-size: .85em; }
+"""
+_SCRIPT = """
+const figures = JSON.parse(document.getElementById("figures").textContent);
+function drawAll() {
+  const style = getComputedStyle(document.documentElement);
+  const text = style.getPropertyValue("--text"), line = style.getPropertyValue("--line");
+  for (const figure of figures) {
+    const axis = {gridcolor: line, zerolinecolor: line, automargin: true};
+    const layout = {paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: {color: text}, margin: {t: 50, r: 20},
+      legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0},
+      modebar: {bgcolor: "rgba(0,0,0,0)", color: line, activecolor: text},
+      ...figure.layout, xaxis: {...axis, ...figure.layout.xaxis},
+      yaxis: {...axis, ...figure.layout.yaxis}};
+    Plotly.react(figure.key, figure.data, layout, {responsive: true, displaylogo: false});
+  }
+}
+drawAll();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+"""
+
+
+def write_page(source: ReportSource, path: Path) -> list[Figure]:
+    """Write the page; give the figures that it shows. Raise ``UsageError`` without plotly."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise UsageError("a report needs plotly: pip install 'fakekafka[spark]'") from None
+    found = list(figures(source))
+    data = json.dumps([_plotly(figure) for figure in found]).replace("</", "<\\/")
+    parts = [
+        "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{_text(source.suite)}: a batch of fakekafka</title>",
+        f"<style>{_STYLE}</style>", "</head>", "<body>", *_what_was_run(source),
+        *_headline_table(source),
+    ]  # fmt: skip
+    for figure in found:
+        parts += [
+            f"<h2>{_text(figure.title)}</h2>",
+            f'<p class="about">{_text(figure.about)}</p>',
+            f'<div class="wide"><div class="figure" id="{figure.key}"></div></div>',
+        ]
+        if figure.key == "published":
+            parts += _published_table(source)
+    parts += [*_slowest(source), *_broken(source), *_method(source)]
+    parts += [
+        f'<script type="application/json" id="figures">{data}</script>',
+        f"<script>{get_plotlyjs()}</script>", f"<script>{_SCRIPT}</script>", "</body>", "</html>",
+    ]  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(parts), encoding="utf-8")
+    return found
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.3g}"
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers_from: int) -> list[str]:
+    """Cells are HTML already; from a column on they are numbers."""
+    lines = ['<div class="wide"><table>']
+    names = "".join(f"<th>{head}</th>" for head in heads)
+    lines.append(f"<thead><tr>{names}</tr></thead><tbody>" if names else "<tbody>")
+    for row in rows:
+        cells = (
+            f'<td class="number">{cell}</td>' if place >= numbers_from else f"<td>{cell}</td>"
+            for place, cell in enumerate(row)
+        )
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    lines.append("</tbody></table></div>")
+    return lines
+
+
+def _what_was_run(source: ReportSource) -> list[str]:
+    facts, machine = source.facts, source.facts["machine"]
+    rows = source.rows
+    ok = sum(row["status"] == "ok" for row in rows)
+    varied = facts["varied"]
+    fixed = {
+        name: value
+        for name, value in source.configurations[0].parameters.items()
+        if name not in varied
+    }
+    seconds = sum(source.tables.cost("arrow")["wall_ms"].to_pylist()) / 1000
+    facts_rows = [
+        ("runs", f"{len(rows):,} of {facts['runs']:,}; {ok:,} kept every promise"),
+        ("seeds", f"{facts['seeds'][0]} to {facts['seeds'][1]}, the same for every configuration"),
+        ("varied", ", ".join(varied) or "nothing but the seed"),
+        ("the same everywhere", ", ".join(f"{name}={value}" for name, value in fixed.items())),
+        ("budget of a run", ", ".join(f"{k} {v:g}" for k, v in facts["budget"].items() if v)),
+        ("carried out by", f"{facts['engine']} on {machine['cores']} cores, Python "
+         f"{machine['python']}, {machine['system']}; {seconds:,.1f} s of one core"),
+        ("batch", facts["batch_id"]),
+    ]  # fmt: skip
+    return [
+        f"<h1>{_text(source.suite)}</h1>",
+        f'<p class="about">{_text(facts["about"])}. Simulated clusters in virtual time.</p>',
+        *_table((), (map(_text, row) for row in facts_rows), 9),
+    ]
+
+
+def _headline_table(source: ReportSource) -> list[str]:
+    numbers = source.numbers()[:_SHOWN_NUMBERS]
+    heads = ["configuration", "runs"]
+    heads += [f'<span title="{_text(source.doc(one))}">{_text(one)}</span>' for one in numbers]
+    rows = []
+    for one in source.configurations:
+        cells = [_text(one.label or "the defaults"), f"{one.ok} of {len(one.rows)}"]
+        cells += [_cell(one, name) for name in numbers]
+        rows.append(cells)
+    return [
+        "<h2>Medians over the seeds</h2>",
+        '<p class="about">With the 95 % interval of the median, and the worst seed below. Point at '
+        "a name to read what it is.</p>",
+        *_table(heads, rows, 1),
+    ]
+
+
+def _cell(configuration: ReportConfiguration, name: str) -> str:
+    values = configuration.column(name)
+    if not values:
+        return ""
+    estimate = percentile(values, 50)
+    text = f"<b>{_number(estimate.value)}</b>"
+    if estimate.low is not None and estimate.low != estimate.high:
+        text += f"<br>{_number(estimate.low)} to {_number(estimate.high)}"
+    return text + f"<br>max {_number(max(values))}"
+
+
+def _published_table(source: ReportSource) -> list[str]:
+    rows = [
+        (
+            _text(pair.title),
+            _text(pair.source),
+            " / ".join(map(_number, pair.measured)),
+            " / ".join(map(_number, pair.published)),
+            f"{pair.ratio:.2f}",
+            f"{pair.published_ratio:.2f}",
+            f"{pair.off:+.0%}",
+        )
+        for pair in source.published()
+    ]
+    heads = ("what", "published in", "this batch, s", "published, s", "ratio", "published", "off")
+    return _table(heads, rows, 2)
+
+
+def _slowest(source: ReportSource) -> list[str]:
+    name = source.headline
+    rows = [row for row in source.rows if isinstance(row.get(name), (int, float))]
+    rows = sorted(rows, key=lambda row: -row[name])[:_SLOWEST]
+    cells = [(_number(row[name]), f"<code>{_text(_trace_command(row))}</code>") for row in rows]
+    return [
+        f"<h2>The runs with the largest {_text(name)}</h2>",
+        '<p class="about">Each command records its run; <code>fakekafka trace story FILE</code> '
+        "then tells what happened.</p>",
+        *_table((_text(name), "command"), cells, 9),
+    ]
+
+
+def _trace_command(row: dict[str, Any]) -> str:
+    """``bench run ...`` as ``bench trace ...``."""
+    command = str(row["reproduce"]).replace("bench run", "bench trace", 1)
+    return command.replace(" --runs 1 --no-matrix --engine serial", "")
+
+
+def _broken(source: ReportSource) -> list[str]:
+    rows = [row for row in source.rows if row["status"] != "ok"]
+    if not rows:
+        return [
+            "<h2>Promises</h2>",
+            "<p>Every run ended, and kept every promise: no acknowledged record was lost or stored "
+            "twice where Kafka promises that, and all replicas were the same.</p>",
+        ]
+    cells = [
+        (_text(row["status"]), _text(row["problems"]), f"<code>{_text(row['reproduce'])}</code>")
+        for row in rows[:_BROKEN]
+    ]
+    return [f"<h2>{len(rows)} runs that are not ok</h2>",
+            *_table(("status", "problem", "command"), cells, 9)]  # fmt: skip
+
+
+def _method(source: ReportSource) -> list[str]:
+    return [
+        "<h2>Method</h2>",
+        "<p>Response times count from the moment at which a record arrived. In an open loop "
+        "records arrive on a schedule that no outage holds up, so an outage counts in full; "
+        "metrics of closed loops are named so. What arrives during the warm-up is not measured. "
+        "Intervals are over runs, because values inside one run depend on each other. Histograms: "
+        f"{_text(BUCKET_RULE)} Virtual time passes only where the model says so: compare "
+        "configurations, and do not take a figure for that of your machines.</p>",
+        f'<p class="about">Made from the tables in {_text(source.tables.directory.name)}.</p>',
+    ]
+
+
+def _plotly(figure: Figure) -> dict[str, Any]:
+    data: list[dict[str, Any]] = []
+    for number, curve in enumerate(figure.curves):
+        x = ["<br>".join(textwrap.wrap(one, 22)) if isinstance(one, str) else one
+             for one in curve.x]  # fmt: skip
+        common: dict[str, Any] = {"name": curve.name, "x": x, "y": curve.y}
+        if curve.kind == "bars":
+            data.append({"type": "bar", **common})
+        elif curve.kind == "points":
+            marker = {"symbol": "circle" if number == 0 else "x-thin-open", "size": 9}
+            points = {"type": "scatter", "mode": "markers", "marker": marker, **common}
+            if curve.low:
+                points["error_y"] = {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [0 if high is None else high - y for y, high in
+                              zip(curve.y, curve.high, strict=True)],
+                    "arrayminus": [0 if low is None else y - low for y, low in
+                                   zip(curve.y, curve.low, strict=True)],
+                }  # fmt: skip
+            data.append(points)
+        else:
+            data += _lines(curve, number, common)
+    return {
+        "key": figure.key,
+        "data": data,
+        "layout": {
+            "xaxis": _axis(figure.x_title, figure.log_x),
+            "yaxis": _axis(figure.y_title, figure.log_y),
+            **({"barmode": "stack"} if figure.stacked else {}),
+        },
+    }
+
+
+_COLOURS = ("#3366cc", "#dc3912", "#109618", "#ff9900", "#990099", "#0099c6", "#dd4477", "#66aa00",
+            "#b82e2e", "#316395", "#994499", "#22aa99")  # fmt: skip
+
+
+def _lines(curve: Any, number: int, common: dict[str, Any]) -> list[dict[str, Any]]:
+    colour = _COLOURS[number % len(_COLOURS)]
+    line = {"type": "scatter", "mode": "lines", "line": {"color": colour}, **common}
+    if curve.kind != "band":
+        return [line]
+    edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip",
+            "showlegend": False, "x": curve.x}  # fmt: skip
+    return [
+        {**edge, "y": curve.low},
+        {**edge, "y": curve.high, "fill": "tonexty", "fillcolor": colour + "33"},
+        line,
+    ]
+
+
+def _axis(title: str, is_logarithmic: bool) -> dict[str, Any]:
+    axis: dict[str, Any] = {"title": {"text": title}}
+    return {**axis, "type": "log"} if is_logarithmic else axis

@@ -1,0 +1,171 @@
+"""What a report is made of: the tables of a batch, by configuration. The suite is not asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..tables.reader import BatchTables
+from ..tables.schema import FIRST, LAST, MIDDLE
+
+_NOT_MEASURED = {*FIRST, *MIDDLE, *LAST}
+
+
+@dataclass
+class ReportConfiguration:
+    """Runs that differ in their seeds only."""
+
+    number: int
+    parameters: dict[str, Any]
+    label: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def column(self, name: str) -> list[float]:
+        """Values over the runs that have one."""
+        values = (row.get(name) for row in self.rows)
+        return [float(v) for v in values if isinstance(v, (int, float)) and not math.isnan(v)]
+
+    @property
+    def ok(self) -> int:
+        return sum(row["status"] == "ok" for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPair:
+    """Two figures of others, and those of this batch."""
+
+    title: str
+    measured: tuple[float, float]
+    published: tuple[float, float]
+    source: str
+
+    @property
+    def ratio(self) -> float:
+        return self.measured[0] / self.measured[1]
+
+    @property
+    def published_ratio(self) -> float:
+        return self.published[0] / self.published[1]
+
+    @property
+    def off(self) -> float:
+        """How far the ratio is from the published one, 0.1 for 10 %."""
+        return self.ratio / self.published_ratio - 1
+
+
+class ReportSource:
+    """The tables of a batch."""
+
+    def __init__(self, directory: str | Path) -> None:
+        """Raises ``UsageError`` for a directory without a batch, or without a run."""
+        self.tables = BatchTables(directory)
+        self.facts = self.tables.facts
+        self.suite: str = self.facts["suite"]
+        runs = self.tables.runs("arrow")
+        self._docs = {
+            one.name: (one.metadata or {}).get(b"doc", b"").decode() for one in runs.schema
+        }
+        self._docs |= self.facts["measures"]
+        self.parameters: list[str] = [p for p in self.facts["parameters"] if p in self._docs]
+        found: dict[int, ReportConfiguration] = {}
+        for row in runs.to_pylist():
+            number = row["configuration"]
+            if number not in found:
+                values = {name: row[name] for name in self.parameters}
+                label = self.facts["labels"][number]
+                found[number] = ReportConfiguration(number, values, label)
+            found[number].rows.append(row)
+        self.configurations = [found[number] for number in sorted(found)]
+        self.columns = [
+            name for name in runs.column_names
+            if name not in _NOT_MEASURED and name not in self.parameters
+        ]  # fmt: skip
+        self._histograms = self._pooled()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for one in self.configurations for row in one.rows]
+
+    @property
+    def headline(self) -> str:
+        name: str = self.facts["headline"]
+        if name in self.columns:
+            return name
+        return next((one for one in ("unavailable_ms", "response_p99_ms") if one in self.columns),
+                    "virtual_ms")  # fmt: skip
+
+    def doc(self, name: str) -> str:
+        """What a column or a metric is; its last word has no full stop."""
+        from ..tables.schema import METRICS
+
+        return (self._docs.get(name) or METRICS.get(name) or name).rstrip(".")
+
+    def numbers(self) -> list[str]:
+        """Columns with numbers that say how a run went, most telling first."""
+        first = [self.headline, *self.facts["measures"], "unavailable_ms"]
+        rest = [name for name in self.columns if name not in first]
+        numeric = [name for name in dict.fromkeys((*first, *rest)) if any(
+            one.column(name) for one in self.configurations)]  # fmt: skip
+        return [name for name in numeric if name in self.columns or name == self.headline]
+
+    def _pooled(self) -> dict[tuple[int, str], list[tuple[float, int]]]:
+        table = self.tables.hist("arrow")
+        if not table.num_rows:
+            return {}
+        sums = table.group_by(["configuration", "metric", "bucket", "value"]).aggregate(
+            [("n", "sum")]
+        )
+        sums = sums.sort_by([(name, "ascending") for name in ("configuration", "metric", "bucket")])
+        found: dict[tuple[int, str], list[tuple[float, int]]] = {}
+        for row in sums.to_pylist():
+            key = row["configuration"], row["metric"]
+            found.setdefault(key, []).append((row["value"], row["n_sum"]))
+        return found
+
+    def metrics(self) -> list[str]:
+        """Metrics that have a histogram."""
+        return sorted({metric for _, metric in self._histograms})
+
+    def histogram(self, configuration: int, metric: str) -> list[tuple[float, int]]:
+        """(value, count) of all runs of a configuration, by size."""
+        return self._histograms.get((configuration, metric), [])
+
+    def seconds(self, configuration: int) -> list[tuple[int, list[float]]]:
+        """(second, sorted acknowledged records of the runs) while half of the runs go on."""
+        table = self.tables.series("arrow")
+        import pyarrow.compute as compute
+
+        if not table.num_rows:
+            return []
+        own = table.filter(compute.equal(table["configuration"], configuration))
+        counts: dict[int, list[float]] = {}
+        for second, count in zip(own["second"].to_pylist(), own["acknowledged"].to_pylist(),
+                                 strict=True):  # fmt: skip
+            counts.setdefault(second, []).append(float(count))
+        runs = max(map(len, counts.values()), default=0)
+        return [
+            (second, sorted(counts[second])) for second in sorted(counts)
+            if 2 * len(counts[second]) >= runs
+        ]  # fmt: skip
+
+    def published(self) -> list[PublishedPair]:
+        """Pairs of which both configurations have run."""
+        found = []
+        for pair in self.facts["published"]:
+            sides = []
+            for side in ("above", "below"):
+                for one in self.configurations:
+                    values = one.column(self.headline)
+                    if values and all(one.parameters.get(k) == v for k, v in pair[side].items()):
+                        sides.append(sorted(values)[len(values) // 2])
+                        break
+            if len(sides) == 2 and sides[1]:
+                found.append(
+                    PublishedPair(
+                        pair["title"], (sides[0], sides[1]), tuple(pair["published"]),
+                        pair["source"],
+                    )
+                )  # fmt: skip
+        return found

@@ -1,0 +1,161 @@
+"""Reports and comparisons: made from the tables alone, open without network, find what differs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakekafka import UsageError
+from fakekafka.cli.main import main
+from fakekafka.spark_bench.batch import run_suite
+from fakekafka.spark_bench.measuring.run import PHASES
+from fakekafka.spark_bench.reports.compare import compare
+from fakekafka.spark_bench.reports.figures import figures
+from fakekafka.spark_bench.reports.source import ReportSource
+from fakekafka.tests.spark_bench.suites_for_tests import SMALL, TROUBLE, written
+
+pytestmark = pytest.mark.slow
+SEEDS = 12
+SHAPE: dict[str, Any] = {"session_timeout_ms": 6000, "rate_per_s": 20}
+
+
+def bench(*arguments: str) -> object:
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", *arguments])
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A batch, one with twice the latency, and one of another release."""
+    folder = tmp_path_factory.mktemp("batches")
+
+    def run(name: str, **more: Any) -> None:
+        shape = {**SHAPE, **more}
+        run_suite("failover", runs=SEEDS, engine="serial", out=folder / name, matrix={}, **shape)
+
+    run("first")
+    run("slow", latency_median_ms=1.0)
+    run("old", kafka_version="2.8")
+    return folder
+
+
+def test_a_batch_does_not_differ_from_itself(
+    batches: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = str(batches / "first")
+    assert bench("compare", first, first, "--fail-over", "0") == 0
+    output = capsys.readouterr().out
+    assert "nothing surely differs" in output
+    assert f"{SEEDS} pairs of runs with the same seeds" in output
+
+
+def test_twice_the_latency_is_found_and_can_fail_a_build(
+    batches: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The median record takes twice as long; the exit status is for CI."""
+    first, slow = str(batches / "first"), str(batches / "slow")
+    assert bench("compare", first, slow, "--json", "--fail-over", "50") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["differs"] == {"latency_median_ms": [0.5, 1.0]}
+    row = next(one for one in found["differences"] if one["column"] == "propagate_ms")
+    assert row["after"] >= row["before"]
+    end = next(one for one in found["differences"] if one["column"] == "end_to_end_p50_ms")
+    assert end["before"] > 0
+    sure = {one["column"] for one in found["differences"] if one["sure"]}
+    assert "client_ms" in sure or "elect_ms" in sure
+    assert bench("compare", slow, first, "--fail-over", "50") == 0  # it is better, not worse
+    assert bench("compare", first, slow, "--fail-over", "100000") == 0
+
+
+def test_two_releases_are_compared_seed_by_seed(batches: Path) -> None:
+    found = compare(ReportSource(batches / "old"), ReportSource(batches / "first"))
+    assert found.differs == {"kafka_version": ("2.8", "3.9")}
+    assert found.pairs == SEEDS
+    assert not found.has_too_few
+    for one in found.differences:
+        assert one.difference.low is not None
+        assert one.difference.low <= one.difference.value <= one.difference.high  # type: ignore[operator]
+    assert found.confidence > 0.99  # of each, so that all of them together hold
+
+
+def test_batches_without_common_runs_are_refused(batches: Path, tmp_path: Path) -> None:
+    small = written(tmp_path, SMALL, "small.py")
+    run_suite(small, runs=1, engine="serial", out=tmp_path / "small")
+    with pytest.raises(UsageError, match="no runs in common"):
+        compare(ReportSource(batches / "first"), ReportSource(tmp_path / "small"))
+
+
+def test_a_report_is_one_page_that_loads_nothing(
+    batches: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Made of the tables, after the suite's file is gone; and the same a second time."""
+    first = tmp_path / "first"
+    shutil.copytree(batches / "first", first)
+    assert bench("report", str(first)) == 0
+    listed = capsys.readouterr().out.split()
+    page = (first / "report.html").read_text(encoding="utf-8")
+    assert [Path(name).suffix for name in listed] == [".html", *[".png"] * (len(listed) - 1)]
+    assert all(Path(name).stat().st_size > 5_000 for name in listed)
+    own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code
+    assert not re.search(r"(src|href)=|https?://|@import", own)
+    assert "fakekafka bench trace failover --seed" in own
+    keys = [figure.key for figure in figures(ReportSource(first))]
+    assert keys[:3] == ["headline", "phases", "rate"]
+    assert all(f'id="{key}"' in own for key in keys)
+    assert "Every run ended, and kept every promise" in own
+    assert bench("report", str(first), "-o", str(tmp_path / "again.html"), "--no-pictures") == 0
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
+    assert not (tmp_path / "pictures").exists()
+
+
+def test_phases_in_the_report_add_up_to_the_whole(batches: Path) -> None:
+    source = ReportSource(batches / "first")
+    for row in source.rows:
+        assert sum(row[name] for name in PHASES) == pytest.approx(row["unavailable_ms"])
+    figure = next(one for one in figures(source) if one.key == "phases")
+    column = source.configurations[0].column("unavailable_ms")
+    assert sum(curve.y[0] for curve in figure.curves) == pytest.approx(sum(column) / len(column))
+
+
+def test_what_went_wrong_is_in_the_report_with_its_command(tmp_path: Path) -> None:
+    """Markup in a message stays text."""
+    text = TROUBLE.replace("the run broke", "<b>broke</b>")
+    suite = written(tmp_path, text, "trouble.py")
+    matrix = {"kind": ["none", "raise"]}
+    run_suite(suite, runs=1, engine="serial", out=tmp_path / "out", matrix=matrix)
+    assert bench("report", str(tmp_path / "out"), "--no-pictures") == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "RuntimeError: &lt;b&gt;broke&lt;/b&gt;" in page
+    assert "--set kind=raise" in page
+    assert "1 runs that are not ok" in page
+
+
+def test_a_directory_without_a_batch_gives_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench("report", str(tmp_path)) == 2
+    assert "has no batch" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium")
+def test_figures_are_drawn_in_a_browser_without_network(batches: Path, tmp_path: Path) -> None:
+    """Each figure becomes a drawing with curves, and nothing is logged as an error."""
+    page = tmp_path / "report.html"
+    assert bench("report", str(batches / "first"), "-o", str(page), "--no-pictures") == 0
+    done = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+         "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", page.as_uri()],
+        capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    keys = [figure.key for figure in figures(ReportSource(batches / "first"))]
+    assert done.stdout.count("main-svg") >= len(keys)
+    for key in keys:
+        assert re.search(
+            rf'id="{key}"[^>]*js-plotly-plot|js-plotly-plot[^>]*id="{key}"', done.stdout
+        )

@@ -1,0 +1,55 @@
+"""Intervals over runs: they hold as often as they say, whatever the distribution."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from fakekafka.spark_bench.reports.statistics import nearest_rank, paired_difference, percentile
+
+
+@pytest.mark.parametrize("percent", [50, 90])
+@pytest.mark.parametrize("count", [30, 200])
+def test_an_interval_has_the_true_percentile_as_often_as_it_says(percent: int, count: int) -> None:
+    """Samples with a long tail; 95 % may be a little more, because ranks are whole."""
+    rng = random.Random(count + percent)
+    true = math.exp({50: 0.0, 90: 1.2815515655}[percent])
+    hits = total = 0
+    for _ in range(600):
+        found = percentile([rng.lognormvariate(0, 1) for _ in range(count)], percent)
+        if found.low is not None and found.high is not None:
+            total += 1
+            hits += found.low <= true <= found.high
+    if total:
+        assert hits / total > 0.93
+    assert total in (0, 600)
+
+
+def test_the_ranks_of_an_interval_are_those_of_tables() -> None:
+    """For the median of 10 values at 95 %: the second and the ninth."""
+    found = percentile(list(range(1, 11)), 50)
+    assert (found.value, found.low, found.high) == (5, 2, 9)
+    assert percentile(list(range(1, 7)), 50).low == 1
+    assert percentile(list(range(1, 6)), 50).low is None  # five are too few
+
+
+def test_nearest_ranks() -> None:
+    values = [float(value) for value in range(1, 101)]
+    assert [nearest_rank(values, percent) for percent in (0, 50, 90, 99, 100)] == [1, 50, 90, 99,
+                                                                                   100]  # fmt: skip
+    assert percentile([], 50).count == 0
+    assert math.isnan(percentile([], 50).value)
+
+
+def test_a_paired_difference_is_sure_where_single_runs_vary_more_than_it() -> None:
+    """Common seeds: what both runs of a pair have in common cancels out."""
+    rng = random.Random(1)
+    before = [rng.uniform(0, 1000) for _ in range(40)]
+    after = [value + 1 + rng.uniform(-0.5, 0.5) for value in before]
+    found = paired_difference(before, after)
+    assert found.excludes_zero
+    assert found.value == pytest.approx(1, abs=0.3)
+    assert not paired_difference(before, before).excludes_zero
+    shuffled = before[20:] + before[:20]
+    assert not paired_difference(before, shuffled).excludes_zero
