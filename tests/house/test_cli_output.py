@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -144,7 +145,7 @@ def test_a_signal_ends_a_batch_in_processes_quietly(
     """Its workers and what they share are gone with it; nothing is left to complain about. The
     runs that were done are in the tables."""
     words = ["bench", "run", "failover", "--runs", "60", "--engine", "process", "--workers", "2"]
-    words += ["-o", str(tmp_path)]
+    words += ["--no-matrix", "-o", str(tmp_path)]
     process = subprocess.Popen(
         [*COMMAND, *words],
         stdout=subprocess.DEVNULL,
@@ -155,16 +156,16 @@ def test_a_signal_ends_a_batch_in_processes_quietly(
     )
     with process:
         assert process.stderr is not None
-        assert process.stderr.readline() == "failover: 6 of 60 runs\n"
+        assert re.match(r"failover: \d+ of 60 runs, ", process.stderr.readline())
         process.send_signal(number)
         errors = process.stderr.read()
         assert process.wait(WAIT_S) == status
     assert "Traceback" not in errors
     assert "leaked" not in errors
-    done = parquet.read_table(tmp_path / "runs" / "runs.parquet").num_rows
+    done = parquet.read_table(tmp_path / "runs").num_rows
     assert 6 <= done < 60
     assert errors.splitlines()[-1] == f"failover: ended after {done} of 60 runs"
-    assert [line for line in errors.splitlines() if not line.endswith("of 60 runs")] == []
+    assert [line for line in errors.splitlines() if "of 60 runs" not in line] == []
 
 
 def test_sigterm_is_handled_only_while_asked_for() -> None:

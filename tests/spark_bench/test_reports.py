@@ -79,8 +79,10 @@ def test_two_releases_are_compared_seed_by_seed(batches: Path) -> None:
     assert found.pairs == SEEDS
     assert not found.has_too_few
     for one in found.differences:
-        assert one.difference.low is not None
-        assert one.difference.low <= one.difference.value <= one.difference.high  # type: ignore[operator]
+        low, high = one.difference.low, one.difference.high
+        assert low is not None
+        assert high is not None
+        assert low <= one.difference.value <= high
     assert found.confidence > 0.99  # of each, so that all of them together hold
 
 
