@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from ..spark_bench.reports.compare import Comparison, Difference
+    from ..spark_bench.reports.compare import BatchComparison, ColumnDifference
 
 _LEAST_COLUMNS = 110
 """Of a terminal that shows whole numbers."""
 
 
-def print_comparison(console: Console, found: Comparison) -> None:
+def print_comparison(console: Console, found: BatchComparison) -> None:
     """Print a table, and what it is based on."""
     for name, (old, new) in found.differs.items():
         console.print(f"{name}: {old} before, {new} after", highlight=False)
@@ -34,7 +34,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
     )
 
 
-def _table(found: Comparison) -> Table:
+def _table(found: BatchComparison) -> Table:
     table = Table()
     has_labels = any(one.configuration for one in found.sure)
     if has_labels:
@@ -57,7 +57,7 @@ def _table(found: Comparison) -> Table:
     return table
 
 
-def comparison_data(found: Comparison) -> dict[str, Any]:
+def comparison_data(found: BatchComparison) -> dict[str, Any]:
     """The comparison as plain data; ``sure`` tells which differences count."""
     return {
         "differs": {name: list(values) for name, values in found.differs.items()},
@@ -68,7 +68,7 @@ def comparison_data(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _data(one: Difference) -> dict[str, Any]:
+def _data(one: ColumnDifference) -> dict[str, Any]:
     return {
         "configuration": one.configuration,
         "column": one.column,

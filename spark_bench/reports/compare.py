@@ -20,7 +20,7 @@ _LEFT_OUT = frozenset({"partitions_led", "was_controller", "moved_mb", "alone_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ColumnDifference:
     """One column of one configuration in both batches."""
 
     configuration: str
@@ -53,7 +53,7 @@ class Difference:
 
 
 @dataclass
-class Comparison:
+class BatchComparison:
     """What two batches have in common, and where they differ."""
 
     differs: dict[str, tuple[Any, Any]]
@@ -62,7 +62,7 @@ class Comparison:
     """Runs that were compared."""
     confidence: float
     """Of each single interval."""
-    differences: list[Difference]
+    differences: list[ColumnDifference]
     """All, in the order of configurations and columns."""
     broken: tuple[int, int]
     """Runs that are not ok, of those that were compared."""
@@ -70,7 +70,7 @@ class Comparison:
     """Whether there are too few seeds for any interval."""
 
     @property
-    def sure(self) -> list[Difference]:
+    def sure(self) -> list[ColumnDifference]:
         return [one for one in self.differences if one.is_sure]
 
     @property
@@ -78,7 +78,7 @@ class Comparison:
         return max((one.surely_worse_percent for one in self.differences), default=0.0)
 
 
-def compare(before: ReportSource, after: ReportSource) -> Comparison:
+def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
     """Compare two batches of a suite.
 
     Raises ``UsageError`` when they have no runs with the same seeds and parameters. A parameter
@@ -107,7 +107,7 @@ def compare(before: ReportSource, after: ReportSource) -> Comparison:
             if found is not None:
                 differences.append(found)
     every = [pair for _, _, rows in paired for pair in rows]
-    return Comparison(
+    return BatchComparison(
         differs,
         len(every),
         confidence,
@@ -144,7 +144,7 @@ def _pair(old: ReportConfiguration, new: ReportConfiguration) -> Rows:
     return [(row, by_seed[row["seed"]]) for row in old.rows if row["seed"] in by_seed]
 
 
-def _difference(label: str, name: str, rows: Rows, confidence: float) -> Difference | None:
+def _difference(label: str, name: str, rows: Rows, confidence: float) -> ColumnDifference | None:
     both = [
         (float(old[name]), float(new[name]))
         for old, new in rows
@@ -153,7 +153,7 @@ def _difference(label: str, name: str, rows: Rows, confidence: float) -> Differe
     if not both:
         return None
     first, second = [old for old, _ in both], [new for _, new in both]
-    return Difference(
+    return ColumnDifference(
         label,
         name,
         percentile(first, 50).value,
