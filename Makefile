@@ -83,6 +83,7 @@ VERSION ?= 3.9
 
 oracle: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.fidelity record --version $(VERSION) $(NAMES)
+	$(if $(NAMES),,$(BIN)/python -m fakekafka.tests.fidelity record-wire --version $(VERSION))
 
 demo: $(STAMP)
 	$(BIN)/fakekafka demo

@@ -15,6 +15,7 @@ from fakekafka.tests.fidelity.sides.kafka import KafkaSide
 from fakekafka.tests.fidelity.sides.real_time import RealTimeSide
 from fakekafka.tests.fidelity.sides.releases import CannotJudge, release
 from fakekafka.tests.fidelity.stage.declaring import Scenario
+from fakekafka.tests.fidelity.wire import playing
 
 
 class _Recorder:
@@ -123,7 +124,7 @@ def compare(kafka_version: str, names: tuple[str, ...], *, over_tcp: bool) -> in
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fakekafka.tests.fidelity")
-    parser.add_argument("verb", choices=["record", "compare"])
+    parser.add_argument("verb", choices=["record", "compare", "record-wire"])
     parser.add_argument("--version", required=True)
     parser.add_argument("--again", action="store_true", help="forget earlier recordings")
     parser.add_argument("--missing", action="store_true", help="only what was never recorded")
@@ -132,6 +133,13 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # brokers end with it
     given = parser.parse_intermixed_args()
     names = tuple(given.names)
+    if given.verb == "record-wire":
+        try:
+            print(f"{playing.record(given.version)} answers of Kafka {given.version}")
+        except CannotJudge as error:
+            print(error, file=sys.stderr)
+            return 2
+        return 0
     if given.verb == "record":
         return record(given.version, names, again=given.again, missing=given.missing)
     return compare(given.version, names, over_tcp=given.tcp)

@@ -40,7 +40,8 @@ def test_each_recording_belongs_to_a_scenario() -> None:
     known = catalogue.all_scenarios()
     strangers = [
         str(path)
-        for path in sorted(recording.FOLDER.glob("*/*.txt"))
+        for kafka_version in RELEASES
+        for path in sorted((recording.FOLDER / kafka_version).glob("*.txt"))
         if path.stem not in known or path.parent.name not in known[path.stem].versions
     ]
     assert strangers == []

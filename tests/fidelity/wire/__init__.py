@@ -1,0 +1,1 @@
+"""Requests of every API in every version, right and wrong in each field, and Kafka's responses."""

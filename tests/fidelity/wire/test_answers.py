@@ -1,0 +1,48 @@
+"""Raw requests are answered as Kafka answered them, field by field."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.tests.fidelity.protocol.messages import messages
+from fakekafka.tests.fidelity.wire import answers, corpus, differences, playing
+
+JUDGED = ("3.9", "2.8")
+RECORDED = [
+    pytest.param(
+        kafka_version,
+        messages()[(key, "request")].api,
+        marks=pytest.mark.xdist_group(f"answers-{kafka_version}"),
+    )
+    for kafka_version in JUDGED
+    for key in corpus.asked_apis(kafka_version)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kafka_version", "api"), RECORDED)
+def test_raw_requests_are_answered_as_kafka_answered_them(kafka_version: str, api: str) -> None:
+    """Every API that clients use, in every version, right and wrong in each field."""
+    found = playing.differences(kafka_version, api)
+    unknown = differences.unlisted(kafka_version, api, found)
+    assert unknown == [], "\n" + "\n".join(map(str, unknown))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kafka_version", "asked", "least_equal"),
+    [
+        pytest.param("3.9", 5938, 5165, marks=pytest.mark.xdist_group("answers-3.9")),
+        pytest.param("2.8", 4789, 4130, marks=pytest.mark.xdist_group("answers-2.8")),
+    ],
+)
+def test_so_many_answers_are_equal(kafka_version: str, asked: int, least_equal: int) -> None:
+    """The rows of the table cover no more than they did."""
+    count = differing = 0
+    for key in corpus.asked_apis(kafka_version):
+        api = messages()[(key, "request")].api
+        known = answers.load(kafka_version, api)
+        assert known is not None
+        count += len(known.steps)
+        differing += len({d.step for d in playing.differences(kafka_version, api)})
+    assert count == asked
+    assert count - differing >= least_equal
