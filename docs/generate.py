@@ -43,6 +43,7 @@ _ON_THREADS = (
 def versions_page() -> str:
     """Flag by emulated version, with the releases that the source comments name."""
     from fakekafka.protocol import versions
+    from fakekafka.protocol.declaring.methods import field_names
 
     notes = _flag_notes((ROOT / "protocol" / "versions.py").read_text(encoding="utf-8"))
     shown = versions.KAFKA_VERSIONS
@@ -56,7 +57,7 @@ def versions_page() -> str:
         "| flag | " + " | ".join(shown) + " | in Kafka |",
         "|---|" + "---|" * (len(shown) + 1),
     ]
-    for name in versions.Behaviour.__slots__:
+    for name in field_names(versions.Behaviour):
         if name == "kafka_version":
             continue
         values = [_flag_value(getattr(versions.behaviour(version), name)) for version in shown]

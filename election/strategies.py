@@ -12,13 +12,12 @@ Candidates are tried in the order of the assignment, never in the order of the I
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from ..protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition, message
+from ..protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition, frozen, message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfflinePartition:
     """Elect for a partition without a live leader (KIP-460 gave it the flag)."""
 
@@ -29,7 +28,7 @@ class OfflinePartition:
         return f"OfflinePartitionLeaderElectionStrategy({str(self.allow_unclean).lower()})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reassign:
     """Elect among the target replicas of a reassignment."""
 
@@ -37,7 +36,7 @@ class Reassign:
         return "ReassignPartitionLeaderElectionStrategy"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreferredReplica:
     """Elect the first assigned replica, and nobody else."""
 
@@ -45,7 +44,7 @@ class PreferredReplica:
         return "PreferredReplicaPartitionLeaderElectionStrategy"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControlledShutdown:
     """Move leadership off brokers that asked to leave."""
 

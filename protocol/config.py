@@ -9,18 +9,18 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from .errors import UsageError
+from .values import frozen
 from .versions import DEFAULT_KAFKA_VERSION
 
 LONG_MAX = 9223372036854775807
 INT_MAX = 2147483647
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigDefinition:
     """One configuration: its type, default and where it may be set."""
 

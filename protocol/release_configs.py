@@ -12,10 +12,11 @@ last the check of its value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from .values import frozen
 
 _BITS = {"int": 31, "short": 15, "long": 63}
 _NULL = "\\N"
@@ -39,7 +40,7 @@ class UnknownConfig(ValueError):
     """A topic configuration that the release does not have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseConfig:
     """What a release says of one configuration."""
 
@@ -137,7 +138,7 @@ def _is_throttled_replica_list(items: list[str]) -> bool:
     return all(len(pair) == 2 and all(part.isdecimal() for part in pair) for pair in pairs)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseConfigs:
     """All configurations of a release, by name."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
+
+from .declaring import methods
 
 T = TypeVar("T")
 
@@ -17,91 +19,20 @@ EPOCH_DURING_DELETE = -2
 NO_OFFSET = -1
 
 
-class _ReadToLearn:
-    """A class attribute that somebody reads to learn the fields of a message."""
-
-    __slots__ = ("_read",)
-
-    def __init__(self, read: Callable[[], Any]) -> None:
-        self._read = read
-
-    def __get__(self, instance: object, owner: type[Any]) -> Any:
-        return self._read()
-
-
 @dataclass_transform(frozen_default=True)
 def message(cls: type[T]) -> type[T]:
-    """Declare a message: an immutable dataclass with slots, whose methods are made on first use.
+    """Declare a message: an immutable dataclass with slots.
 
     Type checkers see a frozen dataclass. At run time it is a plain one, because a frozen
     ``__init__`` costs four times as much and messages are the hottest objects of a simulation.
-
-    The standard library writes and compiles the source of each method. For the messages of all
-    APIs together this takes longer than the start of a cluster, and a run uses few of them.
     """
-    declared = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
-    declared |= {"__annotations__": cls.__annotations__, "__qualname__": cls.__qualname__}
-    own = [name for name, kind in cls.__annotations__.items() if "ClassVar" not in kind]
-    inherited = [name for base in cls.__mro__[-2:0:-1] for name in vars(base).get("__slots__", ())]
-    names = list(dict.fromkeys([*inherited, *own]))
-
-    def finish(*finished: str, **options: bool) -> None:
-        # From a copy, since the standard library changes the class that it is given: so it does no
-        # harm if two threads come here at once.
-        copy = _class(cls, {**declared, "__doc__": "no signature is worked out"})
-        made = vars(dataclass(repr=False, **options)(copy))
-        for name in finished or [name for name in made if name in _MADE_WITH_INIT]:
-            if name not in declared:
-                setattr(slotted, name, made[name])
-
-    def first_init(self: Any, *values: Any, **named: Any) -> None:
-        finish(eq=False)
-        slotted.__init__(self, *values, **named)
-
-    def first_eq(self: Any, other: object) -> Any:
-        finish("__eq__", "__hash__", unsafe_hash=True)
-        return slotted.__eq__(self, other)
-
-    def first_hash(self: Any) -> int:
-        finish("__eq__", "__hash__", unsafe_hash=True)
-        return hash(self)
-
-    def shown(self: Any) -> str:
-        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"{type(self).__qualname__}({told})"
-
-    def fields() -> Any:
-        finish(eq=False)
-        return vars(slotted)["__dataclass_fields__"]
-
-    methods = {"__init__": first_init, "__eq__": first_eq, "__hash__": first_hash}
-    slots = tuple(name for name in own if name not in inherited)
-    kept = {name: value for name, value in declared.items() if name not in own}
-    learnt = {
-        "__dataclass_fields__": _ReadToLearn(fields),
-        "__signature__": _ReadToLearn(lambda: finish(eq=False)),  # None: __init__ tells it
-    }
-    slotted: Any = _class(cls, {**methods, "__repr__": shown, **kept, **learnt, "__slots__": slots})
-    return slotted  # type: ignore[no-any-return]
+    return methods.declared(cls, is_frozen=False)  # type: ignore[no-any-return]
 
 
-_MADE_WITH_INIT = (
-    "__init__",
-    "__dataclass_fields__",
-    "__dataclass_params__",
-    "__match_args__",
-    "__replace__",
-    "__setattr__",  # these four if the standard library is told to freeze
-    "__delattr__",
-    "__getstate__",
-    "__setstate__",
-)
-
-
-def _class(like: type[Any], namespace: dict[str, Any]) -> Any:
-    """A class of the same name, of the same kind and with the same bases."""
-    kind: Any = type(like)
-    return kind(like.__name__, like.__bases__, namespace)
+@dataclass_transform(frozen_default=True)
+def frozen(cls: type[T]) -> type[T]:
+    """Declare settings or a finding: a dataclass with slots, frozen at run time too."""
+    return methods.declared(cls, is_frozen=True)  # type: ignore[no-any-return]
 
 
 class TopicPartition(NamedTuple):

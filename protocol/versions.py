@@ -6,16 +6,17 @@ in comments are the ones in which the behaviour changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from .declaring.methods import field_names
 from .errors import UsageError
+from .values import frozen
 
 KAFKA_VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 DEFAULT_KAFKA_VERSION = "3.9"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen
 class Behaviour:
     """What the emulated release does where releases differ."""
 
@@ -176,6 +177,10 @@ class Behaviour:
     groups_listed_by_acl: bool  # >= 2.1, KIP-231: those that may be described; before, all or none
     writing_implies_idempotence: bool  # >= 2.8, KIP-679: no IDEMPOTENT_WRITE is asked for
 
+    # Each release has one object, so nothing is to be compared field by field.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
 
 _V28 = Behaviour(
     kafka_version="2.8",
@@ -331,7 +336,7 @@ _V28 = Behaviour(
 
 
 def _derive(base: Behaviour, **flags: object) -> Behaviour:
-    values = {name: getattr(base, name) for name in Behaviour.__slots__}
+    values = {name: getattr(base, name) for name in field_names(Behaviour)}
     return Behaviour(**{**values, **flags})
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..actors.broker.process import BrokerProcess
@@ -14,6 +13,7 @@ from ..actors.zookeeper.process import ZooKeeperProcess
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.names import ADMIN, zookeeper_name
+from ..protocol.values import frozen
 from ..protocol.versions import Behaviour
 from ..replication.disk.disk import Disk
 from ..replication.disk.memory_disk import MemoryDisk
@@ -30,7 +30,7 @@ class AdminNode(Node):
     """Where the API's own requests come from: an admin client inside the cluster's network."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterPlan:
     """The arguments that ``Cluster`` and ``Simulation`` share, checked."""
 
@@ -128,7 +128,7 @@ def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Equipment:
     """What real or virtual time provides for a broker or a ZooKeeper server, by its id.
 

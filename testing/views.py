@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..protocol.errors import NotThereYet
-from ..protocol.values import TopicPartition
+from ..protocol.values import TopicPartition, frozen
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +36,7 @@ class ReplicaView:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class StoredReplicaView:
     """A log in a log directory."""
 
@@ -49,7 +49,7 @@ class StoredReplicaView:
     """It will replace the partition's log, which is being moved here."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LogDirView:
     """A log directory of a broker, as DescribeLogDirs tells of it."""
 
@@ -105,7 +105,7 @@ class PartitionView:
             ) from None
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupMemberView:
     """A member of a consumer group as its coordinator knows it."""
 

@@ -7,12 +7,10 @@ would then collect different orders.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import os
 import sys
 from collections.abc import Generator
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,18 +20,11 @@ _PLUGIN_MODULE = "fakekafka.testing.pytest_plugin"
 
 
 def _freeze_messages() -> None:
-    """Let dataclasses that are made like messages be frozen from here on.
+    """Let messages be frozen from here on, as ``frozen`` values are in every program."""
+    from fakekafka.protocol.declaring import methods
 
-    Alone ``fakekafka.protocol.values.message`` makes no ``__repr__`` and does not say ``frozen``.
-    """
-    plain = dataclasses.dataclass
-
-    def dataclass(cls: Any = None, /, **options: Any) -> Any:
-        if options.get("repr") is False and "frozen" not in options:
-            options |= {"frozen": True, "slots": True}
-        return plain(cls, **options)
-
-    dataclasses.dataclass = dataclass
+    plain = methods.declared
+    methods.declared = lambda cls, is_frozen: plain(cls, is_frozen=True)
 
 
 _ARE_MESSAGES_FROZEN = _VALUES_MODULE not in sys.modules

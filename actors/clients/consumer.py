@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.awaiting import Pending
@@ -24,7 +23,7 @@ from ...protocol.data import (
 from ...protocol.errors import ErrorCode
 from ...protocol.names import broker_name
 from ...protocol.records.batch import RecordBatch
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 from .committed_reading import handed_out
@@ -39,7 +38,7 @@ _LEAST = {
 """The least value of each setting."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ConsumerSettings:
     """Kafka's consumer settings, with the defaults of the 3.x clients
     (docs/reference/configuration.md)."""

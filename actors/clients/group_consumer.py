@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ...protocol.awaiting import Task
 from ...protocol.data import MetadataResponse
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .assignors import ASSIGNORS, Partitions
 from .client import refuse_setting
@@ -22,7 +21,7 @@ _LEAST = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupConsumerSettings(ConsumerSettings):
     """Kafka's settings of a consumer in a group, with the defaults of the 3.x clients."""
 
@@ -40,7 +39,7 @@ class GroupConsumerSettings(ConsumerSettings):
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for values no member can work with."""
-        super().__post_init__()
+        ConsumerSettings.__post_init__(self)
         if not self.group_id:
             refuse_setting(self, "group_id", "the name of a group")
         if not self.topics:
@@ -52,7 +51,7 @@ class GroupConsumerSettings(ConsumerSettings):
                 refuse_setting(self, name, f"a number >= {low}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssignmentChange:
     """What a member was given or lost, and when."""
 

@@ -4,7 +4,6 @@ Kafka's ``ConsumerCoordinator`` does."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...protocol.awaiting import Disconnected, RequestTimeout, Signal
@@ -27,7 +26,7 @@ from ...protocol.groups import (
 )
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, frozen
 from ..node import Node
 from .assignors import (
     ASSIGNORS,
@@ -54,7 +53,7 @@ _FATAL = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class MembershipSettings:
     """Kafka's settings of a member, with the defaults of the 3.x clients."""
 

@@ -9,7 +9,6 @@ epoch (KIP-360), as Kafka's client does since 2.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ...protocol.awaiting import Disconnected, RequestTimeout
 from ...protocol.data import (
@@ -34,7 +33,7 @@ from ...protocol.transactions import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, check_numbers, refuse_setting
 from .coordinated import GROUP, TRANSACTION, CoordinatedClient
@@ -59,7 +58,7 @@ class ProducerFenced(FakeKafkaError):
     """Somebody else has the transactional id, or the coordinator ended the transaction."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TransactionalProducerSettings:
     """Kafka's settings of a transactional producer, with the defaults of the 3.x clients."""
 

@@ -8,7 +8,6 @@ from the committed offsets, under a new epoch if somebody shut it out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...protocol.awaiting import Disconnected, RequestTimeout
 from ...protocol.data import (
@@ -22,7 +21,7 @@ from ...protocol.errors import ErrorCode
 from ...protocol.groups import OffsetFetchRequest, OffsetFetchResponse
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, refuse_setting
 from .committed_reading import handed_out
@@ -37,7 +36,7 @@ from .transactional_producer import (
 _NONE = ErrorCode.NONE
 
 
-@dataclass(frozen=True)
+@frozen
 class TransformerSettings(TransactionalProducerSettings):
     """A transactional producer's settings, and where to read and to write."""
 

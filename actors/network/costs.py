@@ -10,14 +10,15 @@ to the client, hence to the emulated version and to ``zookeeper.max.in.flight.re
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
 from ...protocol.control import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from ...protocol.data import FetchRequest, FetchResponse, ProduceRequest
+from ...protocol.declaring.methods import field_names
 from ...protocol.errors import UsageError
 from ...protocol.names import broker_id_of
+from ...protocol.values import frozen
 from ...statemachines.zookeeper.timed_work import LOGGED_PARTITIONS, ZOOKEEPER_ANSWERS
 from ...zkfake.messages import (
     ClientPacket,
@@ -37,7 +38,7 @@ _MESSAGE_BYTES = 100
 _WRITES = (CreateRequest, SetDataRequest, MultiRequest, DeleteRequest, CloseSession)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@frozen
 class Costs:
     """Times in milliseconds, rates in megabytes per second; 0 is free. Links have their own latency
     beside these."""
@@ -65,11 +66,11 @@ class Costs:
     """A machine's way out, per byte of what it sends, one message after another; 0: the same."""
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+        for name in field_names(Costs):
+            value = getattr(self, name)
             if not value >= 0 or math.isinf(value):
-                unit = "MB/s" if field.name.endswith("mb_per_s") else "milliseconds"
-                raise UsageError(f"{field.name} must be {unit} >= 0, not {value!r}")
+                unit = "MB/s" if name.endswith("mb_per_s") else "milliseconds"
+                raise UsageError(f"{name} must be {unit} >= 0, not {value!r}")
 
 
 PUBLISHED_2018 = Costs(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..errors import UsageError
+from ..values import frozen
 
 PLAINTEXT = "PLAINTEXT"
 SSL = "SSL"
@@ -39,7 +40,7 @@ def _require(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListenerSpec:
     """One listener that every broker has."""
 

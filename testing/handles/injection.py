@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.awaiting import Disconnected
 from ...protocol.data import MetadataRequest, RequestContext
 from ...protocol.errors import ErrorCode, UsageError
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, frozen
 from .partial_answers import is_about, partitions_of, plan_answer
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Answer = Callable[[Any], object]
 """Gets a request; gives its response, an error of Kafka's, or None to leave it alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestFilter:
     """Which requests an injection is about; a field that is None matches every request."""
 

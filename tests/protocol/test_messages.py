@@ -1,16 +1,19 @@
-"""Messages behave as dataclasses with slots, and cost little until the first one is made."""
+"""Messages behave as dataclasses with slots, and cost little to declare."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
 import inspect
+import pickle
 import subprocess
 import sys
 from typing import Any, ClassVar
 
 import pytest
-from fakekafka.protocol.values import message
+from fakekafka.protocol.declaring import methods
+from fakekafka.protocol.errors import UsageError
+from fakekafka.protocol.values import frozen, message
 
 
 def declare(decorator: Any) -> tuple[Any, Any, Any]:
@@ -77,14 +80,62 @@ def test_a_wrong_argument_of_the_first_instance_is_told() -> None:
         point()
 
 
-def test_methods_are_not_made_before_they_are_used() -> None:
-    """The package knows hundreds of messages; a program pays for those it sends."""
+def test_source_is_compiled_once_for_each_number_of_fields(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The package knows hundreds of messages, and a compilation each would outlast a start."""
+    compiled: list[str] = []
+    monkeypatch.setattr(methods, "exec", lambda source, *_: compiled.append(source), raising=False)
+    declare(message)
+    declare(frozen)
+    assert len(compiled) <= 3  # those that only ``frozen`` has, if nobody declared one before
+
+
+def test_each_class_has_methods_that_name_it_and_its_fields() -> None:
     _, point, space = declare(message)
-    stub = vars(point)["__init__"]
-    space.__name__  # noqa: B018 - reading a name is no use
-    assert vars(point)["__init__"] is stub
-    point(1)
-    assert vars(point)["__init__"] is not stub
+    assert vars(point)["__init__"].__qualname__ == f"{point.__qualname__}.__init__"
+    assert space.__match_args__ == ("x", "y", "z")
+    assert inspect.signature(space).parameters["z"].default == ()
+
+
+def test_a_field_without_default_comes_first() -> None:
+    with pytest.raises(TypeError, match=r"without default follows one with a default in .*Wrong"):
+
+        @message
+        class Wrong:
+            x: int = 1
+            y: int  # type: ignore[misc]
+
+
+@frozen
+class _Limits:
+    """Settings as users hold them."""
+
+    low: int
+    high: int = 9
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise UsageError(f"low must be at most {self.high}, not {self.low}")
+
+
+def test_a_frozen_value_is_checked_and_cannot_be_changed() -> None:
+    """In every program, and not only under the conftest of these tests."""
+    limits = _Limits(1, high=3)
+    with pytest.raises(UsageError, match="low must be at most 3, not 4"):
+        _Limits(4, 3)
+    with pytest.raises(dataclasses.FrozenInstanceError, match="'low' of _Limits"):
+        limits.low = 2  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError, match="'low' of _Limits"):
+        del limits.low
+    assert (limits.low, limits.high, str(limits)) == (1, 3, "_Limits(low=1, high=3)")
+
+
+def test_a_frozen_value_is_copied_and_pickled() -> None:
+    limits = _Limits(1, 3)
+    assert copy.copy(limits) == pickle.loads(pickle.dumps(limits)) == copy.deepcopy(limits)
+    assert dataclasses.replace(limits, high=5) == _Limits(1, 5)
+    assert {limits: 1}[_Limits(1, 3)] == 1
 
 
 def test_a_message_crosses_to_a_process_that_has_made_none_yet() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.api_versions import VersionRange
+from ...protocol.values import frozen
 from .primitives import Reader, Writer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Api:
     """One API key: its versions and how its messages are read and written.
 
@@ -33,7 +33,7 @@ class Api:
         return VersionRange(self.min_version, self.max_version)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SplitRequest:
     """One client request that stands for several of the backend's.
 
@@ -47,7 +47,7 @@ class SplitRequest:
     join: Callable[[tuple[Any, ...]], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodecAnswer:
     """A request that the codec answers itself; the backend never sees it."""
 

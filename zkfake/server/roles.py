@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...protocol.host import SessionHost
+from ...protocol.values import frozen
 from ..messages import SessionRequest, ZkResponse
 from .connections import ClientConnection, ConnectionTable
 from .fast_leader_election import FastLeaderElection
 from .storage import ZooKeeperStorage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZooKeeperConfig:
     """Settings of a server, by ZooKeeper's names and with its defaults."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from struct import Struct
 
 from ....protocol.api_versions import VersionRange
 from ....protocol.errors import ErrorCode
+from ....protocol.values import frozen
 from ..api import Api, CodecAnswer
 from ..primitives import Reader, Writer
 
@@ -26,7 +26,7 @@ _FEATURES_EPOCH_TAG = 1
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiVersionsResponse:
     """Error and the ranges offered, by key."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....protocol.errors import UsageError
+from ....protocol.values import frozen
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -33,7 +33,7 @@ def require_cryptography() -> None:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Certificate:
     """A certificate with its key, in files and as text."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ....protocol.config import BrokerConfig
 from ....protocol.security.configuration import ANONYMOUS, OAUTHBEARER, PLAIN, SSL
+from ....protocol.values import frozen
 from ....protocol.versions import Behaviour
 from .oauthbearer import OAuthBearerServer
 from .plain import PlainServer
@@ -19,7 +19,7 @@ from .tls import peer_principal
 from .tokens import Validator
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SaslSettings:
     """SASL as one listener of one broker does it."""
 
@@ -47,7 +47,7 @@ class SaslSettings:
         return ScramServer(mechanism, self.credentials)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListenerSecurity:
     """TLS, SASL, both or neither."""
 

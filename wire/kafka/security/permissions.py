@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ....protocol.data import RequestContext
 from ....protocol.errors import ErrorCode
 from ....protocol.security.acls import CLUSTER_NAME, AclOperation, ResourceType
+from ....protocol.values import frozen
 from ....protocol.versions import Behaviour
 from ....statemachines.security.authorizer import Authorizer
 from ..error_responses import error_response
@@ -70,7 +71,7 @@ class Permissions:
         return self._authorizer.operations(context.principal, context.client_host, kind, name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """The request goes on as it is, narrowed or not at all; its answer may be added to."""
 

@@ -1,0 +1,1 @@
+"""How messages and settings are declared."""

@@ -1,0 +1,200 @@
+"""The methods of messages and settings: copies of one function for each number of fields.
+
+The standard library writes, compiles and runs the source of each method of each dataclass. For the
+hundreds of messages of all APIs this takes longer than the start of a cluster. Here the source is
+compiled once for each number of fields, and a class gets a copy with the names of its fields in it.
+Such a method is as fast as a compiled one, since it is the same bytecode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import FrozenInstanceError, dataclass, replace
+from types import CodeType, FunctionType
+from typing import Any
+
+_PLAIN = "self.f{0} = f{0}"
+_FROZEN = "set_field(self, 'f{0}', f{0})"
+_SOURCES = {
+    "__init__": "def __init__({parameters}):\n    {body}\n",
+    "__eq__": """
+def __eq__(self, other):
+    if other.__class__ is self.__class__:
+        return ({own}) == ({others})
+    return NotImplemented
+""",
+    "__hash__": "def __hash__(self):\n    return hash(({own}))\n",
+}
+_GLOBALS = {"set_field": object.__setattr__, "__name__": __name__}
+_templates: dict[tuple[str, int, str, bool], CodeType] = {}
+
+
+class _ReadToLearn:
+    """A class attribute that somebody reads to learn the fields of a class."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+
+    def __get__(self, instance: object, owner: type[Any]) -> Any:
+        return self._read()
+
+
+def declared(cls: Any, is_frozen: bool) -> Any:
+    """The class with slots for its fields and with the methods of a dataclass.
+
+    It calls ``__post_init__`` where there is one; it knows no ``field()`` and no ``KW_ONLY``.
+    """
+    namespace = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+    namespace |= {"__annotations__": cls.__annotations__, "__qualname__": cls.__qualname__}
+    own = [name for name, kind in cls.__annotations__.items() if "ClassVar" not in kind]
+    inherited: list[str] = []
+    defaults: dict[str, Any] = {}
+    for base in cls.__mro__[-2:0:-1]:
+        found = vars(base)
+        inherited += found.get("__slots__", ())
+        defaults |= _defaults(found)
+    names = tuple(dict.fromkeys([*inherited, *own]))
+    defaults |= {name: namespace[name] for name in own if name in namespace}
+    kept = {name: value for name, value in namespace.items() if name not in own}
+    copied = {**namespace, "__doc__": "no signature is worked out"}
+
+    def learn() -> None:
+        # From a copy, since the standard library changes the class that it is given: so it does no
+        # harm if two threads come here at once.
+        copy = _class(cls, copied)
+        made = vars(dataclass(init=False, repr=False, eq=False)(copy))
+        slotted.__dataclass_fields__ = made["__dataclass_fields__"]
+        slotted.__dataclass_params__ = made["__dataclass_params__"]
+
+    def fields() -> Any:
+        learn()
+        return vars(slotted)["__dataclass_fields__"]
+
+    def parameters() -> Any:
+        learn()
+        return vars(slotted)["__dataclass_params__"]
+
+    slotted: Any = _class(
+        cls,
+        {
+            **methods(names, defaults, cls.__qualname__, is_frozen, hasattr(cls, "__post_init__")),
+            **kept,
+            "__dataclass_fields__": _ReadToLearn(fields),
+            "__dataclass_params__": _ReadToLearn(parameters),
+            "__match_args__": names,
+            "__slots__": tuple(name for name in own if name not in inherited),
+        },
+    )
+    return slotted
+
+
+def field_names(cls: Any) -> tuple[str, ...]:
+    """The names of a declared class's fields, in the order of its constructor."""
+    return cls.__match_args__  # type: ignore[no-any-return]
+
+
+def methods(
+    names: Sequence[str],
+    defaults: Mapping[str, Any],
+    qualname: str,
+    is_frozen: bool = False,
+    has_post_init: bool = False,
+) -> dict[str, Any]:
+    """The methods of a class with these fields."""
+    needed = [name for name in names if name not in defaults]
+    if list(names[: len(needed)]) != needed:
+        raise TypeError(f"a field without default follows one with a default in {qualname}")
+    assignment = _FROZEN if is_frozen else _PLAIN
+    init = _copy("__init__", names, qualname, assignment, has_post_init)
+    init.__defaults__ = tuple(defaults[name] for name in names[len(needed) :])
+    made: dict[str, Any] = {"__init__": init, "__eq__": _first_eq, "__hash__": _first_hash}
+    made |= {"__repr__": _shown, "__replace__": replace}
+    if is_frozen:
+        made |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _set_state}
+    return made
+
+
+def _first_eq(self: Any, other: object) -> Any:
+    return _finished("__eq__", _first_eq, type(self))(self, other)
+
+
+def _first_hash(self: Any) -> int:
+    return _finished("__hash__", _first_hash, type(self))(self)  # type: ignore[no-any-return]
+
+
+def _finished(method: str, first: object, owner: type[Any]) -> Any:
+    """Make this method of the class that declares it; most messages are never compared."""
+    for cls in owner.__mro__:
+        if vars(cls).get(method) is first:
+            break
+    made = _copy(method, field_names(cls), cls.__qualname__)
+    setattr(cls, method, made)
+    return made
+
+
+def _copy(
+    method: str,
+    names: Sequence[str],
+    qualname: str,
+    assignment: str = _PLAIN,
+    has_post_init: bool = False,
+) -> FunctionType:
+    """The method for a class with these fields."""
+    template = _template(method, len(names), assignment, has_post_init)
+    renamed = {f"f{number}": name for number, name in enumerate(names)}
+    code = template.replace(
+        co_names=tuple([renamed.get(name, name) for name in template.co_names]),
+        co_varnames=tuple([renamed.get(name, name) for name in template.co_varnames]),
+        co_consts=tuple([renamed.get(value, value) for value in template.co_consts]),
+        co_qualname=f"{qualname}.{method}",
+    )
+    return FunctionType(code, _GLOBALS, method)
+
+
+def _template(method: str, count: int, assignment: str, has_post_init: bool) -> CodeType:
+    key = method, count, assignment, has_post_init
+    template = _templates.get(key)
+    if template is None:
+        numbers = range(count)
+        body = [assignment.format(number) for number in numbers]
+        if has_post_init:
+            body.append("self.__post_init__()")
+        source = _SOURCES[method].format(
+            parameters=", ".join(["self", *(f"f{number}" for number in numbers)]),
+            body="\n    ".join(body) or "pass",
+            own="".join(f"self.f{number}, " for number in numbers),
+            others="".join(f"other.f{number}, " for number in numbers),
+        )
+        found: dict[str, FunctionType] = {}
+        exec(source, _GLOBALS, found)
+        template = _templates[key] = found[method].__code__
+    return template
+
+
+def _defaults(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of a base, as its constructor has them."""
+    names = namespace.get("__match_args__", ())
+    values = getattr(namespace.get("__init__"), "__defaults__", None) or ()
+    return dict(zip(names[len(names) - len(values) :], values, strict=True))
+
+
+def _class(like: type[Any], namespace: dict[str, Any]) -> Any:
+    """A class of the same name, of the same kind and with the same bases."""
+    kind: Any = type(like)
+    return kind(like.__name__, like.__bases__, namespace)
+
+
+def _shown(self: Any) -> str:
+    told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+    return f"{type(self).__qualname__}({told})"
+
+
+def _refuse(self: object, name: str, _value: object = None) -> None:
+    raise FrozenInstanceError(f"cannot change field {name!r} of {type(self).__name__}")
+
+
+def _set_state(self: object, state: Any) -> None:
+    for name, value in state[1].items():
+        object.__setattr__(self, name, value)
