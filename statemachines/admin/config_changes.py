@@ -27,6 +27,7 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.release_configs import (
     ConfigException,
     ReleaseConfig,
+    ReleaseConfigs,
     UnknownConfig,
     release_configs,
 )
@@ -62,10 +63,13 @@ class ConfigChanges:
 
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
-        self._release = release_configs(parts.config.kafka_version)
         self._preprocessed = parts.behaviour.config_changes_preprocessed
         self.log_levels = dict(_LOG_LEVELS)
         """Levels by logger (KIP-412); they are kept and change nothing."""
+
+    @property
+    def _release(self) -> ReleaseConfigs:
+        return release_configs(self._parts.config.kafka_version)
 
     async def alter_configs(self, request: AlterConfigsRequest) -> AlterConfigsResponse:
         """Replace or change overrides, per resource; brokers learn by notification."""

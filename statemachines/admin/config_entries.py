@@ -11,7 +11,7 @@ from typing import Any
 
 from ...protocol.admin import ConfigEntry
 from ...protocol.config import BrokerConfig
-from ...protocol.release_configs import ReleaseConfig, release_configs
+from ...protocol.release_configs import ReleaseConfig, ReleaseConfigs, release_configs
 
 TOPIC_SOURCE = 1
 DYNAMIC_BROKER_SOURCE = 2
@@ -61,7 +61,6 @@ class ConfigValues:
         facts: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
-        self._release = release_configs(config.kafka_version)
         self._of_broker = dynamic_of_broker
         self._default = dynamic_default
         static = {name: value_text(value) for name, value in config.static.items()}
@@ -69,6 +68,11 @@ class ConfigValues:
         self._static.update(facts or {})
         self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
         """Entries of a topic that has none, by what is included: most topics of a request."""
+
+    @property
+    def _release(self) -> ReleaseConfigs:
+        """The table is read when it is first asked for: a start has no use for it."""
+        return release_configs(self._config.kafka_version)
 
     def synonyms(self, name: str) -> list[Synonym]:
         """Every value a broker configuration has, the one in force first.

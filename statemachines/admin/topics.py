@@ -187,7 +187,8 @@ class TopicAdmin:
         behaviour = self._parts.behaviour
         validate_assignment(assignment, behaviour.assignments_may_have_gaps)
         try:
-            release_configs(self._parts.config.kafka_version).validate_topic(config)
+            if config:
+                release_configs(self._parts.config.kafka_version).validate_topic(config)
         except ValueError as error:
             code = ErrorCode.INVALID_CONFIG
             if behaviour.bad_topic_configs_unexpected and not isinstance(error, UnknownConfig):

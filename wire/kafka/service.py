@@ -54,10 +54,12 @@ class BrokerService:
             backend.kafka_version, BrokerTopicNames(backend, broker_id), listener_name
         )
         self.memory = RequestMemory(loop, queued_bytes_max)
-        self.receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
-        """Where all connections receive, one at a time."""
+        self.receive_buffer = memoryview(b"")
+        """Where all connections receive, one at a time; made for the first one."""
         self._connection_count = 0
 
     def next_connection_index(self) -> int:
+        if not self._connection_count:
+            self.receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
         self._connection_count += 1
         return self._connection_count - 1
