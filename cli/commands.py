@@ -22,6 +22,8 @@ COMMANDS: dict[str, str] = {
     "serve": "Run a cluster for clients in any language.",
     "run": "Run a scenario in virtual time and record it.",
     "trace": "Ask questions about a recorded run: show, grep, at, why, watch, diff, verify, story.",
+    "debug": "Step through a run: forward, back, to breakpoints; inject faults.",
+    "scenarios": "List the scenarios and stories that run by name.",
     "bench": "Run batches of simulated clusters.",
     "questions": "Nine questions about leader election, each answered and shown in runs.",
 }
@@ -33,16 +35,27 @@ EXTRA_OF_PACKAGE: dict[str, str] = {
     "plotly": "spark",
     "pyarrow": "spark",
     "pyspark": "spark",
+    "textual": "debug",
     "uvloop": "fast",
 }
 """Top-level module to the extra of this package that installs it."""
+
+_MODULES = {"debug": "debug.command"}
+"""Commands that have a folder of their own."""
 
 PACKAGE = __name__.rpartition(".")[0]
 
 
 def available_commands(package: str = PACKAGE) -> list[str]:
     """The commands whose module is installed, in the order of the table."""
-    return [name for name in COMMANDS if importlib.util.find_spec(f"{package}.{name}") is not None]
+    return [name for name in COMMANDS if _is_there(f"{package}.{_MODULES.get(name, name)}")]
+
+
+def _is_there(module_name: str) -> bool:
+    try:
+        return importlib.util.find_spec(module_name) is not None
+    except ModuleNotFoundError:  # not even its folder
+        return False
 
 
 def load_command(name: str, package: str = PACKAGE) -> TyperCommand | TyperGroup:
@@ -51,7 +64,7 @@ def load_command(name: str, package: str = PACKAGE) -> TyperCommand | TyperGroup
     Raises ``UsageError`` when the module is missing, offers neither name, or needs a package that
     is not installed; the message then names the extra to install.
     """
-    module_name = f"{package}.{name}"
+    module_name = f"{package}.{_MODULES.get(name, name)}"
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

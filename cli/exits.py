@@ -37,7 +37,7 @@ def end_with_error(message: str, status: int = WRONG_USAGE) -> NoReturn:
 
 def refuse_overwriting(out: Path, read: Path, what: str) -> None:
     """``UsageError`` when the output is what the command reads."""
-    if out.exists() and out.samefile(read):
+    if out.exists() and read.exists() and out.samefile(read):
         raise UsageError(f"{out} is the {what} itself; give -o another name")
 
 

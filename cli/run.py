@@ -20,7 +20,7 @@ app = typer.Typer(add_completion=False)
 console = Console()
 
 
-def _parameters(settings: list[str]) -> dict[str, Any]:
+def parameters_of(settings: list[str]) -> dict[str, Any]:
     """``--set cluster.brokers=5``: values are TOML, and plain text where they are not.
 
     A version is text even where it looks like a number: 0.10 is not 0.1.
@@ -44,7 +44,7 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
 
 @app.command()
 def command(
-    scenario: Path = typer.Argument(..., help="a TOML file, such as examples/scenarios/..."),
+    scenario: Path = typer.Argument(..., help="a TOML file, or a name of `fakekafka scenarios`"),
     seed: int | None = typer.Option(None, help="seed; the scenario's own by default"),
     kafka_version: str | None = typer.Option(
         None, help="emulated version; a story is run for all of its versions by default"
@@ -92,7 +92,7 @@ def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> li
     """The scenario; a story once for each of its versions, unless a version is given."""
     from ..testing.scenarios.file import load_scenario, with_parameters
 
-    parameters = _parameters(settings)
+    parameters = parameters_of(settings)
     if kafka_version is not None:
         parameters["cluster.kafka_version"] = kafka_version
     spec = load_scenario(scenario, parameters)

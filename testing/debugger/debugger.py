@@ -19,7 +19,7 @@ from ...tracing.debugger.breakpoints import (
     parse_breakpoint,
     undo,
 )
-from ...tracing.events import Event, TraceError
+from ...tracing.events import INTERESTING_KINDS, Event, TraceError
 from ...tracing.reading.positions import Position, seq_at
 from ...tracing.reading.reader import Trace, open_trace
 from ...tracing.reading.state_history import State
@@ -29,7 +29,7 @@ from ..scenarios.replay import Replay
 from ..scenarios.run import ScenarioRun, header_of
 from ..scenarios.spec import ScenarioSpec
 from ..simulation import Simulation
-from .forks import standalone_text, with_fault
+from .forks import check_action, standalone_text, with_fault
 from .sources import RecordedSource, Source, live_source
 
 _STARTS_WITH = 0
@@ -173,6 +173,20 @@ class Debugger:
         self.position = stop.number
         return True
 
+    def next_interesting(self) -> bool:
+        """Go to the next fault, crash or restart; False if there is none."""
+        stop = self._run([parse_breakpoint(kind) for kind in sorted(INTERESTING_KINDS)])
+        if stop.breakpoint is not None:
+            self.position = stop.number
+        return stop.breakpoint is not None
+
+    def previous_interesting(self) -> bool:
+        """Go back to the previous fault, crash or restart; False if there is none."""
+        stop = self._run_back([parse_breakpoint(kind) for kind in sorted(INTERESTING_KINDS)])
+        if stop.breakpoint is not None:
+            self.position = stop.number
+        return stop.breakpoint is not None
+
     # -- breakpoints ---------------------------------------------------------------------------
 
     def break_on(self, text: str) -> Breakpoint:
@@ -248,16 +262,10 @@ class Debugger:
         The actions are those of the faults of a scenario. Nothing that happened behind this event
         is left; ``save`` writes the scenario of the new run.
         """
+        check_action(action)
         live = self._become_live()
         header = with_fault(live, self.event.time_us, action, arguments)
-        before = self.event
-        changed = live_source(header, self.position)
-        again = changed.stored.event(self.position)
-        if (again.time_us, again.kind, again.actor) != (before.time_us, before.kind, before.actor):
-            changed.close()
-            raise UsageError("the run did not come to this event again, so nothing was changed")
-        self._source.close()
-        self._source = changed
+        self._go_over_to(live_source(header, self.position))
         words = [f"{name}={value}" for name, value in arguments.items()]
         self.forks.append(f"#{self.position} {' '.join([action, *words])}")
 
@@ -273,10 +281,25 @@ class Debugger:
         """The run, standing after the event here."""
         source = self._source.live_at(self.position)
         if source is not self._source:
-            self._source.close()
-            self._source = source
+            self._go_over_to(source)
         assert source.live is not None
         return source.live
+
+    def _go_over_to(self, source: Source) -> None:
+        """Take another run, which has come to this very event."""
+        before = self.event
+        if source.extend_to(self.position):
+            again = source.stored.event(self.position)
+            found = again.time_us, again.kind, again.actor, again.message_id
+            if found == (before.time_us, before.kind, before.actor, before.message_id):
+                self._source.close()
+                self._source = source
+                return
+        source.close()
+        raise UsageError(
+            f"the scenario does not come to event #{self.position} again; `fakekafka trace verify` "
+            "tells where it differs"
+        )
 
     def close(self) -> None:
         """End the run."""

@@ -13,12 +13,16 @@ from ..scenarios.table import nearest
 from ..scenarios.writing import scenario_text
 
 
+def check_action(name: str) -> None:
+    """``UsageError`` with the nearest name for what is no action."""
+    if name not in ACTIONS:
+        raise UsageError(f"there is no action {name!r}{nearest(name, ACTIONS)}")
+
+
 def with_fault(
     live: Replay, time_us: int, action: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The header of the run that differs by a fault at a time."""
-    if action not in ACTIONS:
-        raise UsageError(f"there is no action {action!r}{nearest(action, ACTIONS)}")
     if live.begun_us is None or time_us < live.begun_us:
         raise UsageError("the cluster is still starting; go on until the scenario has begun")
     header = live.header
@@ -26,7 +30,8 @@ def with_fault(
     if "story" in values:
         raise UsageError("a story says every step itself: its run can be looked at, not changed")
     faults = values.get("faults", [])
-    at_ms = (time_us - live.begun_us) / 1000
+    # A microsecond later: after all that happens at the time of the event.
+    at_ms = (time_us + 1 - live.begun_us) / 1000
     added = {"at_ms": at_ms, "action": action, **arguments}
     values["faults"] = [*(faults if isinstance(faults, list) else [faults]), added]
     text = scenario_text(values)

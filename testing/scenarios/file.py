@@ -21,6 +21,7 @@ from .. import arguments
 from .batch_table import read_batch, read_costs
 from .coordinated_table import read_coordinated
 from .faults import read_fault
+from .library import scenario_file
 from .pieces import ids_text, read_condition, read_latency, read_machine
 from .spec import (
     ClusterSpec,
@@ -45,12 +46,14 @@ __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
 
 
 def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None) -> ScenarioSpec:
-    """Read a scenario file; ``parameters`` (dotted key to value) are set over it.
+    """Read a scenario's file, or one that comes with the package by its name.
+
+    ``parameters`` (dotted key to value) are set over it.
 
     Raises ``ScenarioError``, also when the file cannot be read.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = scenario_file(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ScenarioError(str(path), "", f"cannot be read: {reason}") from None

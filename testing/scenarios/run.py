@@ -63,6 +63,7 @@ class ScenarioRun:
         self.workloads: list[Workload] = []
         self.coordinated = CoordinatedClients(self.simulation, spec)
         self._begun_us = 0
+        self._is_going = False  # between its begin and its stop
         self.begun_us: int | None = None
         """When the scenario's own zero was; None before."""
         self._due: list[tuple[float, int, Callable[[], None]]] = []
@@ -102,7 +103,9 @@ class ScenarioRun:
         Nothing is judged except what the scenario expects at a time.
         """
         self.set_up()
+        self._is_going = True
         self._main()
+        self._is_going = False
         self._settle()
 
     def set_up(self) -> None:
@@ -264,11 +267,23 @@ class ScenarioRun:
 
     def _expect(self, condition: Any, within_ms: float, about: str) -> None:
         simulation = self.simulation
-        try:
-            simulation.run_until(lambda: condition.holds(simulation), within_ms)
-        except WaitTimeout:
-            text = f"{about + ': ' if about else ''}{condition.text} does not hold"
-            self._problem(text + (f" within {within_ms:g} ms" if within_ms else ""))
+        span_ms, end_ms = within_ms, self.elapsed_ms + within_ms
+        while True:
+            next_ms = self._due[0][0] if self._due and self._is_going else math.inf
+            if next_ms < end_ms:
+                elapsed_us = simulation.runtime.now_us() - self._begun_us
+                span_ms = max(_whole_us(next_ms) - elapsed_us, 1) / 1000
+            try:
+                simulation.run_until(lambda: condition.holds(simulation), span_ms)
+                return
+            except WaitTimeout:
+                if next_ms >= end_ms:
+                    break
+            if next_ms <= self.elapsed_ms:  # it does not wait for what is expected
+                self._due.pop(0)[2]()
+            span_ms = max(end_ms - self.elapsed_ms, 0.0)
+        text = f"{about + ': ' if about else ''}{condition.text} does not hold"
+        self._problem(text + (f" within {within_ms:g} ms" if within_ms else ""))
 
     def _problem(self, text: str) -> None:
         self.result.problems.append(f"at {self.elapsed_ms:g} ms: {text}")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .table import toml_value
+from .table import flatten, toml_value
 
 
 def scenario_text(values: Mapping[str, Any]) -> str:
@@ -18,6 +18,8 @@ def scenario_text(values: Mapping[str, Any]) -> str:
 def _lines(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
     tables: list[tuple[str, str, Mapping[str, Any]]] = []
     for name, value in values.items():
+        if name == "config" and isinstance(value, Mapping):
+            value = flatten(value)  # Kafka's names have dots of their own
         key = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
         if isinstance(value, Mapping):
             tables.append((f"[{prefix}{key}]", f"{prefix}{key}.", value))
@@ -26,6 +28,7 @@ def _lines(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
         else:
             yield f"{key} = {toml_value(value)}"
     for head, below, table in tables:
-        yield ""
-        yield head
+        if not table or any(not isinstance(item, Mapping) for item in table.values()):
+            yield ""
+            yield head
         yield from _lines(table, below)

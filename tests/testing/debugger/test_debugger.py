@@ -31,6 +31,8 @@ rate_per_s = 20
 at_ms = 500
 action = "kill"
 broker = 1
+expect = "leader('orders', 0) == 2"
+expect_within_ms = 8000
 [stop]
 at_ms = 9000
 """
@@ -153,6 +155,12 @@ def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None
     """Too early, an unknown action, a run of which only the events are left."""
     with pytest.raises(UsageError, match="still starting"):
         live.inject("kill", broker=1)
+    write_failover(tmp_path / "other.fktrace")
+    with Debugger.of_trace(tmp_path / "other.fktrace") as debugger:
+        debugger.goto(9)
+        with pytest.raises(UsageError, match="does not come to event #9 again"):
+            debugger.inject("kill", broker=1)
+        assert not debugger.is_live
     live.goto("3s")
     with pytest.raises(UsageError, match="did you mean 'kill'"):
         live.inject("kil", broker=1)

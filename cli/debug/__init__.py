@@ -1,0 +1,1 @@
+"""``fakekafka debug``: step through a run, in lines or on the whole terminal."""

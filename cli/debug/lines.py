@@ -1,0 +1,200 @@
+"""The debugger as a dialogue: a command a line, and what it shows below."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ...protocol.errors import FakeKafkaError, UsageError
+from ...testing.debugger.debugger import Debugger, Stop
+from ...testing.debugger.forks import parse_action
+from ...tracing.events import jsonable
+from ...tracing.text import format_event
+
+_CHANGES_SHOWN = 12
+
+
+class _Command(NamedTuple):
+    does: Callable[[str], None]
+    usage: str
+    about: str
+
+
+class LineMode:
+    """Reads commands and writes lines. A command may be shortened to any beginning of its name."""
+
+    def __init__(self, debugger: Debugger, write: Callable[[str], object] = print) -> None:
+        self.debugger = debugger
+        self.is_over = False
+        self._write = write
+        self._commands = {
+            "step": _Command(self._step, "step [N]", "go on by N events (1)"),
+            "back": _Command(self._back, "back [N]", "go back by N events (1)"),
+            "next": _Command(self._next, "next [ACTOR]", "the next event of this or an actor"),
+            "previous": _Command(self._previous, "previous [ACTOR]", "the one before"),
+            "continue": _Command(self._continue, "continue", "go on to a breakpoint"),
+            "reverse": _Command(self._reverse, "reverse", "go back to a breakpoint"),
+            "goto": _Command(self._goto, "goto #N|TIME", "go to an event, or a time such as 9.5s"),
+            "break": _Command(self._break, "break [WHERE]", "set a breakpoint, or list them"),
+            "delete": _Command(self._delete, "delete N", "remove a breakpoint"),
+            "state": _Command(self._state, "state [ACTOR|PATH]", "what is known here"),
+            "print": _Command(self._print, "print", "the event with its payload and changes"),
+            "why": _Command(self._why, "why", "what led to this event"),
+            "actors": _Command(self._actors, "actors", "all that act"),
+            "do": _Command(
+                self._do, "do ACTION NAME=VALUE ...", "inject a fault here, as do kill broker=1"
+            ),
+            "save": _Command(self._save, "save FILE", "write the scenario of this run"),
+            "help": _Command(self._help, "help", "this list"),
+            "quit": _Command(self._quit, "quit", "leave"),
+        }
+
+    def read(self, lines: Iterable[str], *, is_prompting: bool = False) -> None:
+        """Obey every line until ``quit`` or the end."""
+        self._show()
+        prompt = "(fakekafka) "
+        if is_prompting:
+            self._write("help lists the commands")
+            print(prompt, end="", flush=True)
+        for line in lines:
+            self.obey(line)
+            if self.is_over:
+                return
+            if is_prompting:
+                print(prompt, end="", flush=True)
+
+    def obey(self, line: str) -> None:
+        """Do what a line says; a mistake is told and changes nothing."""
+        word, _, rest = line.strip().partition(" ")
+        if not word or word.startswith("#"):
+            return
+        try:
+            self._command(word).does(rest.strip())
+        except FakeKafkaError as error:
+            self._write(f"error: {error}")
+
+    def _command(self, word: str) -> _Command:
+        if word in self._commands:
+            return self._commands[word]
+        found = [name for name in self._commands if name.startswith(word)]
+        if found:  # the first of the list: s is step, b is back, c is continue
+            return self._commands[found[0]]
+        near = difflib.get_close_matches(word, self._commands, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; help lists what there is"
+        raise UsageError(f"there is no command {word!r}{hint}")
+
+    # -- going ---------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        event = self.debugger.event
+        self._write(format_event(event))
+        for path, old, new in event.delta[:_CHANGES_SHOWN]:
+            self._write(f"    {path}: {jsonable(old)} -> {jsonable(new)}")
+        if len(event.delta) > _CHANGES_SHOWN:
+            self._write(
+                f"    and {len(event.delta) - _CHANGES_SHOWN} changes more; print shows all"
+            )
+
+    def _step(self, rest: str) -> None:
+        if not self.debugger.step(_count(rest)):
+            self._write("the run has ended")
+        self._show()
+
+    def _back(self, rest: str) -> None:
+        if not self.debugger.back(_count(rest)):
+            self._write("this is the first event")
+        self._show()
+
+    def _next(self, rest: str) -> None:
+        if not self.debugger.next_on(rest or None):
+            self._write(f"there is no later event of {rest or self.debugger.event.actor}")
+            return
+        self._show()
+
+    def _previous(self, rest: str) -> None:
+        if not self.debugger.previous_on(rest or None):
+            self._write(f"there is no earlier event of {rest or self.debugger.event.actor}")
+            return
+        self._show()
+
+    def _continue(self, rest: str) -> None:
+        if rest:
+            self.debugger.break_on(rest)
+        self._stopped(self.debugger.run())
+
+    def _reverse(self, rest: str) -> None:
+        self._stopped(self.debugger.run_back())
+
+    def _stopped(self, stop: Stop) -> None:
+        self._write(f"stopped: {stop.reason}")
+        self._show()
+
+    def _goto(self, rest: str) -> None:
+        self.debugger.goto(rest)
+        self._show()
+
+    # -- breakpoints ---------------------------------------------------------------------------
+
+    def _break(self, rest: str) -> None:
+        if rest:
+            self.debugger.break_on(rest)
+        if not self.debugger.breakpoints:
+            self._write("there are no breakpoints")
+        for number, point in enumerate(self.debugger.breakpoints, 1):
+            self._write(f"{number:3d}  {point.text}  ({point.hits} hits)")
+
+    def _delete(self, rest: str) -> None:
+        points = self.debugger.breakpoints
+        if not rest.isdigit() or not 0 < int(rest) <= len(points):
+            raise UsageError("write the number of a breakpoint; break lists them")
+        del points[int(rest) - 1]
+
+    # -- looking -------------------------------------------------------------------------------
+
+    def _state(self, rest: str) -> None:
+        actor = rest if rest in self.debugger.actors else None
+        pattern = None if actor or not rest else rest
+        state = self.debugger.state(actor, pattern)
+        for path, value in state.items():
+            mark = "*" if path in state.changed else " "
+            self._write(f"{mark} {path} = {jsonable(value)}")
+        if not state:
+            self._write(f"nothing is known of {rest or 'any state'} here")
+
+    def _print(self, rest: str) -> None:
+        self._write(format_event(self.debugger.event, 2))
+
+    def _why(self, rest: str) -> None:
+        for number, event in enumerate(self.debugger.why()):
+            self._write(("because " if number else "") + format_event(event))
+
+    def _actors(self, rest: str) -> None:
+        self._write(", ".join(self.debugger.actors))
+
+    # -- interfering ---------------------------------------------------------------------------
+
+    def _do(self, rest: str) -> None:
+        action, arguments = parse_action(rest)
+        self.debugger.inject(action, **arguments)
+        self._write(f"from here on this is another run: {self.debugger.forks[-1]}")
+
+    def _save(self, rest: str) -> None:
+        if not rest:
+            raise UsageError("write a file, as in save fork.toml")
+        self.debugger.save(rest)
+        self._write(f"written; again: fakekafka run {shlex.quote(rest)}")
+
+    def _help(self, rest: str) -> None:
+        for command in self._commands.values():
+            self._write(f"  {command.usage:<26} {command.about}")
+
+    def _quit(self, rest: str) -> None:
+        self.is_over = True
+
+
+def _count(text: str) -> int:
+    if text and (not text.isdigit() or int(text) < 1):
+        raise UsageError(f"{text!r} is no number of events")
+    return int(text or 1)

@@ -1,0 +1,312 @@
+"""The debugger on the whole terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.markup import escape
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input, Label, Static
+
+from ...protocol.errors import FakeKafkaError
+from ...testing.debugger.debugger import Debugger, Stop
+from ...testing.debugger.forks import parse_action
+from ...tracing.reading.queries import compile_filter
+from ...tracing.reading.state_history import last_change
+from .event_lines import EventLines
+from .panes import cause_of, chain_text, first_effect, lanes, payload_text, state_text, title_text
+
+_PLAY_S = 0.1
+
+
+class Ask(ModalScreen[str | None]):
+    """A question with one line of answer; Escape gives none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "never mind")]
+    DEFAULT_CSS = """
+    Ask { align: center middle; }
+    Ask > Vertical { width: 80%; height: auto; border: round $accent; background: $surface; }
+    """
+
+    def __init__(self, question: str, hint: str, value: str = "") -> None:
+        super().__init__()
+        self._question = question
+        self._hint = hint
+        self._value = value
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(self._question, markup=False)
+            yield Input(self._value, placeholder=self._hint)
+
+    def on_input_submitted(self, submitted: Input.Submitted) -> None:
+        self.dismiss(submitted.value.strip())
+
+
+class Help(ModalScreen[None]):
+    """Every key; any key closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q,enter", "dismiss", "close")
+    ]
+    DEFAULT_CSS = """
+    Help { align: center middle; }
+    Help > VerticalScroll { width: 74; height: 80%; border: round $accent; background: $surface; }
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(self._text, markup=False)
+
+
+class DebuggerApp(App[None]):
+    """Lanes and events on the left; state, payload and causes on the right."""
+
+    TITLE = "fakekafka"
+    CSS = """
+    #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; }
+    #left { width: 3fr; }
+    #right { width: 2fr; }
+    #lanes { height: 16; border: round $primary; }
+    #events { height: 1fr; border: round $primary; }
+    #state-box { height: 1fr; border: round $primary; }
+    #payload-box { height: 1fr; border: round $primary; }
+    #chain-box { height: 12; border: round $primary; }
+    #events:focus, VerticalScroll:focus { border: round $accent; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l", "step(1)", "step"),
+        Binding("left,h", "step(-1)", "back"),
+        Binding("full_stop,.", "lane(1)", "lane →", key_display="."),
+        Binding("comma", "lane(-1)", "lane ←", show=False, key_display=","),
+        Binding("right_square_bracket", "interesting(1)", "fault →", key_display="]"),
+        Binding("left_square_bracket", "interesting(-1)", "fault ←", show=False, key_display="["),
+        Binding("c", "cause", "cause"),
+        Binding("e", "effect", "effect"),
+        Binding("w", "last_change", "last change"),
+        Binding("slash", "filter", "find", key_display="/"),
+        Binding("g", "goto", "goto"),
+        Binding("b", "breakpoint", "break"),
+        Binding("r", "run_on", "run"),
+        Binding("R", "run_back", "run back", show=False),
+        Binding("i", "inject", "inject"),
+        Binding("s", "save", "save", show=False),
+        Binding("u", "unchanged", "unchanged", show=False),
+        Binding("m", "mark", "mark", show=False),
+        Binding("y", "copy", "copy command", show=False),
+        Binding("space", "play", "play", show=False),
+        Binding("home", "goto_first", "first", show=False),
+        Binding("question_mark", "help", "help", key_display="?"),
+        Binding("q", "quit", "quit"),
+    ]
+
+    def __init__(self, debugger: Debugger, name: str = "run") -> None:
+        super().__init__()
+        self.debugger = debugger
+        self._name = name
+        self._shows_all = False
+        self._is_playing = False
+        self.marks: set[int] = set()
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="title", markup=False)
+        with Horizontal():
+            with Vertical(id="left"):
+                yield Static(id="lanes", markup=False)
+                yield EventLines(self.debugger.trace.stored, id="events")
+            with Vertical(id="right"):
+                with VerticalScroll(id="state-box"):
+                    yield Static(id="state", markup=False)
+                with VerticalScroll(id="payload-box"):
+                    yield Static(id="payload", markup=False)
+                with VerticalScroll(id="chain-box"):
+                    yield Static(id="chain", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        for box, title in (
+            ("lanes", "lanes"),
+            ("events", "events"),
+            ("payload-box", "payload"),
+            ("chain-box", "why"),
+        ):
+            self.query_one(f"#{box}").border_title = title
+        self.query_one(EventLines).focus()
+        self.set_interval(_PLAY_S, self._play_on)
+        self.call_after_refresh(self.show)
+
+    # -- drawing -------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Draw the place at which the debugger stands."""
+        debugger = self.debugger
+        stored, event = debugger.trace.stored, debugger.event
+        here = event.seq
+        self.query_one("#title", Static).update(title_text(stored, event, self._name))
+        lanes_pane = self.query_one("#lanes", Static)
+        lanes_pane.update(lanes(stored, here, max(lanes_pane.size.height, 6)))
+        events = self.query_one(EventLines)
+        events.marks = self.marks
+        events.show(stored, here)
+        state = debugger.state(event.actor)
+        self.query_one("#state-box").border_title = escape(f"state of {event.actor} after #{here}")
+        text = state_text(event, state, shows_all=self._shows_all)
+        self.query_one("#state", Static).update(text)
+        self.query_one("#payload", Static).update(payload_text(event))
+        self.query_one("#chain", Static).update(chain_text(debugger.why()))
+
+    def _try(self, function: Callable[[], object]) -> None:
+        """Do something and draw; a mistake is told below and changes nothing."""
+        try:
+            function()
+        except FakeKafkaError as error:
+            self.notify(str(error), severity="error", markup=False)
+        self.show()
+
+    def _goto(self, number: int | None, nothing: str) -> None:
+        if number is None:
+            self.notify(nothing, severity="warning", markup=False)
+            return
+        self._try(lambda: self.debugger.goto(number))
+
+    def _ask(self, question: str, hint: str, use: Callable[[str], object], value: str = "") -> None:
+        def answered(text: str | None) -> None:
+            if text is not None:
+                self._try(lambda: use(text))
+
+        self.push_screen(Ask(question, hint, value), answered)
+
+    # -- going ---------------------------------------------------------------------------------
+
+    def action_step(self, direction: int) -> None:
+        debugger = self.debugger
+        if not (debugger.step() if direction > 0 else debugger.back()):
+            self.notify("the run ends here" if direction > 0 else "this is the first event")
+        self.show()
+
+    def action_lane(self, direction: int) -> None:
+        debugger = self.debugger
+        if not (debugger.next_on() if direction > 0 else debugger.previous_on()):
+            self.notify(f"no {'later' if direction > 0 else 'earlier'} event of this actor")
+        self.show()
+
+    def action_interesting(self, direction: int) -> None:
+        debugger = self.debugger
+        moves = debugger.next_interesting if direction > 0 else debugger.previous_interesting
+        if not moves():
+            self.notify(f"no {'later' if direction > 0 else 'earlier'} fault, crash or restart")
+        self.show()
+
+    def action_cause(self) -> None:
+        self._goto(cause_of(self.debugger.trace.stored, self.debugger.event), "this has no cause")
+
+    def action_effect(self) -> None:
+        stored = self.debugger.trace.stored
+        self._goto(first_effect(stored, self.debugger.position), "nothing follows from this")
+
+    def action_goto(self) -> None:
+        self._ask("go to", "#1234 or 9.5s", self.debugger.goto)
+
+    def action_goto_first(self) -> None:
+        self._goto(self.debugger.trace.stored.first_seq, "")
+
+    def action_last_change(self) -> None:
+        delta = self.debugger.event.delta
+
+        def go(path: str) -> None:
+            stored, here = self.debugger.trace.stored, self.debugger.position
+            found = last_change(stored, path, here - 1)
+            self._goto(None if found is None else found.event.seq, f"no earlier change of {path}")
+
+        hint = "broker-1/orders-0/high_watermark"
+        self._ask("last change of", hint, go, delta[0][0] if delta else "")
+
+    def action_play(self) -> None:
+        self._is_playing = not self._is_playing
+
+    def _play_on(self) -> None:
+        if self._is_playing:
+            self._is_playing = self.debugger.step()
+            self.show()
+
+    def on_event_lines_chosen(self, chosen: EventLines.Chosen) -> None:
+        self._goto(chosen.number, "")
+
+    # -- breakpoints ---------------------------------------------------------------------------
+
+    def action_breakpoint(self) -> None:
+        self._ask(
+            "break on",
+            "change broker-1/orders-0/isr, crash of broker-1, at 9.5s, invariant",
+            self._set_breakpoint,
+        )
+
+    def _set_breakpoint(self, text: str) -> None:
+        self.debugger.break_on(text)
+        self.notify(f"breakpoints: {len(self.debugger.breakpoints)}; r runs to the next")
+
+    def action_run_on(self) -> None:
+        self._try(lambda: self._tell(self.debugger.run()))
+
+    def action_run_back(self) -> None:
+        self._try(lambda: self._tell(self.debugger.run_back()))
+
+    def _tell(self, stop: Stop) -> None:
+        self.notify(f"stopped: {stop.reason}", markup=False)
+
+    # -- the rest ------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        self._ask(
+            "show only", "type == FetchRequest and kind == drop; empty: all", self._use_filter
+        )
+
+    def _use_filter(self, text: str) -> None:
+        stored = self.debugger.trace.stored
+        self.query_one(EventLines).use_filter(compile_filter(text, stored) if text else None)
+        self.query_one("#events").border_title = escape(f"events: {text}" if text else "events")
+
+    def action_unchanged(self) -> None:
+        self._shows_all = not self._shows_all
+        self.show()
+
+    def action_mark(self) -> None:
+        self.marks ^= {self.debugger.position}
+        self.show()
+
+    def action_copy(self) -> None:
+        command = self.debugger.header.get("reproduce") or ""
+        self.copy_to_clipboard(command)
+        self.notify(command or "this run has no command", markup=False)
+
+    def action_inject(self) -> None:
+        def use(text: str) -> None:
+            action, arguments = parse_action(text)
+            self.debugger.inject(action, **arguments)
+            self.notify(f"another run from here on: {self.debugger.forks[-1]}", markup=False)
+
+        self._ask("do here", "kill broker=1, isolate machine=3, drop probability=0.1, heal", use)
+
+    def action_save(self) -> None:
+        def use(text: str) -> None:
+            self.debugger.save(text)
+            self.notify(f"written: fakekafka run {text}", markup=False)
+
+        self._ask("save the scenario of this run as", "fork.toml", use)
+
+    def action_help(self) -> None:
+        lines = []
+        for binding in self.BINDINGS:
+            if isinstance(binding, Binding):
+                key = binding.key_display or binding.key.replace(",", " or ")
+                lines.append(f"  {key:<12} {binding.description}")
+        lines.append("  click        go to an event")
+        self.push_screen(Help("\n".join(lines)))

@@ -1,0 +1,167 @@
+"""The debugger on the whole terminal, driven by keys through textual's pilot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from fakekafka.cli.debug.event_lines import EventLines
+from fakekafka.cli.debug.view import DebuggerApp
+from fakekafka.testing.debugger.debugger import Debugger
+from fakekafka.testing.scenarios.file import parse_scenario
+from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.tests.support.paths import ROOT
+from fakekafka.tests.support.traces import header
+from fakekafka.tracing.recorder import Recorder
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+SIZE = (150, 48)
+Drive = Callable[[Pilot[None], DebuggerApp], Awaitable[None]]
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("traces") / "failover.fktrace"
+    text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
+    text = text.replace("rate_per_s = 100", "rate_per_s = 10")
+    recorder = Recorder()
+    run = ScenarioRun(parse_scenario(text, "failover"), 7, recorder)
+    run.run()
+    recorder.save(path, header_of(run))
+    return path
+
+
+def drive(debugger: Debugger, steps: Drive) -> DebuggerApp:
+    """Open the view, press keys, close it."""
+    app = DebuggerApp(debugger, "failover")
+
+    async def go() -> None:
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            await steps(pilot, app)
+
+    asyncio.run(go())
+    return app
+
+
+def text_of(app: DebuggerApp, name: str) -> str:
+    return str(app.query_one(f"#{name}", Static).render())
+
+
+async def answer(pilot: Pilot[None], key: str, text: str) -> None:
+    """Press a key that asks for a line, and write it."""
+    await pilot.press(key)
+    await pilot.pause()
+    field = pilot.app.screen.query_one(Input)
+    field.value = text
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+def test_keys_go_through_a_run(trace: Path, tmp_path: Path) -> None:
+    """Steps, lanes, faults, causes, the last change of a value; the picture shows what is there."""
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        debugger = app.debugger
+        await pilot.press("right", "right", "left")
+        assert debugger.position == 1
+        await answer(pilot, "b", "change broker-*/orders-0/role if new == 'leader' and old != None")
+        await pilot.press("r")
+        await pilot.pause()
+        elected = debugger.position
+        assert "role" in text_of(app, "state")
+        assert "is killed" in text_of(app, "chain")
+        app.save_screenshot(str(tmp_path / "elected.svg"))
+        await pilot.press("c")
+        cause = debugger.position
+        assert cause < elected
+        await pilot.press("e")
+        assert cause < debugger.position <= elected
+        await pilot.press("left_square_bracket")
+        assert debugger.event.kind == "crash"
+        await answer(pilot, "g", "9.5s")
+        assert 9 < debugger.event.time_us / 1e6 <= 9.5
+        await answer(pilot, "w", "broker-1/orders-0/high_watermark")
+        assert debugger.event.time_us / 1e6 < 9.5
+        await pilot.press("m", "u", "space", "space", "home")
+        assert debugger.position == 0
+        await answer(pilot, "g", "soon")
+        assert debugger.position == 0
+
+    with Debugger.of_trace(trace) as debugger:
+        drive(debugger, steps)
+    drawn = (tmp_path / "elected.svg").read_text(encoding="utf-8")
+    for word in ("lanes", "events", "payload", "why", "LeaderAndIsrRequest"):
+        assert word in drawn
+
+
+def test_a_filter_shows_only_what_holds(trace: Path) -> None:
+    """Empty text shows all again; a mistake is told and keeps what there was."""
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        events = app.query_one(EventLines)
+        everything = events.rows
+        assert everything == len(app.debugger.trace)
+        await answer(pilot, "slash", "kind == crash or kind == restart")
+        for _ in range(400):
+            if not events.is_filtering:
+                break
+            await pilot.pause(0.01)
+        assert events.rows == 2
+        await answer(pilot, "slash", "knid == crash")
+        assert events.rows == 2
+        await answer(pilot, "slash", "")
+        assert events.rows == everything
+
+    with Debugger.of_trace(trace) as debugger:
+        drive(debugger, steps)
+
+
+def test_a_click_goes_to_an_event(trace: Path) -> None:
+    """The line under the pointer."""
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        await pilot.click("#events", offset=(20, 6))
+        await pilot.pause()
+        assert app.debugger.position == 5
+
+    with Debugger.of_trace(trace) as debugger:
+        drive(debugger, steps)
+
+
+def test_a_fault_is_injected_and_saved(tmp_path: Path) -> None:
+    """The live run goes on from there as another run."""
+    text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        await answer(pilot, "g", "2s")
+        await answer(pilot, "i", "kill broker=2")
+        await pilot.press("right_square_bracket")
+        assert app.debugger.event.kind == "crash"
+        assert app.debugger.event.actor == "broker-2"
+        await answer(pilot, "s", str(tmp_path / "fork.toml"))
+
+    with Debugger.of_scenario(parse_scenario(text, "failover"), 1) as debugger:
+        drive(debugger, steps)
+    assert "broker = 2" in (tmp_path / "fork.toml").read_text(encoding="utf-8")
+
+
+def test_names_from_a_file_are_text(trace: Path) -> None:
+    """Markup in a foreign trace is shown as it is written."""
+    recorder = Recorder()
+    recorder.event(0, "start", "[red]x[/red]", None, None, None, None, "[link=http://x]y[/link]")
+    recorder.event(1, "send", "[/]", "[bold", "[blink]T", 1, 0)
+    path = trace.with_name("foreign.fktrace")
+    recorder.save(path, header(mode="tcp", scenario_name="[red]x[/red]", kafka_version="[/]"))
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        await pilot.press("right", "question_mark")
+        await pilot.pause()
+        await pilot.press("escape", "left")
+        assert "[red]x[/red]" in text_of(app, "title")
+
+    with Debugger.of_trace(path) as debugger:
+        drive(debugger, steps)

@@ -1,0 +1,123 @@
+"""``fakekafka debug`` in lines, and scenarios by name."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from fakekafka import UsageError
+from fakekafka.cli.debug.command import is_trace, opened
+from fakekafka.cli.debug.lines import LineMode
+from fakekafka.cli.main import main
+from fakekafka.testing.debugger.debugger import Debugger
+from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
+from fakekafka.testing.scenarios.library import scenario_file, scenario_names
+from fakekafka.tests.support.paths import ROOT
+from fakekafka.tests.support.traces import write_failover
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    write_failover(tmp_path / "run.fktrace")
+    return tmp_path / "run.fktrace"
+
+
+def said(debugger: Debugger, *commands: str) -> list[str]:
+    """What the dialogue shows after its first lines."""
+    lines: list[str] = []
+    mode = LineMode(debugger, lines.append)
+    for command in commands:
+        mode.obey(command)
+    return lines
+
+
+def test_a_dialogue_about_a_trace(trace: Path) -> None:
+    """Every move shows the event and what it changed; a command may be cut short."""
+    with Debugger.of_trace(trace) as debugger:
+        told = said(debugger, "step 2", "b", "goto #12", "why", "print", "goto 7s", "next zk-1")
+        assert told[0].startswith("#2 ")
+        assert told[1] == "    broker-1/orders-0/role: None -> leader" or "orders-0" in told[1]
+        assert any(line.startswith("#1 ") for line in told)
+        assert any(line.startswith("because #10 ") for line in told)
+        crash = said(debugger, "goto 0", "c crash", "state broker-2", "actors")
+        assert crash[1].startswith("#0 ") or "stopped: crash" in crash
+        assert "broker-1" in crash[-1]
+
+
+def test_mistakes_are_told_and_change_nothing(trace: Path) -> None:
+    """With what would be right."""
+    with Debugger.of_trace(trace) as debugger:
+        told = said(
+            debugger, "stpe", "step x", "delete 3", "break crsh", "do kil", "goto 99", "save"
+        )
+        assert told[0] == "error: there is no command 'stpe'; did you mean 'step'?"
+        assert told[1] == "error: 'x' is no number of events"
+        assert told[2].startswith("error: write the number of a breakpoint")
+        assert "did you mean 'crash'" in told[3]
+        assert told[4].startswith("error: ")
+        assert told[5].startswith("error: there is no event #99")
+        assert debugger.position == 0
+
+
+def test_the_command_reads_lines_and_ends(
+    trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a terminal it takes commands from standard input."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("step\nbreak crash\nc\nquit\nstep\n"))
+    with pytest.raises(SystemExit) as ended:
+        main(["debug", str(trace), "--break", "invariant"])
+    assert not ended.value.code
+    told = capsys.readouterr().out
+    assert "stopped: crash" in told
+    assert told.splitlines()[-1].startswith("#")
+
+
+def test_a_scenario_is_changed_and_saved(tmp_path: Path) -> None:
+    """``do`` makes another run, ``save`` a file that ``fakekafka run`` plays."""
+    text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
+    with Debugger.of_scenario(parse_scenario(text, "failover"), 1) as debugger:
+        out = tmp_path / "fork.toml"
+        told = said(debugger, "goto 4s", "do kill broker=2", f"save {out}")
+        assert "kill broker=2" in told[-2]
+        assert told[-1] == f"written; again: fakekafka run {out}"
+    spec = load_scenario(out)
+    assert spec.faults[-1].arguments == {"expire_session": False}
+    assert spec.seed == 1
+    assert [topic.config for topic in spec.cluster.topics] == [
+        topic.config for topic in load_scenario("failover").cluster.topics
+    ]
+
+
+def test_scenarios_are_known_by_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """From any folder; a file of that name goes first, and a wrong name has a nearest one."""
+    monkeypatch.chdir(tmp_path)
+    assert "kip_101_loss" in scenario_names()
+    assert load_scenario("kip_101_loss").story is not None
+    assert scenario_file("mine.toml") == Path("mine.toml")
+    with pytest.raises(UsageError, match="did you mean 'kip_101_loss'"):
+        load_scenario("kip_101_los")
+    with pytest.raises(SystemExit):
+        main(["scenarios"])
+    told = capsys.readouterr().out
+    assert all(f"{name} " in told for name in scenario_names())
+    with pytest.raises(SystemExit):
+        main(["scenarios", "--json"])
+    assert {s["kind"] for s in json.loads(capsys.readouterr().out)} == {"scenario", "story"}
+    with pytest.raises(SystemExit):
+        main(["scenarios", "failover"])
+    assert capsys.readouterr().out.startswith("name = ")
+
+
+def test_what_is_opened(trace: Path, tmp_path: Path) -> None:
+    """A trace is known by its name or its first bytes, and takes no seed."""
+    (tmp_path / "copy").write_bytes(trace.read_bytes())
+    assert is_trace(str(tmp_path / "copy"))
+    assert not is_trace("kip_101_loss")
+    with pytest.raises(UsageError, match="a trace has its seed"):
+        opened(str(trace), 4, None, [])
+    with opened("min_isr", None, None, []) as debugger:
+        assert debugger.header["kafka_version"] == "3.9"
