@@ -111,7 +111,7 @@ class DebuggerApp(App[None]):
     def __init__(self, debugger: Debugger, name: str = "run") -> None:
         super().__init__()
         self.debugger = debugger
-        self._name = name
+        self._run_name = name
         self._shows_all = False
         self._is_playing = False
         self.marks: set[int] = set()
@@ -150,7 +150,7 @@ class DebuggerApp(App[None]):
         debugger = self.debugger
         stored, event = debugger.trace.stored, debugger.event
         here = event.seq
-        self.query_one("#title", Static).update(title_text(stored, event, self._name))
+        self.query_one("#title", Static).update(title_text(stored, event, self._run_name))
         lanes_pane = self.query_one("#lanes", Static)
         lanes_pane.update(lanes(stored, here, max(lanes_pane.size.height, 6)))
         events = self.query_one(EventLines)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from fakekafka.cli.main import main
-from fakekafka.cli.run import _parameters
+from fakekafka.cli.run import parameters_of
 from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of, reproduce, run_from_header
 from fakekafka.tests.support.paths import ROOT
@@ -192,9 +192,9 @@ def test_a_closed_loop_keeps_so_many_records_unanswered(window: int) -> None:
 def test_a_version_is_set_as_text() -> None:
     """0.10 is a version, not a tenth; quotes do no harm."""
     for text in ("0.10", '"0.10"', "'0.10'"):
-        values = _parameters([f"cluster.kafka_version={text}"])
+        values = parameters_of([f"cluster.kafka_version={text}"])
         assert parse_scenario(SHORT, "short.toml", values).cluster.kafka_version == "0.10"
-    assert _parameters(["workload.rate_per_s=0.10"]) == {"workload.rate_per_s": 0.1}
+    assert parameters_of(["workload.rate_per_s=0.10"]) == {"workload.rate_per_s": 0.1}
 
 
 def test_a_workload_may_only_read() -> None:
@@ -217,7 +217,7 @@ def test_the_command_that_runs_it_again_says_the_same_scenario() -> None:
     words = shlex.split(reproduce(ScenarioRun(spec, 5)))
     assert words[:5] == ["fakekafka", "run", "my file.toml", "--seed", "5"]
     settings = [word for before, word in itertools.pairwise(words) if before == "--set"]
-    again = {**_parameters(settings), "cluster.kafka_version": words[-1]}
+    again = {**parameters_of(settings), "cluster.kafka_version": words[-1]}
     assert parse_scenario(SHORT, "my file.toml", again) == spec
 
 
