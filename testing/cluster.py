@@ -22,13 +22,14 @@ from ..wire.kafka.security.certificates import require_cryptography
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
+from .cluster_recording import ClusterRecording
 from .emulated_cluster import EmulatedCluster
 from .real_time import RealTimeCluster
 from .reset import reset
 from .security import ClusterSecurity
 
 if TYPE_CHECKING:
-    from ..actors.runtime.runtime import Runtime
+    from ..tracing.reading.reader import Trace
     from ..wire.zookeeper.gateway import ZooKeeperTcp
 
 logger = logging.getLogger("fakekafka.testing")
@@ -53,7 +54,8 @@ class Cluster(EmulatedCluster):
     ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers;
     ``data_dir`` keeps logs and ZooKeeper's state on the real disk: a cluster started there again
     has its topics; ``topics`` that exist already stay as they are;
-    ``runtime`` is ``"live"`` or ``"threaded"``; ``trace`` is a path to record to;
+    ``runtime`` is ``"live"`` or ``"threaded"``;
+    ``trace`` is a path to record to, or how many of the last events to keep for ``save``;
     ``security`` is a ``SecurityConfig``, its fields, or listeners such as
     ``"PLAINTEXT;CLIENTS:SASL_SSL"``.
 
@@ -76,7 +78,7 @@ class Cluster(EmulatedCluster):
         ports: Sequence[int] | None = None,
         zookeeper_ports: Sequence[int] | None = None,
         runtime: str = "live",
-        trace: str | Path | None = None,
+        trace: str | Path | int | None = None,
         data_dir: str | Path | None = None,
         security: SecurityConfig | Mapping[str, Any] | str | None = None,
     ) -> None:
@@ -119,9 +121,8 @@ class Cluster(EmulatedCluster):
             else arguments.ports("zookeeper_ports", zookeeper_ports, zookeepers, "servers")
         )
         self._zookeeper_tcp: ZooKeeperTcp | None = None
-        self._trace = arguments.file_path("trace", trace)
+        self._recording = ClusterRecording(trace)
         self._data_dir = arguments.file_path("data_dir", data_dir)
-        self._recorder: Any = None
         self._running: RealTimeCluster | None = None
         self._failures: list[tuple[str, BaseException]] | None = None
 
@@ -172,7 +173,7 @@ class Cluster(EmulatedCluster):
 
     def _start(self, running: RealTimeCluster) -> None:
         runtime = running.runtime
-        self._start_recording(runtime)
+        self._recording.start(runtime, self._runtime_name, self.kafka_version, self._plan.config)
         self._security.attach(running)
         starts = runtime.run_in(None, self._start_processes)
         if self._zookeeper_ports is not None:
@@ -213,9 +214,7 @@ class Cluster(EmulatedCluster):
             zookeeper.storage.close()
         self._security.attach(None)
         self._security.remove_files()
-        if self._recorder is not None:
-            self._recorder.close()
-            self._recorder = None
+        self._recording.close()
 
     def __enter__(self) -> Cluster:
         return self.start()
@@ -360,17 +359,12 @@ class Cluster(EmulatedCluster):
         reset(self.running)
         self._security.restore()
 
-    def _start_recording(self, runtime: Runtime) -> None:
-        if self._trace is None:
-            return
-        from ..tracing.header import build_header
-        from ..tracing.locked_recorder import LockedRecorder
-        from ..tracing.writer import TraceWriter
+    # -- the recording -------------------------------------------------------------------------
 
-        header = build_header(
-            mode=self._runtime_name, kafka_version=self.kafka_version, config=self._plan.config
-        )
-        self._recorder = LockedRecorder(TraceWriter(self._trace, header))
-        runtime.recorder = self._recorder
-        runtime.network.watchers_changed()
-        runtime.note("start", "scenario", f"Kafka {self.kafka_version}")
+    def trace(self) -> Trace:
+        """The last events up to this moment, if ``Cluster(trace=20_000)`` keeps some."""
+        return self._recording.trace()
+
+    def save(self, path: str | Path) -> None:
+        """Write the events that are kept as a ``.fktrace`` file."""
+        self._recording.save(path)

@@ -2,29 +2,24 @@
 
 ``@pytest.mark.kafka(brokers=3, topics={"orders": 3}, config={...})`` gives the arguments of
 ``Cluster`` or ``Simulation``: for a test, a class or a module. The ini file and the fixture
-``kafka_arguments`` give those of the whole session. When a test with a simulation fails, its trace
-is kept and the command that opens it is printed.
+``kafka_arguments`` give those of the whole session. What is told of a test that fails, and the
+trace that is kept of it, are in ``kept_traces``.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
-import re
-import shlex
-import zlib
 from collections.abc import Generator, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from .kept_traces import KEPT_EVENTS, Emulated, told_of_ended
 
 if TYPE_CHECKING:
     from .cluster import Cluster
     from .simulation import Simulation
 
-_TRACES = ".fakekafka-traces"
-"""Directory of kept traces, in pytest's rootdir: a test may change the working directory."""
 _INI: dict[str, tuple[Any, str]] = {
     "kafka_brokers": ("string", "how many brokers a cluster has, or their ids, such as 0,1,2"),
     "kafka_version": ("string", "the release that is emulated, such as 2.8"),
@@ -33,17 +28,15 @@ _INI: dict[str, tuple[Any, str]] = {
     "kafka_config": ("linelist", "broker configuration, a line such as num.partitions=4 each"),
     "kafka_topics": ("linelist", "topics of every test, a line such as orders=3 each"),
 }
-_NAME_MAX = 200
-"""Characters of a trace's name; file systems take 255 bytes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fakekafka")
     group.addoption(
-        "--fk-trace",
+        "--kafka-trace",
         choices=("failed", "always", "never"),
         default="failed",
-        help="when to keep the traces of simulations (default: of failed tests)",
+        help="when to keep the traces of clusters and simulations (default: of failed tests)",
     )
     for name, (kind, text) in _INI.items():
         parser.addini(name, f"fakekafka: {text}", type=kind, default=None)
@@ -58,46 +51,33 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that passes over a failure inside its cluster, or in an observer, fails."""
+    result = yield
+    for emulated in item.stash.get(_EMULATED, ()):
+        emulated.raise_failure()
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if report.when == "call":
-        simulation = item.stash.get(_SIMULATION, None)
-        mode = item.config.getoption("--fk-trace")
-        if simulation is not None and mode != "never" and (report.failed or mode == "always"):
-            text = _kept(item, simulation, report.failed)
+    mode = item.config.getoption("--kafka-trace")
+    if report.when == "call" and (report.failed or mode == "always"):
+        for emulated in item.stash.get(_EMULATED, ()):
+            text = told_of_ended(item, emulated, report.failed, mode)
             if text:
                 report.sections.append(("fakekafka", text))
     return report
 
 
-_SIMULATION: pytest.StashKey[Any] = pytest.StashKey()
+_EMULATED: pytest.StashKey[list[Emulated]] = pytest.StashKey()
 
 
-def _kept(item: pytest.Item, simulation: Simulation, failed: bool) -> str:
-    """Keep the trace and say so; an error here is told, because it would end the whole session."""
-    told = f"seed {simulation.seed}; "
-    if not hasattr(simulation.recorder, "save"):
-        return told + "it ran without recording (trace=False): no trace kept" if failed else ""
-    try:
-        path = _keep_trace(item, simulation)
-    except Exception as error:
-        return told + f"the trace could not be kept: {error}"
-    shown = os.path.relpath(path, item.config.invocation_params.dir)
-    return told + f"trace kept, open it with\n    fakekafka trace show {shlex.quote(shown)}"
-
-
-def _keep_trace(item: pytest.Item, simulation: Simulation) -> Path:
-    traces = item.config.rootpath / _TRACES
-    traces.mkdir(exist_ok=True)
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
-    # Parameters that differ only in such characters, or far behind, must not share a file.
-    if name != item.nodeid.replace("::", "-").replace("/", "-") or len(name) > _NAME_MAX:
-        name = f"{name[:_NAME_MAX]}-{zlib.crc32(item.nodeid.encode()):08x}"
-    path = traces / f"{name}.fktrace"
-    simulation.save(path)
-    return path
+def _remember(node: Any, cluster: Cluster | Simulation) -> None:
+    node.stash.setdefault(_EMULATED, []).append(Emulated(cluster))
 
 
 # -- the arguments of a cluster -------------------------------------------------------------------
@@ -246,8 +226,17 @@ def kafka_cluster(
     """A fresh cluster for this test alone."""
     from .cluster import Cluster
 
-    with Cluster(**_checked_arguments(request, Cluster, _session_arguments)) as cluster:
+    arguments = _checked_arguments(request, Cluster, _session_arguments)
+    _keep_last_events(request.config, arguments)
+    with Cluster(**arguments) as cluster:
+        _remember(request.node, cluster)
         yield cluster
+
+
+def _keep_last_events(config: pytest.Config, arguments: dict[str, Any]) -> None:
+    """Let a cluster record to memory, unless the test says where to, or nobody wants it."""
+    if config.getoption("--kafka-trace") != "never":
+        arguments.setdefault("trace", KEPT_EVENTS)
 
 
 class _Shared:
@@ -280,12 +269,15 @@ class _Shared:
 
 
 @pytest.fixture(scope="session")
-def _shared_cluster(_session_arguments: dict[str, Any]) -> Generator[_Shared, None, None]:
+def _shared_cluster(
+    pytestconfig: pytest.Config, _session_arguments: dict[str, Any]
+) -> Generator[_Shared, None, None]:
     from .cluster import Cluster
 
     known = _names(Cluster)
     shape = {name: value for name, value in _session_arguments.items() if name in known}
     shape.pop("topics", None)
+    _keep_last_events(pytestconfig, shape)
     shared = _Shared(shape)
     yield shared
     shared.stop()
@@ -313,6 +305,7 @@ def shared_kafka_cluster(
         cluster = _shared_cluster.take()
         for name, shape in topics.items():
             cluster.create_shaped_topic(name, shape)
+        _remember(request.node, cluster)
         yield cluster
     finally:
         _shared_cluster.give_back()
@@ -371,5 +364,5 @@ def kafka_simulation(
     if hasattr(request, "param"):
         arguments["seed"] = request.param
     with Simulation(**arguments) as simulation:
-        request.node.stash[_SIMULATION] = simulation
+        _remember(request.node, simulation)
         yield simulation

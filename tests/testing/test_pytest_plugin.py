@@ -202,15 +202,15 @@ def test_a_failed_test_keeps_its_trace_and_says_how_to_open_it(
 def test_the_option_decides_whose_traces_are_kept(
     suite: pytest.Pytester, mode: str, value: str, kept: int
 ) -> None:
-    result = run(suite, SIMULATED.replace("world", value), "--fk-trace", mode)
+    result = run(suite, SIMULATED.replace("world", value), "--kafka-trace", mode)
     result.assert_outcomes(passed=value == "hello", failed=value != "hello")
     assert len(list(suite.path.glob(".fakekafka-traces/*.fktrace"))) == kept
 
 
 def test_an_unknown_mode_of_the_option_is_refused(suite: pytest.Pytester) -> None:
-    result = run(suite, SIMULATED, "--fk-trace", "sometimes")
+    result = run(suite, SIMULATED, "--kafka-trace", "sometimes")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--fk-trace*sometimes*"])
+    result.stderr.fnmatch_lines(["*--kafka-trace*sometimes*"])
 
 
 def test_traces_of_parametrised_tests_do_not_overwrite_each_other(
@@ -256,7 +256,7 @@ def test_a_failed_test_without_recording_does_not_end_the_session(
 
 
 def test_a_passing_test_without_recording_says_nothing(suite: pytest.Pytester) -> None:
-    result = run(suite, UNRECORDED.replace("78", "77"), "--fk-trace", "always", "-rP")
+    result = run(suite, UNRECORDED.replace("78", "77"), "--kafka-trace", "always", "-rP")
     result.assert_outcomes(passed=2)
     result.stdout.no_fnmatch_line("*seed 77*")
 

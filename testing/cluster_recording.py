@@ -1,0 +1,64 @@
+"""``ClusterRecording``: what a ``Cluster`` records of itself, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.errors import UsageError
+from . import arguments
+
+if TYPE_CHECKING:
+    from ..actors.runtime.runtime import Runtime
+    from ..tracing.reading.reader import Trace
+    from ..tracing.recorder import Recorder
+
+
+class ClusterRecording:
+    """A file with every event, or the last events in memory, or nothing."""
+
+    __slots__ = ("_header", "_keep", "_path", "_recorder")
+
+    def __init__(self, trace: Any) -> None:
+        self._path: Path | None = None
+        self._keep: int | None = None
+        if isinstance(trace, int):
+            self._keep = arguments.integer("trace", trace, 1)
+        else:
+            self._path = arguments.file_path("trace", trace)
+        self._recorder: Recorder | None = None
+        self._header: dict[str, Any] = {}
+
+    def start(self, runtime: Runtime, mode: str, kafka_version: str, config: Any) -> None:
+        """Record from now on, if anything is to be recorded."""
+        if self._path is None and self._keep is None:
+            return
+        from ..tracing.header import build_header
+        from ..tracing.locked_recorder import LockedRecorder
+        from ..tracing.writer import TraceWriter
+
+        self._header = build_header(mode=mode, kafka_version=kafka_version, config=config)
+        writer = None if self._path is None else TraceWriter(self._path, self._header)
+        self._recorder = runtime.recorder = LockedRecorder(writer, self._keep)
+        runtime.network.watchers_changed()
+        runtime.note("start", "scenario", f"Kafka {kafka_version}")
+
+    def close(self) -> None:
+        """Write what is left to the file; what is kept in memory stays."""
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def _kept(self) -> Recorder:
+        if self._keep is None or self._recorder is None:
+            raise UsageError(
+                "this cluster keeps no events in memory; start it with Cluster(trace=20_000)"
+            )
+        return self._recorder
+
+    def trace(self) -> Trace:
+        from ..tracing.reading.reader import Trace
+
+        return Trace(self._kept().trace(self._header))
+
+    def save(self, path: str | Path) -> None:
+        self._kept().save(path, self._header)

@@ -1,0 +1,143 @@
+"""What the pytest plugin does when a test ends: tell what a failed one met, keep its trace."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import threading
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .failure_report import failure_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .cluster import Cluster
+    from .simulation import Simulation
+
+KEPT_EVENTS = 20_000
+"""Events of a cluster in real time that are kept in memory, in case its test fails."""
+_TRACES = ".fakekafka-traces"
+"""Directory of kept traces, in pytest's rootdir: a test may change the working directory."""
+_NAME_MAX = 200
+"""Characters of a trace's name; file systems take 255 bytes."""
+_PATIENCE_S = 10
+"""How long a cluster may take to say how it is: its threads may be what failed."""
+_WITH_VALUE = ("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p")
+"""Options of pytest that a run needs again."""
+
+
+class Emulated:
+    """The cluster or simulation of a test, and the failures it had before the test."""
+
+    def __init__(self, cluster: Cluster | Simulation) -> None:
+        self.cluster = cluster
+        self.failures_before = len(cluster.failures)
+
+    @property
+    def is_simulated(self) -> bool:
+        return hasattr(self.cluster, "seed")
+
+    def raise_failure(self) -> None:
+        """Raise what the cluster, or an observer of the test, failed with meanwhile."""
+        failures = self.cluster.failures[self.failures_before :]
+        if not failures:
+            return
+        name, error = failures[0]
+        more = f", and {len(failures) - 1} more failures" if len(failures) > 1 else ""
+        raise AssertionError(f"{name} failed during the test: {error!r}{more}") from error
+
+
+def told_of_ended(item: pytest.Item, emulated: Emulated, has_failed: bool, mode: str) -> str:
+    """What the report of a test says about its cluster; empty if there is nothing to say."""
+    simulation = emulated.cluster if emulated.is_simulated else None
+    parts = []
+    if has_failed:
+        parts.append(_report(emulated))
+    seed = "" if simulation is None else f"seed {simulation.seed}; "  # type: ignore[union-attr]
+    if mode == "never":
+        kept = f"{seed}no trace kept (--kafka-trace=never)" if has_failed else ""
+    else:
+        kept = _kept(item, emulated, has_failed, seed)
+    if kept:
+        parts.append(kept)
+    if has_failed:
+        again = "reproduce it" if simulation is not None else "run it again"
+        parts.append(f"{again} with\n    {command_of(item)}")
+    return "\n".join(parts)
+
+
+def _report(emulated: Emulated) -> str:
+    """The cluster's own account; a cluster that hangs has none."""
+    cluster = emulated.cluster
+
+    def tell() -> str:
+        return failure_report(cluster, _stored(cluster))
+
+    if emulated.is_simulated:
+        return tell()
+    told: list[str] = []
+    thread = threading.Thread(target=lambda: told.append(tell()), daemon=True)
+    thread.start()
+    thread.join(_PATIENCE_S)
+    return told[0] if told else f"the cluster gave no account of itself within {_PATIENCE_S} s"
+
+
+def _stored(cluster: Any) -> Any:
+    try:
+        return cluster.trace().stored
+    except Exception:  # nothing is recorded
+        return None
+
+
+def _kept(item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str) -> str:
+    """Keep the trace and say so; an error here is told, because it would end the whole session."""
+    cluster = emulated.cluster
+    if _stored(cluster) is None:
+        if not has_failed:
+            return ""
+        if emulated.is_simulated:
+            return f"{seed}it ran without recording (trace=False): no trace kept"
+        return "it ran without keeping events: no trace kept"
+    try:
+        path = _keep_trace(item, cluster)
+    except Exception as error:
+        return f"{seed}the trace could not be kept: {error}"
+    shown = shlex.quote(os.path.relpath(path, item.config.invocation_params.dir))
+    return f"{seed}trace kept, open it with\n    fakekafka trace show {shown}"
+
+
+def _keep_trace(item: pytest.Item, cluster: Cluster | Simulation) -> Path:
+    traces = item.config.rootpath / _TRACES
+    traces.mkdir(exist_ok=True)
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
+    # Parameters that differ only in such characters, or far behind, must not share a file.
+    if name != item.nodeid.replace("::", "-").replace("/", "-") or len(name) > _NAME_MAX:
+        name = f"{name[:_NAME_MAX]}-{zlib.crc32(item.nodeid.encode()):08x}"
+    path = traces / f"{name}.fktrace"
+    cluster.save(path)
+    return path
+
+
+def command_of(item: pytest.Item) -> str:
+    """The command that runs this test again, from the directory where pytest was started."""
+    started = item.config.invocation_params
+    _, separator, inside = item.nodeid.partition("::")
+    test = os.path.relpath(item.path, started.dir) + separator + inside
+    return shlex.join(["pytest", *_options(started.args), test])
+
+
+def _options(given: Any) -> Iterator[str]:
+    """What shaped the run among the arguments of pytest."""
+    arguments = iter([str(argument) for argument in given])
+    for argument in arguments:
+        if argument in _WITH_VALUE:
+            yield argument
+            yield next(arguments, "")
+        elif argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE if name[1] == "-")):
+            yield argument
