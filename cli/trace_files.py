@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..protocol.errors import UsageError
+from ..tracing.exports.forms import FORMS, export_file, writer_of
 from ..tracing.expressions import parse_duration_us
 from ..tracing.reading import queries
-from ..tracing.text import format_event
 from .exits import refuse_overwriting
-from .trace_app import File, app, opened, print_events
+from .trace_app import File, app, opened
 
 
 @app.command("slice")
@@ -68,22 +69,23 @@ def _span(text: str | None) -> tuple[int | None, int | None]:
 @app.command()
 def export(
     file: File,
-    to: Annotated[str, typer.Option("--to", help="the form: text")] = "text",
+    to: Annotated[str, typer.Option("--to", help=f"the form: {', '.join(FORMS)}")] = "text",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="default: standard output")
     ] = None,
 ) -> None:
     """Write the trace in another form. ``text`` has one line for each event."""
     with opened(file) as trace:
-        if to != "text":
-            raise UsageError(f"cannot export to {to!r}; the only format is text")
+        write = writer_of(to)
         if out is None:
-            print_events(trace.events(), 0, False)
+            if not FORMS[to].is_text:
+                raise UsageError(f"{to} is no text; name a file with -o")
+            sys.stdout.flush()
+            write(trace, sys.stdout.buffer)
             return
         refuse_overwriting(out, file, "trace")
         try:
-            with out.open("w", encoding="utf-8") as stream:
-                stream.writelines(format_event(event) + "\n" for event in trace.events())
+            export_file(trace, to, out)
         except OSError as error:
             raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
         print(f"{len(trace)} events written to {out}")

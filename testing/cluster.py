@@ -22,9 +22,9 @@ from ..wire.kafka.security.certificates import require_cryptography
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
-from .cluster_recording import ClusterRecording
 from .emulated_cluster import EmulatedCluster
 from .real_time import RealTimeCluster
+from .recording.cluster_recording import ClusterRecording
 from .reset import reset
 from .security import ClusterSecurity
 

@@ -3,7 +3,7 @@
 ``@pytest.mark.kafka(brokers=3, topics={"orders": 3}, config={...})`` gives the arguments of
 ``Cluster`` or ``Simulation``: for a test, a class or a module. The ini file and the fixture
 ``kafka_arguments`` give those of the whole session. What is told of a test that fails, and the
-trace that is kept of it, are in ``kept_traces``.
+trace that is kept of it, are in ``recording``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .kept_traces import KEPT_EVENTS, Emulated, told_of_ended
+from .recording.kept_traces import KEPT_EVENTS, Emulated, told_of_ended
 
 if TYPE_CHECKING:
     from .cluster import Cluster

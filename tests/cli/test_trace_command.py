@@ -170,7 +170,7 @@ def test_export(file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == golden
     wrong = run("export", file, "--to", "xml")
     assert wrong.exit_code == 2
-    assert "cannot export to 'xml'; the only format is text" in wrong.stderr
+    assert "cannot export to 'xml'; forms are text, jsonl, " in wrong.stderr
 
 
 @pytest.mark.parametrize("link", [False, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka import Cluster, Simulation, UsageError, open_trace
-from fakekafka.testing.failure_report import failure_report
+from fakekafka.testing.recording.failure_report import failure_report
 
 PLUGIN = "fakekafka.testing.pytest_plugin"
 
@@ -102,7 +102,7 @@ def test_a_cluster_that_cannot_tell_does_not_hide_the_rest(
     def broken(_: object) -> list[str]:
         raise RuntimeError("torn")
 
-    monkeypatch.setattr("fakekafka.testing.failure_report._partitions", broken)
+    monkeypatch.setattr("fakekafka.testing.recording.failure_report._partitions", broken)
     with Simulation(1) as simulation:
         parts = _report(simulation)
     assert parts["partitions"] == ["could not be told: RuntimeError('torn')"]

@@ -17,8 +17,8 @@ from .failure_report import failure_report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .cluster import Cluster
-    from .simulation import Simulation
+    from ..cluster import Cluster
+    from ..simulation import Simulation
 
 KEPT_EVENTS = 20_000
 """Events of a cluster in real time that are kept in memory, in case its test fails."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.errors import UsageError
-from . import arguments
+from ...protocol.errors import UsageError
+from .. import arguments
 
 if TYPE_CHECKING:
-    from ..actors.runtime.runtime import Runtime
-    from ..tracing.reading.reader import Trace
-    from ..tracing.recorder import Recorder
+    from ...actors.runtime.runtime import Runtime
+    from ...tracing.reading.reader import Trace
+    from ...tracing.recorder import Recorder
 
 
 class ClusterRecording:
@@ -33,9 +33,9 @@ class ClusterRecording:
         """Record from now on, if anything is to be recorded."""
         if self._path is None and self._keep is None:
             return
-        from ..tracing.header import build_header
-        from ..tracing.locked_recorder import LockedRecorder
-        from ..tracing.writer import TraceWriter
+        from ...tracing.header import build_header
+        from ...tracing.locked_recorder import LockedRecorder
+        from ...tracing.writer import TraceWriter
 
         self._header = build_header(mode=mode, kafka_version=kafka_version, config=config)
         writer = None if self._path is None else TraceWriter(self._path, self._header)
@@ -56,7 +56,7 @@ class ClusterRecording:
         return self._recorder
 
     def trace(self) -> Trace:
-        from ..tracing.reading.reader import Trace
+        from ...tracing.reading.reader import Trace
 
         return Trace(self._kept().trace(self._header))
 

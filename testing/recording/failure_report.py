@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.internal_topics import INTERNAL_TOPICS
-from ..protocol.names import ADMIN
-from ..tracing.events import Event, jsonable
-from ..tracing.text import format_event, format_time
-from .handles.partitions import Partitions
-from .views import PartitionView
+from ...protocol.internal_topics import INTERNAL_TOPICS
+from ...protocol.names import ADMIN
+from ...tracing.events import Event, jsonable
+from ...tracing.text import format_event, format_time
+from ..handles.partitions import Partitions
+from ..views import PartitionView
 
 if TYPE_CHECKING:
-    from ..tracing.trace import StoredTrace
-    from .emulated_cluster import EmulatedCluster
+    from ...tracing.trace import StoredTrace
+    from ..emulated_cluster import EmulatedCluster
 
 _PARTITIONS_SHOWN = 12
 _CLIENTS_SHOWN = 8

@@ -1,0 +1,1 @@
+"""Traces in the forms of other tools, one module each; ``forms`` names them."""

@@ -1,0 +1,64 @@
+"""The forms a trace can be written in.
+
+Each module has ``write(trace, stream)``, which writes event by event to a binary stream. Its
+library is imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ...protocol.errors import UsageError
+from ..trace import StoredTrace
+
+Write = Callable[[StoredTrace, BinaryIO], None]
+
+
+class Form(NamedTuple):
+    """One form: where its code is, and whether a terminal can show it."""
+
+    module: str
+    is_text: bool
+    what: str
+
+
+FORMS = {
+    "text": Form("text_lines", True, "one line for each event"),
+    "jsonl": Form("json_lines", True, "one JSON object for each event"),
+    "mermaid": Form("mermaid", True, "a sequence diagram for Markdown pages"),
+    "shiviz": Form("shiviz", True, "a log for ShiViz, with vector clocks"),
+    "otlp": Form("otlp", True, "OpenTelemetry traces as lines of JSON"),
+    "perfetto": Form("perfetto_proto", False, "a trace for ui.perfetto.dev"),
+    "parquet": Form("parquet", False, "a table with a row for each event"),
+}
+
+
+def writer_of(name: str) -> Write:
+    """The function that writes a form; ``UsageError`` if there is no such form or library."""
+    form = FORMS.get(name)
+    if form is None:
+        raise UsageError(f"cannot export to {name!r}; forms are {', '.join(FORMS)}")
+    try:
+        module = importlib.import_module(f".{form.module}", __package__)
+    except ImportError as error:
+        raise UsageError(
+            f"export to {name} needs {error.name}; install it with pip install 'fakekafka[export]'"
+        ) from None
+    write: Write = module.write
+    return write
+
+
+def export_file(trace: StoredTrace, name: str, path: Path) -> None:
+    """Write a trace to a file; one that fails midway leaves no file behind."""
+    write = writer_of(name)
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as stream:
+            write(trace, stream)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
