@@ -100,42 +100,54 @@ def unwrap(message: LegacyMessage) -> list[LegacyMessage]:
     return [one._replace(offset=one.offset + shift) for one in inner]
 
 
-def messages_in(
+def messages_in(message: LegacyMessage) -> Iterator[LegacyMessage]:
+    """The messages inside a compressed one, one by one, with the offsets written in them.
+
+    What is not compressed is inside itself. Raises ``MalformedRecords`` for what cannot be read.
+    """
+    if not message.compression:
+        yield message
+        return
+    payload = payload_of(message)
+    has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT
+    position = 0
+    while position < len(payload):
+        found = parse_inside(payload, position)
+        position += found.size
+        yield found._replace(timestamp=message.timestamp) if has_append_time else found
+
+
+def payload_of(
     message: LegacyMessage,
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
     messages_max: int | None = None,
-) -> Iterator[LegacyMessage]:
-    """The messages inside a compressed one, one by one: each that is kept takes hundreds of bytes.
+) -> bytes:
+    """The message set inside a compressed message.
 
-    They have the offsets that are written in them. What is not compressed is inside itself. Raises
-    ``PayloadTooLarge`` when the payload would have more than ``decompressed_bytes_max`` bytes or
-    ``messages_max`` messages, ``MalformedRecords`` when it cannot be read.
+    Raises ``PayloadTooLarge`` when it would have more than ``decompressed_bytes_max`` bytes or
+    ``messages_max`` messages, ``MalformedRecords`` when it cannot be decompressed.
     """
-    codec = message.compression
-    if not codec:
-        yield message
-        return
+    codec, packed = message.compression, message.value or b""
     try:
-        payload = codecs.decompress(
-            codec, message.value or b"", message.magic, decompressed_bytes_max
-        )
+        payload = codecs.decompress(codec, packed, message.magic, decompressed_bytes_max)
     except codecs.PayloadTooLarge:
         raise
     except codecs.CorruptPayload as error:
         raise MalformedRecords(str(error)) from None
     if messages_max is not None and _holds_more(payload, messages_max):
         raise codecs.PayloadTooLarge(codec, messages_max, "messages")
-    has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT
-    position = 0
-    while position < len(payload):
-        try:
-            found = parse_message(payload, position)
-        except CorruptBatch as error:
-            raise MalformedRecords(str(error)) from None
-        if found is None:
-            raise MalformedRecords("a compressed message set is cut off")
-        position += found.size
-        yield found._replace(timestamp=message.timestamp) if has_append_time else found
+    return payload
+
+
+def parse_inside(payload: bytes, position: int) -> LegacyMessage:
+    """The message at a position of what another wraps; raises ``MalformedRecords``."""
+    try:
+        found = parse_message(payload, position)
+    except CorruptBatch as error:
+        raise MalformedRecords(str(error)) from None
+    if found is None:
+        raise MalformedRecords("a compressed message set is cut off")
+    return found
 
 
 def _holds_more(payload: bytes, messages_max: int) -> bool:

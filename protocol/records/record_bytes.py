@@ -91,8 +91,12 @@ def contents(
         raise MalformedRecords("the batch holds fewer records than it says") from None
 
 
-def renumbered(body: bytes, position: int, count: int) -> bytearray:
-    """The same records with the offset deltas 0, 1, 2 and so on."""
+def renumbered(body: bytes, position: int, count: int, earlier_ms: int = 0) -> bytearray:
+    """The same records with the offset deltas 0, 1, 2 and so on, and timestamp deltas that are less
+    by ``earlier_ms``.
+
+    Raises ``MalformedRecords`` where one of these does not fit into 64 bits any more.
+    """
     out = bytearray()
     for index in range(count):
         begin = position
@@ -104,7 +108,7 @@ def renumbered(body: bytes, position: int, count: int) -> bytearray:
             size, position = read_varint(body, begin)
         start = position
         end = start + size
-        position += 1  # behind the attributes
+        time_at = position = position + 1  # behind the attributes
         while body[position] > 127:
             position += 1
         position += 1
@@ -112,23 +116,40 @@ def renumbered(body: bytes, position: int, count: int) -> bytearray:
         while body[position] > 127:
             position += 1
         position += 1
-        if index < 64:
-            delta = bytes((index << 1,))
-        elif index < 8192:
-            delta = bytes((index << 1 & 127 | 128, index >> 6))
-        elif index < 1 << 20:
-            delta = bytes((index << 1 & 127 | 128, index >> 6 & 127 | 128, index >> 13))
+        delta = _offset_delta(index)
+        if earlier_ms:
+            delta = encoded_delta(read_varint(body, time_at)[0] - earlier_ms) + delta
+            kept_to = time_at
         else:
-            written = bytearray()
-            write_varint(written, index)
-            delta = bytes(written)
-        change = len(delta) - (position - offset_at)
+            kept_to = offset_at
+        change = len(delta) - (position - kept_to)
         if change:
             write_varint(out, size + change)
-            out += body[start:offset_at]
+            out += body[start:kept_to]
         else:
-            out += body[begin:offset_at]
+            out += body[begin:kept_to]
         out += delta
         out += body[position:end]
         position = end
     return out
+
+
+def _offset_delta(index: int) -> bytes:
+    if index < 64:
+        return bytes((index << 1,))
+    if index < 8192:
+        return bytes((index << 1 & 127 | 128, index >> 6))
+    if index < 1 << 20:
+        return bytes((index << 1 & 127 | 128, index >> 6 & 127 | 128, index >> 13))
+    written = bytearray()
+    write_varint(written, index)
+    return bytes(written)
+
+
+def encoded_delta(delta: int) -> bytes:
+    """A timestamp delta; raises ``MalformedRecords`` if it does not fit into 64 bits."""
+    if not -(1 << 63) <= delta < 1 << 63:
+        raise MalformedRecords("a timestamp delta does not fit into 64 bits")
+    written = bytearray()
+    write_varint(written, delta)
+    return bytes(written)

@@ -27,7 +27,7 @@ from ...protocol.records.format import (
 from .log import Log
 from .producer_replay import note_batch
 from .producer_state import BatchMetadata
-from .record_walk import look_through
+from .record_walk import Looked, look_through
 from .results import NOTHING_APPENDED, AppendInfo
 from .settings import LogSettings
 from .validator import ORIGIN_CLIENT, ValidationContext, too_large, validate
@@ -93,7 +93,7 @@ def append_as_leader(
 
 def _append_plainly(
     log: Log, records: Readable, leader_epoch: int, now_ms: int, origin: str
-) -> AppendInfo | tuple[int, bool] | None:
+) -> AppendInfo | Looked | None:
     """Append one batch that passes every check; None, and nothing done, if one fails.
 
     What fails, or belongs to a transaction, is left to the validator, with what ``look_through``
@@ -143,7 +143,7 @@ def _append_plainly(
         or max_timestamp != base_timestamp
     ):
         found = _look_through(data, count, attributes, base_timestamp, settings)
-        if found != (max_timestamp, True):
+        if found is None or found[0] != max_timestamp or not found[1]:
             return found
     last_offset = offset + last_delta
     if log.latest_epoch != leader_epoch and leader_epoch >= 0:
@@ -275,7 +275,7 @@ def _check_producer(
 
 def _look_through(
     data: bytes, count: int, codec: int, base_timestamp: int, settings: LogSettings
-) -> tuple[int, bool] | None:
+) -> Looked | None:
     """What ``look_through`` finds; None where it finds no such records."""
     try:
         return look_through(

@@ -25,6 +25,9 @@ from .record_runs import MANY, NO_DELTAS, skip_runs
 
 _LONG_MIN = -(1 << 63)
 
+Looked = tuple[int, bool, bytes]
+"""What ``look_through`` finds."""
+
 
 class TooManyHeaders(MalformedRecords):
     """More headers than the records of a batch may have together."""
@@ -37,9 +40,9 @@ def look_through(
     base_timestamp: int,
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
     headers_max: int = INT_MAX,
-) -> tuple[int, bool]:
-    """Look through the records of a whole batch: their largest timestamp, and whether their
-    offsets can stay.
+) -> Looked:
+    """Look through the records of a whole batch: their largest timestamp, whether their offsets
+    can stay, and the bytes that hold them (``body_of``), which nobody need decompress again.
 
     Kafka looks at the offsets of compressed batches only: clients of old are known to get them
     wrong there. Raises ``CorruptPayload`` for what cannot be decompressed, ``PayloadTooLarge``
@@ -57,7 +60,7 @@ def look_through(
         raise codecs.PayloadTooLarge(codec, headers_max, "headers") from None
     if base_timestamp + largest > LONG_MAX or base_timestamp + least < _LONG_MIN:
         raise MalformedRecords("a timestamp does not fit into 64 bits")
-    return max(base_timestamp + largest, NO_TIMESTAMP), in_order or not codec
+    return max(base_timestamp + largest, NO_TIMESTAMP), in_order or not codec, body
 
 
 def walk(

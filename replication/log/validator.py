@@ -7,7 +7,6 @@ is one batch of format v2 at offset 0: the log gives it its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ...protocol.errors import ErrorCode, KafkaError
@@ -17,7 +16,7 @@ from ...protocol.records.checksum import crc32c
 from ...protocol.records.format import (
     CONTROL_BIT,
     CRC_START,
-    CREATE_TIME,
+    HEADER_SIZE,
     LENGTH_OVERHEAD,
     LOG_APPEND_TIME,
     MINIMUM_LENGTH,
@@ -27,15 +26,15 @@ from ...protocol.records.format import (
     CorruptBatch,
     MalformedRecords,
     Readable,
-    Record,
     assemble,
-    write_record,
 )
-from ...protocol.records.legacy import LegacyMessage, messages_in, parse_message
-from ...protocol.records.record_bytes import body_of, marks, renumbered
+from ...protocol.records.legacy import LegacyMessage, parse_message
+from ...protocol.records.record_bytes import marks, renumbered
 from ...protocol.versions import Behaviour
-from .record_walk import look_through
+from .record_errors import RecordErrors
+from .record_walk import Looked, look_through
 from .settings import LogSettings
+from .up_conversion import up_converted
 
 ORIGIN_CLIENT = "client"
 ORIGIN_COORDINATOR = "coordinator"
@@ -58,7 +57,7 @@ class ValidationContext(NamedTuple):
     now_ms: int
     origin: str
     api_version: int | None
-    found: tuple[int, bool] | None = None
+    found: Looked | None = None
     """What ``look_through`` found in the only batch, where somebody has looked already."""
 
 
@@ -157,15 +156,15 @@ def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated
     _check_header(batch, context)
     source = batch.compression
     target = source if settings.codec is None else settings.codec
-    largest, in_order = context.found or _look_through(batch, settings)
+    largest, in_order, body = context.found or _look_through(batch, settings)
     in_place = source == target and in_order
     append_time = NO_TIMESTAMP
     if settings.timestamp_type == LOG_APPEND_TIME:
         largest = append_time = context.now_ms
     if settings.checks_records or batch.timestamp_type == LOG_APPEND_TIME:
-        _check_records(batch, context)
+        _check_records(batch, body, context)
     if not in_place:
-        return Validated(_rebuilt(batch, in_order, target, largest, context), append_time)
+        return Validated(_rebuilt(batch, body, in_order, target, largest, context), append_time)
     data = batch.data
     if append_time >= 0 or largest != batch.max_timestamp:
         data = with_timestamps(data, settings.timestamp_type, largest)
@@ -220,7 +219,7 @@ def _check_count(count: int, settings: LogSettings) -> None:
         )
 
 
-def _look_through(batch: RecordBatch, settings: LogSettings) -> tuple[int, bool]:
+def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
     """What ``look_through`` finds; what it cannot read is refused."""
     try:
         return look_through(
@@ -246,61 +245,13 @@ def too_large(error: codecs.PayloadTooLarge) -> KafkaError:
     )
 
 
-class _RecordErrors:
-    """The records of one batch that are refused, and why."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[int, str]] = []
-        self.any_timestamp = False
-
-    def checker(
-        self, timestamp_type: int, context: ValidationContext
-    ) -> Callable[[int, int, bool], None]:
-        """What looks at one record: its index, its time, and whether it has a key."""
-        settings, now_ms = context.settings, context.now_ms
-        difference_max_ms = settings.timestamp_difference_max_ms
-        checks_times = settings.timestamp_type == CREATE_TIME
-        least, most = now_ms - difference_max_ms, now_ms + difference_max_ms
-        needs_key = settings.is_compacted
-        found = self.found
-
-        def check(index: int, timestamp: int, has_key: bool) -> None:
-            if needs_key and not has_key:
-                found.append((index, "a record without a key on a compacted topic"))
-            elif checks_times and not least <= timestamp <= most and timestamp != NO_TIMESTAMP:
-                self.any_timestamp = True
-                found.append(
-                    (
-                        index,
-                        f"timestamp {timestamp} is more than {difference_max_ms} ms "
-                        f"away from {now_ms}",
-                    )
-                )
-            elif timestamp_type == LOG_APPEND_TIME:
-                self.any_timestamp = True
-                found.append((index, "a producer may not set the append time"))
-
-        return check
-
-    def raise_if_any(self) -> None:
-        if not self.found:
-            return
-        code = ErrorCode.INVALID_TIMESTAMP if self.any_timestamp else ErrorCode.INVALID_RECORD
-        reason = "timestamps are invalid" if self.any_timestamp else "records are invalid"
-        raise KafkaError(
-            code,
-            f"{reason}; {len(self.found)} records were refused, the first: {self.found[0][1]}",
-            tuple(self.found),
-        )
-
-
-def _check_records(batch: RecordBatch, context: ValidationContext) -> None:
+def _check_records(batch: RecordBatch, body: bytes, context: ValidationContext) -> None:
     """What only the single records say: their keys and their times."""
-    errors = _RecordErrors()
-    check = errors.checker(batch.timestamp_type, context)
+    errors = RecordErrors(context.settings, context.now_ms)
+    check = errors.checker(batch.timestamp_type)
     append_time = batch.max_timestamp if batch.timestamp_type == LOG_APPEND_TIME else None
     base_timestamp = batch.base_timestamp
-    body, position = body_of(batch, context.settings.decompressed_bytes_max)
+    position = 0 if batch.compression else HEADER_SIZE
     for index, (delta, _, has_key) in enumerate(marks(body, position, batch.record_count)):
         check(index, base_timestamp + delta if append_time is None else append_time, has_key)
     errors.raise_if_any()
@@ -310,14 +261,30 @@ def _check_records(batch: RecordBatch, context: ValidationContext) -> None:
 
 
 def _rebuilt(
-    batch: RecordBatch, in_order: bool, codec: int, max_timestamp: int, context: ValidationContext
+    batch: RecordBatch,
+    body: bytes,
+    in_order: bool,
+    codec: int,
+    max_timestamp: int,
+    context: ValidationContext,
 ) -> bytes:
-    """The same records in another codec, or with the offsets that they should have."""
+    """The same records in another codec, or with the offsets that they should have.
+
+    The first gives the base timestamp (Kafka: ``MemoryRecordsBuilder.appendWithOffset``).
+    """
     settings = context.settings
-    body, position = body_of(batch, settings.decompressed_bytes_max)
     count = batch.record_count
+    position = 0 if batch.compression else HEADER_SIZE
+    ((first_delta, _, _),) = marks(body, position, 1)
     is_numbered = in_order and batch.compression  # else nobody has looked at the offsets
-    records = body if is_numbered else renumbered(body, position, count)
+    try:
+        records = (
+            body
+            if is_numbered and not first_delta
+            else renumbered(body, position, count, first_delta)
+        )
+    except MalformedRecords as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
     attributes = batch.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT) | codec
     if settings.timestamp_type == LOG_APPEND_TIME:
         attributes |= TIMESTAMP_TYPE_BIT
@@ -328,7 +295,7 @@ def _rebuilt(
         -1,
         attributes,
         count - 1,
-        batch.base_timestamp,
+        batch.base_timestamp + first_delta,
         max_timestamp,
         batch.producer_id,
         batch.producer_epoch,
@@ -350,30 +317,12 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
         raise KafkaError(ErrorCode.INVALID_RECORD, "compressed and plain messages are mixed")
     if source > codecs.LZ4:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
-    errors = _RecordErrors()
-    check = {kind: errors.checker(kind, context) for kind in (CREATE_TIME, LOG_APPEND_TIME)}
-    body = bytearray()
-    count, base_timestamp, largest = 0, NO_TIMESTAMP, NO_TIMESTAMP
     try:
-        for one in _unpacked(messages, settings):
-            key, timestamp = one.key, one.timestamp
-            if source and one.compression:
-                errors.found.append((count, "a compressed message inside a compressed one"))
-            else:
-                kind = LOG_APPEND_TIME if one.attributes & TIMESTAMP_TYPE_BIT else CREATE_TIME
-                check[kind](count, timestamp, key is not None)
-            if not count:
-                base_timestamp = timestamp
-            if timestamp > largest:
-                largest = timestamp
-            record = Record(count, timestamp, key, one.value)
-            write_record(body, record, count, timestamp - base_timestamp)
-            count += 1
+        body, count, base_timestamp, largest = up_converted(messages, settings, context.now_ms)
     except codecs.PayloadTooLarge as error:
         raise too_large(error) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    errors.raise_if_any()
     if not count:
         raise KafkaError(ErrorCode.INVALID_RECORD, "a compressed message that wraps nothing")
     is_append_time = settings.timestamp_type == LOG_APPEND_TIME
@@ -392,8 +341,3 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
     )
     _check_size(len(data), settings)
     return Validated(data, context.now_ms if is_append_time else NO_TIMESTAMP)
-
-
-def _unpacked(messages: list[LegacyMessage], settings: LogSettings) -> Iterator[LegacyMessage]:
-    for message in messages:
-        yield from messages_in(message, settings.decompressed_bytes_max, settings.records_max)

@@ -8,7 +8,7 @@ import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.records import batch as batches
 from fakekafka.protocol.records import compression as codecs
-from fakekafka.protocol.records.batch import RecordBatch
+from fakekafka.protocol.records.batch import RecordBatch, build_batch
 from fakekafka.protocol.records.format import Record, write_record
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.hostile_payloads import batch, record_with_headers
@@ -51,6 +51,48 @@ def test_no_produced_record_is_decoded(
     rebuilt = codec or name == "compressed"
     offsets = [record.offset for record in stored.records()]
     assert offsets == (list(range(300)) if rebuilt else [7] * 300)
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("offset", [0, 7])
+def test_produced_records_are_decompressed_once(
+    monkeypatch: pytest.MonkeyPatch, name: str, offset: int
+) -> None:
+    """32 MiB in 32 kB were decompressed to be looked through, to see the keys, and to be rebuilt:
+    0.1 s and as much memory each time."""
+    record = bytearray()
+    write_record(record, Record(0, 0, b"k", b"v"), offset, NOW_MS)
+    produced = batch(codecs.compress(codecs.GZIP, record), 1, codecs.GZIP)
+    log = Tools.log(**CONFIGURATIONS[name])
+    seen: list[int] = []
+    original = codecs.decompress
+
+    def decompress(*arguments: Any, **named: Any) -> bytes:
+        seen.append(1)
+        return original(*arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(codecs, "decompress", decompress)
+        append_as_leader(log, produced, 0, NOW_MS, api_version=3)
+    assert seen == [1]
+    assert [record.offset for record in log.records()] == [0]
+
+
+@pytest.mark.parametrize("codec", [codecs.NONE, codecs.GZIP])
+def test_a_rebuilt_batch_counts_its_times_from_its_first_record(codec: int) -> None:
+    """As Kafka's builder does, whatever the base was that the producer counted from
+    (``MemoryRecordsBuilder.appendWithOffset``)."""
+    body = bytearray()
+    for delta in (NOW_MS + 9, NOW_MS, NOW_MS + 100):
+        write_record(body, Record(0, 0, b"k", b"v"), 3, delta)
+    produced = batch(codecs.compress(codec, body), 3, codec)
+    log = Tools.log(compression_type="lz4")
+    append_as_leader(log, produced, 0, NOW_MS, api_version=3)
+    (stored,) = log.batches()
+    assert stored.base_timestamp == NOW_MS + 9
+    times = [NOW_MS + 9, NOW_MS, NOW_MS + 100]
+    assert [(r.offset, r.timestamp) for r in stored.records()] == list(enumerate(times))
+    assert stored.data == build_batch(stored.records(), leader_epoch=0, compression="lz4")
 
 
 def test_headers_count_like_records(monkeypatch: pytest.MonkeyPatch) -> None:

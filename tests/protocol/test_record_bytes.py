@@ -59,6 +59,27 @@ def test_renumbered_records_differ_in_their_offsets_only(seed: int) -> None:
     assert renumbered(bytes(body), 11, len(given)) == expected
 
 
+@pytest.mark.parametrize("earlier_ms", [5, -70, 1 << 40])
+def test_renumbered_records_may_count_from_another_time(earlier_ms: int) -> None:
+    """Byte for byte what an encoder writes for the same times, seen from a later base."""
+    given = records(1, 90)
+    body = bytearray(b"other bytes")
+    expected = bytearray()
+    for index, record in enumerate(given):
+        write_record(body, record, record.offset, record.timestamp)
+        write_record(expected, record, index, record.timestamp - earlier_ms)
+    assert renumbered(bytes(body), 11, len(given), earlier_ms) == expected
+
+
+def test_a_time_too_far_from_the_first_is_malformed() -> None:
+    """Timestamps of 64 bits may differ by more than 64 bits say."""
+    body = bytearray()
+    for delta in ((1 << 63) - 1, -5):
+        write_record(body, Record(0, 0, None, b"v"), 0, delta)
+    with pytest.raises(MalformedRecords):
+        renumbered(bytes(body), 0, 2, (1 << 63) - 1)
+
+
 def test_offsets_of_every_length_are_written() -> None:
     """One, two, three bytes: 64 and 8192 are the first with more than the ones before."""
     body = bytearray()
