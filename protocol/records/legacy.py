@@ -22,6 +22,7 @@ from .format import (
     Readable,
     Record,
 )
+from .record_bytes import body_of, contents
 
 MINIMUM_MESSAGE_SIZE = 14
 _ENTRY = struct.Struct(">qi")
@@ -29,6 +30,12 @@ _START = struct.Struct(">Ibb")
 _LONG = struct.Struct(">q")
 _INT = struct.Struct(">i")
 _LONG_INT = struct.Struct(">qi")
+_START_OF_MESSAGE = struct.Struct(">qiI")
+_KEYLESS_V0 = struct.Struct(">bbii")
+_KEYLESS_V1 = struct.Struct(">bbqii")
+"""Magic, attributes, in v1 the timestamp, -1 for no key, and the size of the value."""
+_KEYED_V0 = struct.Struct(">bbi")
+_KEYED_V1 = struct.Struct(">bbqi")
 
 
 class LegacyMessage(NamedTuple):
@@ -208,33 +215,69 @@ def down_convert(batches: Iterable[RecordBatch], magic: int, from_offset: int = 
 
     Uncompressed sets begin exactly at ``from_offset``, compressed ones with the batch that holds
     it. Control batches and headers do not exist in these formats and are left out. Raises
-    ``ValueError`` for zstd, which no consumer of them can read.
+    ``ValueError`` for zstd, which no consumer of them can read, ``MalformedRecords`` for what
+    cannot be read.
     """
+    return b"".join(down_converted_batch(batch, magic, from_offset)[0] for batch in batches)
+
+
+def down_converted_batch(batch: RecordBatch, magic: int, from_offset: int) -> tuple[bytes, int]:
+    """``down_convert`` of one batch, and how many bytes it was before it was compressed."""
+    if batch.is_control:
+        return b"", 0
+    codec = batch.compression
+    if codec == codecs.ZSTD:
+        raise ValueError("zstd cannot be down-converted")
+    if not batch.record_count:
+        return b"", 0
+    kind = TIMESTAMP_TYPE_BIT if magic == 1 and batch.timestamp_type else 0
+    if not codec:
+        plain = _messages_of(batch, magic, kind, 0, from_offset)[0]
+        return bytes(plain), len(plain)
+    inner, last_offset = _messages_of(batch, magic, kind, -1 if magic else 0)
+    packed = codecs.compress(codec, inner)
+    wrapper = build_message(last_offset, magic, None, packed, batch.max_timestamp, kind | codec)
+    return wrapper, len(inner)
+
+
+def _messages_of(
+    batch: RecordBatch, magic: int, kind: int, base: int, from_offset: int = 0
+) -> tuple[bytearray, int]:
+    """The records of a batch as messages, from an offset on, and the offset of the last.
+
+    Their offsets count from ``base``; from the first one's if that is -1. Records are not decoded:
+    a fetch brings hundreds of thousands of them.
+    """
+    body, position = body_of(batch)
+    base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
+    append_time = batch.max_timestamp if batch.timestamp_type else None
+    checksum, pack_start = zlib.crc32, _START_OF_MESSAGE.pack
+    v0, v1 = _KEYLESS_V0.pack, _KEYLESS_V1.pack
     out = bytearray()
-    for batch in batches:
-        if batch.is_control:
+    offset = from_offset
+    for time, delta, key, value in contents(body, position, batch.record_count):
+        offset = base_offset + delta
+        if offset < from_offset:
             continue
-        codec = batch.compression
-        if codec == codecs.ZSTD:
-            raise ValueError("zstd cannot be down-converted")
-        kind = TIMESTAMP_TYPE_BIT if magic == 1 and batch.timestamp_type else 0
-        records = batch.records()
-        if not codec:
-            for r in records:
-                if r.offset >= from_offset:
-                    out += build_message(r.offset, magic, r.key, r.value, r.timestamp, kind)
-        elif records:
-            base = 0 if magic == 0 else records[0].offset
-            inner = b"".join(
-                build_message(r.offset - base, magic, r.key, r.value, r.timestamp, kind)
-                for r in records
-            )
-            out += build_message(
-                records[-1].offset,
-                magic,
-                None,
-                codecs.compress(codec, inner),
-                batch.max_timestamp,
-                kind | codec,
-            )
-    return bytes(out)
+        if base < 0:
+            base = offset
+        timestamp = base_timestamp + time if append_time is None else append_time
+        size = -1 if value is None else len(value)
+        if key is None:
+            message = v1(1, kind, timestamp, -1, size) if magic else v0(0, kind, -1, size)
+        else:
+            message = _with_key(magic, kind, timestamp, key, size)
+        if value:
+            message += value
+        out += pack_start(offset - base, len(message) + 4, checksum(message))
+        out += message
+    return out, offset
+
+
+def _with_key(magic: int, kind: int, timestamp: int, key: bytes, size: int) -> bytes:
+    """A message up to its value, of which ``size`` tells."""
+    if magic:
+        start = _KEYED_V1.pack(1, kind, timestamp, len(key))
+    else:
+        start = _KEYED_V0.pack(0, kind, len(key))
+    return start + key + _INT.pack(size)

@@ -69,26 +69,60 @@ def contents(
 ) -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
     """Timestamp delta, offset delta, key and value of each record; headers are passed over.
 
-    Raises ``MalformedRecords`` where there are fewer records.
+    Raises ``MalformedRecords`` where there are fewer records, or where more bytes follow them.
     """
     try:
         for _ in range(count):
-            size, position = read_varint(body, position)
+            size = body[position]
+            if size < 128:
+                size = (size >> 1) ^ -(size & 1)
+                position += 1
+            else:
+                size, position = read_varint(body, position)
             end = position + size
-            time, position = read_varint(body, position + 1)
-            offset, position = read_varint(body, position)
-            key = value = None
-            size, position = read_varint(body, position)
-            if size >= 0:
-                key = body[position : position + size]
-                position += size
-            size, position = read_varint(body, position)
-            if size >= 0:
-                value = body[position : position + size]
+            position += 1
+            time = body[position]
+            if time < 128:
+                time = (time >> 1) ^ -(time & 1)
+                position += 1
+            else:
+                time, position = read_varint(body, position)
+            offset = body[position]
+            if offset < 128:
+                offset = (offset >> 1) ^ -(offset & 1)
+                position += 1
+            else:
+                offset, position = read_varint(body, position)
+            size = body[position]
+            position += 1
+            if size > 127:
+                size, position = read_varint(body, position - 1)
+                key = body[position : position + size] if size >= 0 else None
+                position += max(size, 0)
+            elif size & 1:
+                key = None
+            else:
+                key = body[position : position + (size >> 1)]
+                position += size >> 1
+            size = body[position]
+            position += 1
+            if size > 127:
+                size, position = read_varint(body, position - 1)
+                value = body[position : position + size] if size >= 0 else None
+                position += max(size, 0)
+            elif size & 1:
+                value = None
+            else:
+                value = body[position : position + (size >> 1)]
+                position += size >> 1
+            if position >= end:
+                raise MalformedRecords("a record is longer than it says")
             yield time, offset, key, value
             position = end
     except IndexError:
         raise MalformedRecords("the batch holds fewer records than it says") from None
+    if position != len(body):
+        raise MalformedRecords(f"{len(body) - position} bytes follow the last of {count} records")
 
 
 def renumbered(body: bytes, position: int, count: int, earlier_ms: int = 0) -> bytearray:

@@ -4,23 +4,27 @@ Kafka's ``KafkaApis.maybeConvertFetchedData`` (docs/kafka/fetch.md#limits): what
 converted when it is answered. Since 2.0 (KIP-283, ``LazyDownConversionRecords``) the answer has as
 many bytes as were read, or as its first converted batch where that is more; before, it has all
 that the whole batches become.
+
+Megabytes of small records take seconds: whoever runs the conversion may do something else now and
+then.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
 from ...protocol.errors import ErrorCode
 from ...protocol.records.batch import PartialBatch, RecordBatch, whole_batches
 from ...protocol.records.format import HEADER_SIZE, MalformedRecords
-from ...protocol.records.legacy import OldMessages, down_convert
+from ...protocol.records.legacy import OldMessages, down_converted_batch
 from ...protocol.values import TopicPartition
 from ..partition.partition import Partition
 
 NEWEST_OLD_FETCH = 3
 _NEWEST_FETCH_WITHOUT_TIMESTAMPS = 1
+_STEP_BYTES = 1 << 20
 _OVERFLOW = struct.Struct(">qi")
 _OVERFLOW_SIZE_MIN = 12
 _OVERFLOW_SIZE_MAX = 128 * 1024
@@ -35,16 +39,49 @@ def down_converted(
     hosted: Callable[[TopicPartition], Partition | None],
 ) -> FetchResponse:
     """The response in the format that the version of the request can carry."""
+    steps = conversion(request, response, api_version, hosted)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def conversion(
+    request: FetchRequest,
+    response: FetchResponse,
+    api_version: int,
+    hosted: Callable[[TopicPartition], Partition | None],
+) -> Generator[None, None, FetchResponse]:
+    """What gives the converted response, and pauses whenever it has converted a megabyte."""
     magic = 0 if api_version <= _NEWEST_FETCH_WITHOUT_TIMESTAMPS else 1
     wanted = {spec.topic_partition: spec for spec in request.partitions}
+    pace = _Pace()
     partitions = []
     for answer in response.partitions:
         spec = wanted[answer.topic_partition]
         partition = hosted(answer.topic_partition)
         if answer.error is _NONE and partition is not None:
-            answer = _converted(request, spec, answer, partition, magic)
+            answer = yield from _converted(request, spec, answer, partition, magic, pace)
         partitions.append(answer)
     return FetchResponse(response.error, response.session_id, tuple(partitions))
+
+
+class _Pace:
+    """Counts what was converted since the last pause."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def is_due(self, converted_bytes: int) -> bool:
+        """Whether it is time for a pause, after so many more bytes."""
+        self._bytes += converted_bytes
+        if self._bytes < _STEP_BYTES:
+            return False
+        self._bytes = 0
+        return True
 
 
 def _converted(
@@ -53,7 +90,8 @@ def _converted(
     answer: FetchPartitionResponse,
     partition: Partition,
     magic: int,
-) -> FetchPartitionResponse:
+    pace: _Pace,
+) -> Generator[None, None, FetchPartitionResponse]:
     log = partition.log
     if log is None or not answer.records:
         return answer
@@ -71,15 +109,18 @@ def _converted(
     ):
         return FetchPartitionResponse(answer.topic_partition, ErrorCode.UNSUPPORTED_VERSION)
     is_cut = isinstance(answer.records[0], PartialBatch)
+    fetch_offset = spec.fetch_offset
     try:
-        data, size = _message_set(batches, magic, spec.fetch_offset, bytes_max, is_cut)
-        if not is_stored_so:
-            if settings.behaviour.down_conversion_is_lazy:
+        if is_stored_so or settings.behaviour.down_conversion_is_lazy:
+            data, size = yield from _message_set(
+                batches, magic, fetch_offset, bytes_max, is_cut, pace
+            )
+            if not is_stored_so:
                 data += _overflow(size - len(data))
-            else:
-                data = down_convert(batches, magic, spec.fetch_offset)
-                if not data:
-                    return answer
+        else:
+            data = yield from _whole_message_set(batches, magic, fetch_offset, pace)
+            if not data:
+                return answer
     except MalformedRecords:
         return FetchPartitionResponse(answer.topic_partition, ErrorCode.CORRUPT_MESSAGE)
     except ValueError:
@@ -98,8 +139,13 @@ def _converted(
 
 
 def _message_set(
-    batches: tuple[RecordBatch, ...], magic: int, fetch_offset: int, bytes_max: int, is_cut: bool
-) -> tuple[bytes, int]:
+    batches: tuple[RecordBatch, ...],
+    magic: int,
+    fetch_offset: int,
+    bytes_max: int,
+    is_cut: bool,
+    pace: _Pace,
+) -> Generator[None, None, tuple[bytes, int]]:
     """Batches converted one by one up to the limit, and the size the answer is to have.
 
     Raises ``ValueError`` if the first is zstd, ``MalformedRecords`` if it cannot be read.
@@ -107,7 +153,7 @@ def _message_set(
     out = bytearray()
     for batch in batches:
         try:
-            messages = down_convert((batch,), magic, fetch_offset)
+            messages, converted_bytes = down_converted_batch(batch, magic, fetch_offset)
         except ValueError:
             if not out:
                 raise
@@ -117,7 +163,21 @@ def _message_set(
         out += messages
         if len(out) >= bytes_max:
             break
+        if pace.is_due(converted_bytes):
+            yield
     return bytes(out[:bytes_max]), bytes_max if out else _OVERFLOW_SIZE_MIN
+
+
+def _whole_message_set(
+    batches: tuple[RecordBatch, ...], magic: int, fetch_offset: int, pace: _Pace
+) -> Generator[None, None, bytes]:
+    out = bytearray()
+    for batch in batches:
+        messages, converted_bytes = down_converted_batch(batch, magic, fetch_offset)
+        out += messages
+        if pace.is_due(converted_bytes):
+            yield
+    return bytes(out)
 
 
 def _overflow(size: int) -> bytes:

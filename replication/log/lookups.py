@@ -11,6 +11,7 @@ from ...protocol.data import MAX_TIMESTAMP, AbortedTransaction
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.format import MalformedRecords
+from ...protocol.records.record_bytes import body_of, marks
 from .log import Log
 from .results import TimestampOffset
 from .segments import segment_index
@@ -70,18 +71,20 @@ def _find_time(log: Log, batches: Iterable[RecordBatch], timestamp: int) -> Time
     for batch in batches:
         if batch.max_timestamp < timestamp or batch.last_offset < start:
             continue
+        base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
+        append_time = batch.max_timestamp if batch.timestamp_type else None
         try:
-            records = batch.records()
+            body, position = body_of(batch)
+            for delta, offset_delta, _ in marks(body, position, batch.record_count):
+                found = base_timestamp + delta if append_time is None else append_time
+                offset = base_offset + offset_delta
+                if found >= timestamp and offset >= start:
+                    return TimestampOffset(found, offset, batch.partition_leader_epoch)
         except MalformedRecords as error:
             raise KafkaError(
                 ErrorCode.CORRUPT_MESSAGE,
                 f"{log.topic_partition}: the batch at {batch.base_offset}: {error}",
             ) from None
-        for record in records:
-            if record.timestamp >= timestamp and record.offset >= start:
-                return TimestampOffset(
-                    record.timestamp, record.offset, batch.partition_leader_epoch
-                )
     return None
 
 

@@ -24,7 +24,7 @@ from ...protocol.records.format import (
 )
 from ...protocol.records.legacy import LegacyMessage, parse_inside, payload_of
 from ...protocol.records.record_bytes import encoded_delta
-from .record_errors import RecordErrors
+from .results import RecordErrors
 from .settings import LogSettings
 
 _SPECIAL = CODEC_MASK | TIMESTAMP_TYPE_BIT

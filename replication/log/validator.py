@@ -31,8 +31,8 @@ from ...protocol.records.format import (
 from ...protocol.records.legacy import LegacyMessage, parse_message
 from ...protocol.records.record_bytes import marks, renumbered
 from ...protocol.versions import Behaviour
-from .record_errors import RecordErrors
 from .record_walk import Looked, look_through
+from .results import RecordErrors
 from .settings import LogSettings
 from .up_conversion import up_converted
 

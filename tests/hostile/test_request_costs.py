@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import struct
-import time
 
 import pytest
 from fakekafka import Cluster
@@ -18,25 +16,12 @@ from fakekafka.tests.support.coordinator_shapes import (
 )
 from fakekafka.tests.support.request_fields import NAMES, PARTITION_KINDS, Shape, int32, string
 from fakekafka.tests.support.request_shapes import shapes
+from fakekafka.tests.support.timed_answers import answer
 from fakekafka.wire.kafka.registry import CODEC_RANGES
 
 SHAPES = {shape.name: shape for shape in shapes()}
 CHEAP_S = 0.25
 """For 4,000 elements: what is quadratic takes longer, and nothing else needs a second look."""
-
-
-def answer(cluster: Cluster, frame: bytes) -> tuple[bytes, float]:
-    """The body of the answer, and the processor time of this process meanwhile."""
-    host, port = cluster.bootstrap_servers.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), 60) as client:
-        began_s = time.process_time()
-        client.sendall(frame)
-        received = b""
-        while len(received) < 4 or len(received) < 4 + int.from_bytes(received[:4], "big"):
-            part = client.recv(1 << 20)
-            assert part, "every shape is a request that is answered"
-            received += part
-        return received[8:], time.process_time() - began_s
 
 
 def assert_is_cheap(cluster: Cluster, shape: Shape) -> None:

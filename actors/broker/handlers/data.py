@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +23,8 @@ from ....protocol.data import (
     RequestContext,
 )
 from ....protocol.errors import ErrorCode
-from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, down_converted
+from ....protocol.host import sleep
+from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, conversion
 from ....replication.leader.verified_produce import transactional_producer
 from ...delivery import Delivery
 from ...port import Handler
@@ -104,7 +105,17 @@ class DataHandlers:
     ) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         hosted = self._replica_manager.partition
-        self._node.reply(delivery, down_converted(request, response, context.api_version, hosted))
+        steps = conversion(request, response, context.api_version, hosted)
+        self._node.reply_with(self._converted(steps), delivery)
+
+    async def _converted(self, steps: Generator[None, None, FetchResponse]) -> FetchResponse:
+        """What the steps end with: the first at once, others when it is their turn."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            await sleep(self._node, 0)
 
     def list_offsets(self, request: ListOffsetsRequest, delivery: Delivery) -> ListOffsetsResponse:
         return self._replica_manager.list_offsets(request, delivery.context or INTERNAL_CONTEXT)
