@@ -3,7 +3,7 @@
 The ```console blocks of the pages written by hand are renewed too, see docs/console_blocks.py.
 
 python docs/generate.py            write docs/reference (versions, configuration, apis,
-                                   state-machines, coverage), the pictures and output of
+                                   state-machines, coverage, fidelity), the pictures and output of
                                    docs/stories, the pictures of the rooms and of the state
                                    machines, and DESCRIPTION.md
 python docs/generate.py --check    change nothing; exit 1 and name the pages that are stale
@@ -22,6 +22,7 @@ from fakekafka.docs import console_blocks, draw_rooms, draw_states, draw_stories
 from fakekafka.docs.api_table import api_page
 from fakekafka.docs.citations import collect, coverage_page
 from fakekafka.docs.description import description
+from fakekafka.docs.fidelity_table import fidelity_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = "docs/reference"
@@ -184,6 +185,7 @@ def pages() -> tuple[dict[str, str], list[str]]:
         f"{PAGES}/apis.md": api_page(SOURCE_NOTE.format(source="protocol/api_versions.py")),
         f"{PAGES}/state-machines.md": state_machines_page(),
         f"{PAGES}/coverage.md": coverage_page(citations, behaviours),
+        f"{PAGES}/fidelity.md": fidelity_page(SOURCE_NOTE.format(source="tests/fidelity")),
         **{f"docs/img/{name}": text for name, text in draw_states.pictures().items()},
         "DESCRIPTION.md": description((ROOT / "README.md").read_text(encoding="utf-8")),
     }, problems

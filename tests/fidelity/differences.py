@@ -101,6 +101,13 @@ LISTED: tuple[Listed, ...] = (
 )
 
 
+def is_listed(kafka_version: str, scenario: str) -> bool:
+    """Whether a row is about the scenario."""
+    return any(
+        kafka_version in row.versions and re.fullmatch(row.scenario, scenario) for row in LISTED
+    )
+
+
 def split(
     kafka_version: str, scenario: str, found: Sequence[Difference]
 ) -> tuple[list[Difference], list[Listed]]:

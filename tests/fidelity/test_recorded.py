@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from fakekafka.tests.fidelity import catalogue, comparison, differences, recording, running
 from fakekafka.tests.fidelity.sides.releases import RELEASES
@@ -45,3 +47,10 @@ def test_each_recording_belongs_to_a_scenario() -> None:
         if path.stem not in known or path.parent.name not in known[path.stem].versions
     ]
     assert strangers == []
+
+
+def test_the_readme_tells_how_many_scenarios_were_recorded() -> None:
+    """On its first screen."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    counts = [len(list((recording.FOLDER / version).glob("*.txt"))) for version in ("3.9", "2.8")]
+    assert f"[{counts[0]} scenarios of 3.9.1 and {counts[1]} of 2.8.2]" in readme

@@ -205,7 +205,7 @@ def creation_with_a_broker_down(stage: Stage) -> None:
 
 @scenario()
 def creation_with_all_replicas_down(stage: Stage) -> None:
-    """Nobody can lead: the partition gets its leader when a replica starts."""
+    """No replica can lead: the partition gets its leader when a replica starts."""
     stage.kill(1, look=False)
     stage.kill(2)
     stage.side.create_znode("/brokers/topics/d", b'{"version":1,"partitions":{"0":[1,2]}}')

@@ -257,7 +257,7 @@ def minimum_of_in_sync_replicas(stage: Stage) -> None:
 
 @scenario(EVERY)
 def more_in_sync_replicas_are_asked_for_than_there_are(stage: Stage) -> None:
-    """Nobody can write with acks=all."""
+    """No write with acks=all succeeds."""
     stage.create("m", ((1, 2),), {"min.insync.replicas": "3"})
     stage.write("produce", {f"acks {a}": stage.produce("m", "a", acks=a) for a in (-1, 0, 1)})
 

@@ -22,7 +22,7 @@ _UNTIL_1_1 = ("1.1", "0.10")
 
 @scenario(SINCE_1_1, controller=None)
 def offered_versions(stage: Stage) -> None:
-    """ApiVersions in each version, and in one that nobody has (KIP-511)."""
+    """ApiVersions in each version, and in one that does not exist (KIP-511)."""
     for version in range(stage.version("ApiVersions") + 1):
         tree = stage.ask(
             1,

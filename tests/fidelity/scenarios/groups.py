@@ -126,7 +126,7 @@ def session_of_a_member_expires(stage: Stage) -> None:
 
 @scenario(EVERY)
 def offsets_without_a_group(stage: Stage) -> None:
-    """Offsets that somebody commits who is no member, and what can be wrong with them."""
+    """Offsets that a client commits that is no member, and what can be wrong with them."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,), (2,)))
 
@@ -234,7 +234,7 @@ def groups_are_listed(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def offsets_are_deleted(stage: Stage) -> None:
-    """Of topics that nobody of the group reads (KIP-496)."""
+    """Of topics that no member of the group reads (KIP-496)."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,), (2,)))
     groups.commit(stage, 1, "g", {("t", 0): 1})

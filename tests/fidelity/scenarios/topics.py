@@ -90,7 +90,7 @@ def assignments_of_new_topics(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def topic_without_replicas(stage: Stage) -> None:
-    """An assignment of nobody is taken; the topic never has a leader."""
+    """An assignment without replicas is taken; the topic never has a leader."""
     stage.request("create", None, "CreateTopics", **creation("e", ((),), timeout_ms=500))
     stage.topics.append("e")
     stage.look("after")

@@ -36,6 +36,11 @@ def asked_apis(kafka_version: str) -> dict[int, tuple[int, int]]:
     return found
 
 
+def asked_names(kafka_version: str) -> list[str]:
+    """The names of these APIs."""
+    return [messages()[(key, "request")].api for key in asked_apis(kafka_version)]
+
+
 def record(stage: Stage) -> dict[str, list[tuple[str, dict[str, str]]]]:
     """By API: what was asked in which version, and the lines of the answer."""
     topic_id = prepare(stage)

@@ -187,7 +187,7 @@ ROWS: tuple[WireRow, ...] = (
         "DescribeConfigs",
         ".*",
         "Version 0: ConfigHelper calls no configuration of a topic a default; here those that "
-        "nobody set are defaults.",
+        "are not set are defaults.",
     ),
     WireRow(
         _BOTH,
