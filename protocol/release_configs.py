@@ -11,9 +11,9 @@ last the check of its value.
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .values import frozen
@@ -157,9 +157,11 @@ class ReleaseConfigs:
 @cache
 def release_configs(kafka_version: str) -> ReleaseConfigs:
     """The table of an emulated release, read once."""
-    path = Path(__file__).with_name("release_config_tables") / f"{kafka_version}.tsv"
+    # Through the import system: the package may be in a zip, as on a worker of Spark.
+    table = pkgutil.get_data(__package__, f"release_config_tables/{kafka_version}.tsv")
+    assert table is not None
     scopes: dict[str, dict[str, ReleaseConfig]] = {"broker": {}, "topic": {}}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in table.decode().splitlines():
         cells = [*line.split("\t"), "", "", ""]  # empty ones at the end are not written
         scope, name, type_, default, extra, check = cells[:6]
         is_broker = scope == "broker"

@@ -191,7 +191,8 @@ class SparkEngine:
                 yield from self._job(shipped, [places[spec.run_id]], 1, tag)
             except Exception as alone:
                 self._require_going(alone)
-                yield lost_outcome(plan, spec, "its Python worker died, each time it was tried")
+                told = _first_line(alone)
+                yield lost_outcome(plan, spec, f"its worker died each time it was tried: {told}")
 
     def _require_going(self, error: BaseException) -> None:
         """Raise ``UsageError`` when it is not a run that failed, but Spark."""

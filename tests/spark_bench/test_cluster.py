@@ -1,0 +1,209 @@
+"""A standalone Spark cluster: master and workers of their own, without this package installed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakekafka.spark_bench.batch import run_suite
+from fakekafka.spark_bench.engines.engine import java_problem
+from fakekafka.spark_bench.engines.spark_worker import package_zip
+from fakekafka.spark_bench.planning.carry_out import carry_out
+from fakekafka.spark_bench.planning.plan import make_plan
+from fakekafka.spark_bench.planning.schedule import ProgressReport
+from fakekafka.spark_bench.tables.reader import BatchTables
+from fakekafka.tests.spark_bench.suites_for_tests import written
+
+SUITE = '''
+"""A small cluster; some runs are longer than others"""
+
+def scenario(run, records: int = 20):
+    simulation = run.simulation(1)
+    simulation.create_topic("t")
+    load = run.load("t", rate_per_s=100)
+    simulation.run_until(lambda: len(load.acknowledged) >= records)
+    run.settle()
+'''
+MATRIX = {"records": [20, 200, 600]}
+RUNS = 8
+WITHOUT = ("fakekafka", "__editable__")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.serial,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.skipif(java_problem() is not None, reason=f"Spark cannot start: {java_problem()}"),
+]
+
+
+def python_without_the_package(folder: Path) -> Path:
+    """An interpreter that has what this one has, except for this package."""
+    site = Path(importlib.util.find_spec("pyarrow").origin or "").parents[1]  # type: ignore[union-attr]
+    packages = folder / "packages"
+    packages.mkdir()
+    for path in site.iterdir():
+        if not path.name.startswith(WITHOUT) and path.suffix not in (".pth", ".egg-link"):
+            (packages / path.name).symlink_to(path)
+    base = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
+    script = folder / "python"
+    script.write_text(
+        f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec {base} -S "$@"\n', encoding="utf-8"
+    )
+    script.chmod(0o755)
+    missing = [str(script), "-c", "import fakekafka"]
+    assert subprocess.run(missing, capture_output=True, check=False).returncode == 1
+    return script
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class SparkCluster:
+    """A master and two workers of one core each, as processes."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyspark
+
+        self.folder = folder
+        self.home = Path(pyspark.__file__).parent
+        self.port = free_port()
+        self.url = f"spark://127.0.0.1:{self.port}"
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        where = ["--host", "127.0.0.1"]
+        self._run("master.Master", *where, "--port", str(self.port), "--webui-port", "0")
+        self._await("master.Master", r"Starting Spark master")
+        for number in (1, 2):
+            work = self.folder / f"work-{number}"
+            work.mkdir()
+            self._run("worker.Worker", *where, "--cores", "1", "--memory", "1g", "--webui-port",
+                      "0", "--work-dir", str(work), self.url)  # fmt: skip
+        self._await("worker.Worker", r"Successfully registered with master")
+
+    def _run(self, name: str, *arguments: str) -> None:
+        log = (self.folder / f"{name}.log").open("ab")
+        environment = {**os.environ, "SPARK_HOME": str(self.home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        command = [str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}",
+                   *arguments]  # fmt: skip
+        self.processes.append(
+            subprocess.Popen(command, stdout=log, stderr=log, env=environment,
+                             start_new_session=True)
+        )  # fmt: skip
+        log.close()
+
+    def _await(self, name: str, text: str) -> None:
+        log = self.folder / f"{name}.log"
+        until = time.monotonic() + 120
+        while not re.search(text, log.read_text(errors="replace")):
+            assert time.monotonic() < until, log.read_text(errors="replace")[-3000:]
+            threading.Event().wait(0.2)
+
+    def kill_an_executor(self) -> None:
+        """The executor of a worker; its worker starts another one."""
+        own = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (process / "cmdline").read_bytes()
+                is_mine = (process / "cwd").readlink().is_relative_to(self.folder)
+                if is_mine and b"CoarseGrainedExecutorBackend" in words:
+                    own.append(int(process.name))
+        logs = "\n".join(path.read_text()[-1500:] for path in self.folder.glob("*.log"))
+        assert own, logs
+        os.kill(own[0], signal.SIGKILL)
+
+    def stop(self) -> None:
+        for process in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
+    found = SparkCluster(tmp_path)
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+def test_the_package_ships_itself_as_a_zip_without_tests(tmp_path: Path) -> None:
+    """Small enough for every job, and with all that a simulation reads."""
+    import io
+    import zipfile
+
+    names = zipfile.ZipFile(io.BytesIO(package_zip())).namelist()
+    assert "fakekafka/testing/simulation.py" in names
+    assert "fakekafka/spark_bench/suites/failover.py" in names
+    assert any(name.endswith(".tsv") for name in names)
+    assert not [name for name in names if name.startswith(("fakekafka/tests", "fakekafka/."))]
+    assert len(package_zip()) < 5_000_000
+
+
+def test_a_run_from_the_zip_is_the_run_from_the_files(tmp_path: Path) -> None:
+    """Whatever a simulation reads beside its code is found in there, too."""
+    (tmp_path / "fakekafka.zip").write_bytes(package_zip())
+    code = (
+        "import fakekafka\n"
+        "from fakekafka.spark_bench.planning.carry_out import carry_out\n"
+        "from fakekafka.spark_bench.planning.plan import make_plan\n"
+        "plan = make_plan('old-vs-new', 1, matrix={})\n"
+        "row = carry_out(plan, plan.specs[0]).row\n"
+        "print(fakekafka.__file__, row['status'], row['problems'], row['fingerprint'])\n"
+    )
+    python = python_without_the_package(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "fakekafka.zip")}
+    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True,
+                          env=environment, check=False)  # fmt: skip
+    plan = make_plan("old-vs-new", 1, matrix={})
+    fingerprint = carry_out(plan, plan.specs[0]).row["fingerprint"]
+    where = tmp_path / "fakekafka.zip" / "fakekafka" / "__init__.py"
+    assert done.stdout.strip() == f"{where} ok  {fingerprint}", done.stderr
+
+
+def test_a_cluster_without_the_package_gives_the_same_batch_and_survives_a_kill(
+    cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two executors, one of which is killed in mid-batch: every run once, the very same tables."""
+    suite = written(tmp_path, SUITE, "long.py")
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python_without_the_package(tmp_path)))
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    run_suite(suite, runs=RUNS, engine="serial", out=tmp_path / "serial", matrix=MATRIX)
+    killed: list[int] = []
+
+    def kill(report: ProgressReport) -> None:
+        if not killed and report.done < report.total:
+            killed.append(report.done)
+            cluster.kill_an_executor()
+
+    conf = {"spark.executor.memory": "512m", "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1"}  # fmt: skip
+    batch = run_suite(suite, runs=RUNS, engine="spark", out=tmp_path / "spark", matrix=MATRIX,
+                      master=cluster.url, conf=conf, progress=kill)  # fmt: skip
+    assert (batch.runs, batch.broken) == (3 * RUNS, [])
+    assert killed
+    mine, theirs = BatchTables(tmp_path / "spark"), BatchTables(tmp_path / "serial")
+    for name in ("runs", "hist", "series"):
+        assert mine.table(name).equals(theirs.table(name)), name
+    workers: Any = set(mine.cost()["worker"])
+    assert len(workers) >= 2
