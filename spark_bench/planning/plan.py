@@ -86,21 +86,13 @@ def make_plan(
     configurations = list(_configurations(found, given, matrix))
     specs: list[RunSpec] = []
     for number, own in enumerate(configurations):
-        checked = found.checked(own)
-        for seed in range(first_seed, first_seed + runs):
-            specs.append(
-                RunSpec(
-                    len(specs),
-                    number,
-                    seed,
-                    tuple((name, _plain(value)) for name, value in checked.items()),
-                    tuple(
-                        (name, _plain(value))
-                        for name, value in own.items()
-                        if _is_given(found, name, value)
-                    ),
-                )
-            )
+        # Shared by all seeds: a batch may have a million.
+        parameters = tuple((name, _plain(v)) for name, v in found.checked(own).items())
+        given_here = tuple((n, _plain(v)) for n, v in own.items() if _is_given(found, n, v))
+        specs += [
+            RunSpec(len(specs) + place, number, first_seed + place, parameters, given_here)
+            for place in range(runs)
+        ]
     return BatchPlan(source, tuple(specs), found.budget.changed(budget or {}), samples)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import re
 import signal
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from fakekafka.spark_bench.batch import run_suite
 from fakekafka.spark_bench.engines.engine import java_problem
@@ -53,7 +53,7 @@ pytestmark = [
 
 def python_without_the_package(folder: Path) -> Path:
     """An interpreter that has what this one has, except for this package."""
-    site = Path(importlib.util.find_spec("pyarrow").origin or "").parents[1]  # type: ignore[union-attr]
+    site = Path(pyarrow.__file__).parents[1]
     packages = folder / "packages"
     packages.mkdir()
     for path in site.iterdir():
