@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from fakekafka import Event, Simulation, Trace
@@ -166,6 +167,22 @@ def test_the_messages_of_an_operation_carry_it() -> None:
     assert types == [
         "ProduceRequest", "FetchResponse", "FetchRequest", "ProduceResponse",
     ]  # fmt: skip
+
+
+def test_a_timer_that_only_went_on_is_one_line_of_a_folded_chain() -> None:
+    """A poll of half a minute later goes back through all the polls before it."""
+    with Simulation(1, topics={"orders": 1}, kafka_version="3.9") as simulation:
+        simulation.group_consumer("g", ["orders"], name="g1")
+        simulation.run_for(30_000)
+        trace = simulation.trace()
+    last = list(trace.filter("kind == timer_fire and actor == g1"))[-1]
+    whole, folded = trace.why(last, is_folded=False), trace.why(last)
+    ticks = [event for event in whole if (event.kind, event.type) == (last.kind, last.type)]
+    assert len(ticks) > 5
+    kinds = [(event.kind, event.actor, event.type) for event in folded]
+    pairs = [a == b and a[0] == "timer_fire" for a, b in pairwise(kinds)]
+    assert not any(pairs)
+    assert (folded[0].seq, folded[-1].seq) == (last.seq, whole[-1].seq)
 
 
 def test_unknown_types_and_fields_are_mistakes() -> None:

@@ -70,7 +70,8 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
 
 
 def fold(chain: list[Event]) -> list[Event]:
-    """The chain without sendings, questions that were answered, and waiting for one's turn."""
+    """The chain without sendings, questions that were answered, waiting for one's turn, and all
+    but the last of a timer's firings in a row."""
     kept = [chain[0]]
     index = 1
     if chain[0].kind == "deliver" and not chain[0].delta:
@@ -79,12 +80,21 @@ def fold(chain: list[Event]) -> list[Event]:
     while index < len(chain) - 1:
         event = chain[index]
         back = _asked_at(chain, index)
-        if event.delta or _matters(chain, index, back):
+        if event.delta or (_matters(chain, index, back) and not _is_same_timer(kept[-1], event)):
             kept.append(event)
         index = index + 1 if back is None else back
     if len(chain) > 1:
         kept.append(chain[-1])
     return kept
+
+
+def _is_same_timer(later: Event, event: Event) -> bool:
+    """Whether a timer only went on: of its firings in a row the last one says it all."""
+    return (
+        event.kind == later.kind == "timer_fire"
+        and event.actor == later.actor
+        and event.type == later.type
+    )
 
 
 def _asked_at(chain: list[Event], index: int) -> int | None:
