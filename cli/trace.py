@@ -1,7 +1,7 @@
 """``fakekafka trace``: look into a recorded run.
 
 The verbs that ask about one run stand here; those that compare runs in ``trace_comparison``, those
-that write files in ``trace_files``, the view for the whole terminal in ``debug``.
+that write files in ``trace_files``, shrinking and the view for the whole terminal in ``debug``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ..tracing.reading.positions import seq_at
 from ..tracing.text import format_event, format_time
 from ..tracing.trace import StoredTrace
 from . import trace_comparison, trace_files
-from .debug import trace_verb
+from .debug import shrink_verb, trace_verb
 from .exits import DOES_NOT_HOLD
 from .trace_app import File, Json, Seq, Verbose, app, opened, print_events, print_json
 
-__all__ = ["app", "trace_comparison", "trace_files", "trace_verb"]
+__all__ = ["app", "shrink_verb", "trace_comparison", "trace_files", "trace_verb"]
 
 
 @app.command()

@@ -19,9 +19,16 @@ def diff(
     left: File,
     right: Annotated[Path, typer.Argument(help="another .fktrace file")],
     lines: Annotated[int, typer.Option(help="events of each run to align")] = 30,
+    structure: Annotated[
+        bool,
+        typer.Option("--structure", help="compare what each actor did, not ids and times"),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the first event that differs, then both runs side by side; status 1 if they differ."""
+    if structure:
+        _diff_structure(left, right, as_json)
+        return
     from ..tracing.diff import aligned, first_difference
 
     with opened(left) as a, opened(right) as b:
@@ -49,6 +56,33 @@ def diff(
                 if line.right is not None and line.mark in "+~":
                     print(f"{line.mark if line.mark != '~' else '>'} {format_event(line.right)}")
     if difference is not None:
+        raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _diff_structure(left: Path, right: Path, as_json: bool) -> None:
+    from ..tracing.structure import structural_differences
+
+    with opened(left) as a, opened(right) as b:
+        found = structural_differences(a, b)
+        if as_json:
+            print_json(
+                [
+                    {
+                        "actor": lane.actor,
+                        "left": _maybe(lane.left),
+                        "right": _maybe(lane.right),
+                        "more": lane.more,
+                    }
+                    for lane in found
+                ]
+            )
+        elif not found:
+            print(f"the same structure: {len(a)} and {len(b)} events")
+        for lane in () if as_json else found:
+            print(f"{lane.actor} differs, from here on {lane.more} events")
+            for mark, event in (("<", lane.left), (">", lane.right)):
+                print(f"{mark} {'nothing more' if event is None else format_event(event)}")
+    if found:
         raise typer.Exit(DOES_NOT_HOLD)
 
 
