@@ -60,7 +60,7 @@ def diff(
 
 
 def _diff_structure(left: Path, right: Path, as_json: bool) -> None:
-    from ..tracing.structure import structural_differences
+    from ..tracing.reading.structure import structural_differences
 
     with opened(left) as a, opened(right) as b:
         found = structural_differences(a, b)

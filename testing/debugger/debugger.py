@@ -7,6 +7,7 @@ that event anew, from its seed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +24,7 @@ from ...tracing.events import INTERESTING_KINDS, Event, TraceError
 from ...tracing.reading.positions import Position, seq_at
 from ...tracing.reading.reader import Trace, open_trace
 from ...tracing.reading.state_history import State
-from ...tracing.schema import Schema
+from ...tracing.trace import StoredTrace
 from ..scenarios.conditions import Condition
 from ..scenarios.replay import Replay
 from ..scenarios.run import ScenarioRun, header_of
@@ -158,7 +159,7 @@ class Debugger:
     def next_on(self, actor: str | None = None) -> bool:
         """Go to the next event of an actor, by default of this event's; False if there is none."""
         wanted = self.event.actor if actor is None else actor
-        stop = self._run([Breakpoint(wanted, lambda *_: wanted, {"actor": wanted})])
+        stop = self._run([Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)])
         if stop.breakpoint is None:
             return False
         self.position = stop.number
@@ -167,7 +168,9 @@ class Debugger:
     def previous_on(self, actor: str | None = None) -> bool:
         """Go back to the previous event of an actor; False if there is none."""
         wanted = self.event.actor if actor is None else actor
-        stop = self._run_back([Breakpoint(wanted, lambda *_: wanted, {"actor": wanted})])
+        stop = self._run_back(
+            [Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)]
+        )
         if stop.breakpoint is None:
             return False
         self.position = stop.number
@@ -214,9 +217,12 @@ class Debugger:
         if asking:
             self._become_live()
         stored = self._source.stored
-        watcher = Watcher(breakpoints, dict(self.state()))
+        watcher = Watcher(breakpoints, self._state_for(breakpoints))
         make = _maker(stored)
+        may_hold = _chunks_that_may_hold(stored, breakpoints)
         for index in range(max(stored.chunk_of(self.position), 0), len(stored.chunks)):
+            if not may_hold(index):
+                continue
             for raw in stored.raw_events(index):
                 if raw[0] <= self.position:
                     continue
@@ -228,11 +234,18 @@ class Debugger:
             return Stop(self._source.stored.last_seq, "the run has ended")
         return Stop(hit.number, hit.reason, hit.breakpoint)
 
+    def _state_for(self, breakpoints: list[Breakpoint]) -> dict[str, Any]:
+        """The state here, for breakpoints that ask for it."""
+        return {} if all(point.is_plain for point in breakpoints) else dict(self.state())
+
     def _run_back(self, breakpoints: list[Breakpoint]) -> Stop:
         stored = self._source.stored
-        watcher = Watcher(breakpoints, dict(self.state()))
+        watcher = Watcher(breakpoints, self._state_for(breakpoints))
         make = _maker(stored)
+        may_hold = _chunks_that_may_hold(stored, breakpoints)
         for index in range(stored.chunk_of(self.position), -1, -1):
+            if not may_hold(index):
+                continue
             for raw in reversed(stored.raw_events(index)):
                 if raw[0] > self.position:
                     continue
@@ -312,6 +325,17 @@ class Debugger:
         self.close()
 
 
-def _maker(stored: Any) -> Any:
-    schema: Schema = stored.schema
+def _chunks_that_may_hold(
+    stored: StoredTrace, breakpoints: list[Breakpoint]
+) -> Callable[[int], bool]:
+    """Tells by a chunk's index whether it must be read; a long trace is not read for one crash."""
+    if not all(point.is_plain for point in breakpoints):
+        return lambda index: True
+    filters = [stored.chunk_filter(point.columns) for point in breakpoints]
+    chunks = stored.chunks
+    return lambda index: any(wants is None or wants(chunks[index]) for wants in filters)
+
+
+def _maker(stored: StoredTrace) -> Callable[[list[Any]], Event]:
+    schema = stored.schema
     return lambda raw: Event(raw, stored.strings, schema)

@@ -10,7 +10,7 @@ from ..scenarios.actions import ACTIONS
 from ..scenarios.file import parse_scenario, scenario_values
 from ..scenarios.replay import Replay
 from ..scenarios.table import nearest
-from ..scenarios.writing import scenario_text
+from .writing import scenario_text
 
 
 def check_action(name: str) -> None:

@@ -56,11 +56,14 @@ class Breakpoint:
         columns: Mapping[str, str] | None = None,
         *,
         needs_change: bool = False,
+        is_plain: bool = False,
         condition: str | None = None,
     ) -> None:
         self.text = text
         self.columns = dict(columns or {})
         self.needs_change = needs_change
+        self.is_plain = is_plain
+        """Whether its columns are all it asks for."""
         self.condition = condition
         """A condition about the running cluster, which a recording cannot answer."""
         self.hits = 0
@@ -182,7 +185,7 @@ def _named(name: str) -> Callable[[Moment], Any]:
 
 def _expression(text: str, condition: str | None, columns: dict[str, str]) -> Breakpoint:
     if condition is None:
-        return Breakpoint(text, lambda event, state: text, columns)
+        return Breakpoint(text, lambda event, state: text, columns, is_plain=True)
     expression = _compiled(text, condition)
     for name in ("kind", "type", "actor", "peer"):
         value = expression.required.get(name)

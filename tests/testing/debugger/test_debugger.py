@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakekafka import TraceError, UsageError
@@ -14,6 +15,7 @@ from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.testing.scenarios.spec import ScenarioSpec
 from fakekafka.tests.support.traces import write_failover
 from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.trace import StoredTrace
 
 SCENARIO = """
 name = "short"
@@ -84,6 +86,32 @@ def test_the_next_event_of_an_actor(live: Debugger) -> None:
     assert live.previous_on()
     assert live.position == first
     assert not live.next_on("nobody")
+
+
+def test_a_long_trace_is_not_read_for_one_crash(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks without what is looked for are passed over, forward and back."""
+    read: list[int] = []
+    plain = StoredTrace.raw_events
+
+    def raw_events(self: StoredTrace, index: int) -> list[Any]:
+        read.append(index)
+        return plain(self, index)
+
+    with Debugger.of_trace(recorded) as debugger:
+        crash = next(debugger.trace.filter("kind == crash")).seq
+        last = len(debugger.trace) - 1
+        monkeypatch.setattr(StoredTrace, "raw_events", raw_events)
+        assert debugger.next_interesting()
+        assert debugger.position == crash
+        debugger.goto(last)
+        assert debugger.previous_interesting()
+        assert debugger.event.kind in ("crash", "restart")
+        debugger.goto(last)
+        read.clear()
+        assert not debugger.next_on("nobody")
+        assert read == []
 
 
 @pytest.mark.parametrize("kind", ["live", "recorded"])

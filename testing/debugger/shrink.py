@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.errors import FakeKafkaError, UsageError
-from .file import parse_scenario, scenario_values
-from .run import ScenarioRun
+from ..scenarios.file import parse_scenario, scenario_values
+from ..scenarios.run import ScenarioRun
 from .writing import scenario_text
 
 Values = dict[str, Any]

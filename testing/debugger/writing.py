@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .table import flatten, toml_value
+from ..scenarios.table import flatten, toml_value
 
 
 def scenario_text(values: Mapping[str, Any]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakekafka import UsageError
+from fakekafka.testing.debugger.shrink import shrink
 from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
-from fakekafka.testing.scenarios.shrink import shrink
 
 SCENARIO = """
 name = "long"

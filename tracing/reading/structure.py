@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from .events import Event, Truncated
-from .trace import StoredTrace
+from ..events import Event, Truncated
+from ..trace import StoredTrace
 
 _DRAWN = frozenset(
     {
