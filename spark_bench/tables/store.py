@@ -24,7 +24,7 @@ from ..planning.plan import BatchPlan, column_name, labels, varied
 from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_schema
 
 _FLUSH_S = 2.0
-_FLUSH_RUNS = 200
+_FLUSH_RUNS = 50
 """A part is written when so much time has passed or so many runs have ended."""
 _SORT_RUNS = 500
 """Runs that are sorted at a time at the end, so a large batch needs no more memory than these."""
