@@ -25,7 +25,7 @@ from ..expressions import Expression, parse_duration_us, takes_scope
 from ..message_types import message_fields, message_type_names
 from ..reading.queries import compile_event_expression
 from ..reading.state_history import path_matches
-from .invariants import broken_invariant
+from .invariants import broken_invariant, is_watched
 
 _ON = re.compile(
     r"(?P<what>\w+)(?:\s+of\s+(?P<of>\S+))?(?:\s+from\s+(?P<source>\S+))?"
@@ -55,13 +55,14 @@ class Breakpoint:
         test: Callable[[Event, Mapping[str, Any]], str | None],
         columns: Mapping[str, str] | None = None,
         *,
-        needs_change: bool = False,
+        needs_change: Callable[[str], bool] | None = None,
         is_plain: bool = False,
         condition: str | None = None,
     ) -> None:
         self.text = text
         self.columns = dict(columns or {})
         self.needs_change = needs_change
+        """Tells of a path whether the event must have changed it, or another such."""
         self.is_plain = is_plain
         """Whether its columns are all it asks for."""
         self.condition = condition
@@ -87,7 +88,7 @@ def parse_breakpoint(text: str) -> Breakpoint:
         )
     head, _, rest = words.partition(" ")
     if words == "invariant":
-        return Breakpoint(text, _invariant, needs_change=True)
+        return Breakpoint(text, _invariant, needs_change=is_watched)
     if head == "at":
         return _at(text, rest.strip())
     if head == "when":
@@ -215,7 +216,7 @@ def _change(text: str, words: str) -> Breakpoint:
                 return f"{path}: {old} -> {new}"
         return None
 
-    return Breakpoint(text, changed, needs_change=True)
+    return Breakpoint(text, changed, needs_change=lambda path: path_matches(path, pattern))
 
 
 def _invariant(event: Event, state: Mapping[str, Any]) -> str | None:
@@ -231,7 +232,8 @@ class Watcher:
     def __init__(self, breakpoints: list[Breakpoint], state: dict[str, Any]) -> None:
         self.breakpoints = [point for point in breakpoints if point.condition is None]
         self.state = state
-        self._codes = [(point, self._wanted(point)) for point in self.breakpoints]
+        self._codes: list[tuple[Breakpoint, list[tuple[int, Any]], dict[int, bool]]]
+        self._codes = [(point, self._wanted(point), {}) for point in self.breakpoints]
 
     @staticmethod
     def _wanted(point: Breakpoint) -> list[tuple[int, Any]]:
@@ -254,8 +256,10 @@ class Watcher:
     ) -> tuple[Breakpoint, str] | None:
         """The breakpoint of an event that ``state`` follows."""
         event: Event | None = None
-        for point, wanted in self._codes:
-            if (point.needs_change and not raw[10]) or not _has(raw, wanted, strings):
+        for point, wanted, paths in self._codes:
+            if not _has(raw, wanted, strings):
+                continue
+            if point.needs_change and not _changes(raw, point.needs_change, paths, strings):
                 continue
             if event is None:
                 event = decoded(raw)
@@ -274,6 +278,19 @@ def _has(raw: list[Any], wanted: list[tuple[int, Any]], strings: list[str]) -> b
         if found != value:
             return False
     return True
+
+
+def _changes(
+    raw: list[Any], is_meant: Callable[[str], bool], known: dict[int, bool], strings: list[str]
+) -> bool:
+    """Whether an event changes a path that is meant; what is known of a path is kept."""
+    for number, _, _ in raw[10]:
+        found = known.get(number)
+        if found is None:
+            found = known[number] = is_meant(strings[number])
+        if found:
+            return True
+    return False
 
 
 def apply(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
