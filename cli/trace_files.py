@@ -1,8 +1,9 @@
-"""Verbs of ``fakekafka trace`` that write files: slice, export."""
+"""Verbs of ``fakekafka trace`` that write files: slice, export, html."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -89,3 +90,25 @@ def export(
         except OSError as error:
             raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
         print(f"{len(trace)} events written to {out}")
+
+
+@app.command("html")
+def html_(
+    file: File,
+    out: Annotated[Path, typer.Option("-o", "--out", help="the page, such as run.html")],
+    compare: Annotated[
+        Path | None, typer.Option(help="another .fktrace file, to be shown beside it")
+    ] = None,
+) -> None:
+    """Write the trace as a web page: one file that opens in any browser, without a network."""
+    from ..tracing.web.page import write_page
+
+    with opened(file) as trace, opened(compare) if compare else nullcontext() as other:
+        for path in (file, compare):
+            if path is not None:
+                refuse_overwriting(out, path, "trace")
+        try:
+            size = write_page(trace, out, other)
+        except OSError as error:
+            raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
+        print(f"{len(trace)} events written to {out} ({size / 1e6:.1f} MB)")

@@ -59,6 +59,19 @@ class StoredTrace:
         """The unpacked body of a snapshot."""
         raise NotImplementedError
 
+    def packed_chunk(self, index: int) -> bytes:
+        """The body of a chunk as it was packed."""
+        raise NotImplementedError
+
+    def packed_snapshot(self, index: int) -> bytes:
+        """The body of a snapshot as it was packed."""
+        raise NotImplementedError
+
+    @property
+    def snapshot_seqs(self) -> list[int]:
+        """For every snapshot, the event after which it was made."""
+        return self._snapshot_seqs
+
     def raw_events(self, index: int) -> list[Any]:
         """All events of one chunk as they are stored, in the order of ``EVENT_FIELDS``."""
         cached = self._cache.get(index)
@@ -244,6 +257,12 @@ class MemoryTrace(StoredTrace):
         self.header = header
         self.fingerprint = fingerprint
         self.outline = outline
+
+    def packed_chunk(self, index: int) -> bytes:
+        return self.stored[index].body
+
+    def packed_snapshot(self, index: int) -> bytes:
+        return self.snapshots[index].body
 
     def _body(self, index: int) -> Any:
         return unpack(self.stored[index].body)

@@ -118,6 +118,12 @@ class TraceReader(StoredTrace):
         self.schema.add(schema)
         self.chunks.append(describe(events, frame.body, frame.offset, frame.length).info)
 
+    def packed_chunk(self, index: int) -> bytes:
+        return decode_frame(self._data, self.chunks[index].offset, str(self.path)).body
+
+    def packed_snapshot(self, index: int) -> bytes:
+        return decode_frame(self._data, self._snapshot_offsets[index], str(self.path)).body
+
     def _body(self, index: int) -> Any:
         frame = decode_frame(self._data, self.chunks[index].offset, str(self.path))
         return unpack_frame_body(frame, str(self.path))

@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runtime",),
         ("broker", "zookeeper", "clients"),
     ),
-    "tracing": (("*",), ("story",), ("reading",), ("debugger",)),
+    "tracing": (("*",), ("story",), ("reading",), ("debugger", "web")),
     "wire": (("*",), ("kafka", "zookeeper")),
     "zkfake": (("*",), ("server", "client")),
     "testing": (

@@ -1,0 +1,320 @@
+"""The page of a trace in a browser, as people use it. Screenshots are written for people, too.
+
+Needs Chromium (Debian's package ``chromium``); without it these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.tests.support.chromium import CHROMIUM, chromium
+from fakekafka.tests.support.traces import header
+from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.trace_file import TraceReader
+from fakekafka.tracing.web.page import write_page
+from fakekafka.tracing.writer import TraceWriter
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("trace page")]
+
+PICTURES = os.environ.get("FAKEKAFKA_PICTURES")
+"""A folder in which the screenshots are kept."""
+
+
+def record(path: Path, seed: int) -> None:
+    """A leader dies while a producer sends."""
+    with Simulation(topics={"orders": 2}, seed=seed) as simulation:
+        producer = simulation.producer("shop")
+        for number in range(8):
+            producer.produce(("orders", number % 2), f"record {number}".encode())
+        simulation.run_for(2_000)
+        leader = simulation.partition("orders", 0).leader
+        assert leader is not None
+        simulation.broker(leader).kill()
+        for number in range(4):
+            producer.produce(("orders", 0), f"later {number}".encode())
+        simulation.run_for(20_000)
+        simulation.save(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of one run, and of two."""
+    folder = tmp_path_factory.mktemp("pages")
+    for seed in (1, 2):
+        record(folder / f"{seed}.fktrace", seed)
+    with TraceReader(folder / "1.fktrace") as one, TraceReader(folder / "2.fktrace") as two:
+        write_page(one, folder / "run.html")
+        write_page(one, folder / "compared.html", two)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("the page is looked at in Chromium: apt-get install chromium")
+    with chromium(tmp_path_factory.mktemp("chromium")) as context:
+        yield context
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_page(browser: Any, folder: Path) -> Iterator[Open]:
+    """Opens a page and waits until it shows its first event; complaints fail the test."""
+    complaints: list[str] = []
+    pages = []
+
+    def open_it(name: str = "run.html", hash_: str = "") -> Any:
+        page = browser.new_page()
+        pages.append(page)
+        page.set_default_timeout(10_000)
+        page.set_viewport_size({"width": 1366, "height": 800})
+        page.on(
+            "console",
+            lambda said: (
+                complaints.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto((folder / name).as_uri() + hash_)
+        page.wait_for_selector("html[data-ready]", state="attached")
+        return page
+
+    yield open_it
+    for page in pages:
+        page.close()
+    assert complaints == []
+
+
+def shown(page: Any) -> int:
+    """Number of the event that is chosen."""
+    return int(page.inner_text("#position").split()[0].removeprefix("#"))
+
+
+def until(page: Any, condition: str, argument: Any = None) -> None:
+    """Wait until a function of the page answers yes; its policy forbids Playwright's own way."""
+    for _ in range(500):
+        if page.evaluate(condition, argument):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"{condition} does not hold")
+
+
+def wait_for_event(page: Any, seq: int) -> None:
+    page.wait_for_selector(f'html[data-shown="{seq}"]', state="attached")
+
+
+def press(page: Any, key: str) -> int:
+    """Press a key that chooses another event; the answer is its number."""
+    before = page.inner_text("#position")
+    page.keyboard.press(key)
+    until(page, "before => document.getElementById('position').innerText !== before", before)
+    return shown(page)
+
+
+def picture(page: Any, name: str, tmp_path: Path) -> bytes:
+    """A screenshot of the page."""
+    return page.screenshot(path=Path(PICTURES or tmp_path) / f"{name}.png")  # type: ignore[no-any-return]
+
+
+def crash_of(folder: Path) -> int:
+    with TraceReader(folder / "1.fktrace") as trace:
+        return next(event.seq for event in trace.events() if event.kind == "crash")
+
+
+def test_it_opens_at_the_first_fault(open_page: Open, folder: Path, tmp_path: Path) -> None:
+    """The crash is chosen, named in the caption, and its partition has no leader."""
+    page = open_page()
+    assert shown(page) == crash_of(folder)
+    assert "is killed" in page.inner_text("#caption")
+    assert page.inner_text(".row[aria-selected=true] .kind") == "crash"
+    assert "orders-0" in page.inner_text("#partitions")
+    light = picture(page, "light", tmp_path)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(100)
+    assert picture(page, "dark", tmp_path) != light
+
+
+def test_steps_forward_and_back(open_page: Open, folder: Path) -> None:
+    """Arrow keys go event by event; after as many back, state and place are as before."""
+    page = open_page()
+    start = shown(page)
+    page.keyboard.press("4")
+    state = page.inner_text("#panel")
+    for i in range(1, 6):
+        assert press(page, "ArrowRight") == start + i
+    for i in range(4, -1, -1):
+        assert press(page, "ArrowLeft") == start + i
+    wait_for_event(page, start)
+    assert page.inner_text("#panel") == state
+
+
+def test_steps_on_a_lane(open_page: Open, folder: Path) -> None:
+    """`.` goes to the next event of the same actor, `,` back."""
+    page = open_page(hash_="#s=100")
+    with TraceReader(folder / "1.fktrace") as trace:
+        actor = trace.event(100).actor
+        later = next(event.seq for event in trace.events(101) if event.actor == actor)
+    assert press(page, ".") == later
+    assert press(page, ",") == 100
+
+
+def test_filter_by_expression_and_by_words(open_page: Open, folder: Path) -> None:
+    """The list shows what the command line finds; a mistake is told."""
+    with TraceReader(folder / "1.fktrace") as trace:
+        wanted = [
+            event.seq
+            for event in trace.events()
+            if event.type == "LeaderAndIsrRequest" and event.kind == "deliver"
+        ]
+    page = open_page()
+    page.keyboard.press("/")
+    page.keyboard.type('type == "LeaderAndIsrRequest" and kind == deliver')
+    until(page, f"() => document.getElementById('found').innerText === '{len(wanted)} found'")
+    until(page, "n => document.querySelectorAll('.row:not([hidden])').length === n", len(wanted))
+    seqs = page.eval_on_selector_all(
+        ".row:not([hidden]) .seq", "all => all.map(e => Number(e.textContent.slice(1)))"
+    )
+    assert seqs == wanted
+    page.fill("#filter", "type == NoSuchThing")
+    until(
+        page, "() => document.getElementById('found').innerText.includes('there is no NoSuchThing')"
+    )
+    page.fill("#filter", "is killed")
+    until(page, "() => document.getElementById('found').innerText === '1 found'")
+    assert "f=is+killed" in page.url
+    page.keyboard.press("Escape")
+    until(page, "() => document.getElementById('found').innerText === ''")
+
+
+def test_find_goes_to_the_next_match(open_page: Open, folder: Path) -> None:
+    """Enter finds forwards, `N` backwards."""
+    with TraceReader(folder / "1.fktrace") as trace:
+        found = [event.seq for event in trace.events() if event.type == "WatchEvent"]
+    page = open_page(hash_="#s=0")
+    page.fill("#search", "WatchEvent")
+    page.press("#search", "Enter")
+    wait_for_event(page, found[0])
+    page.evaluate("document.activeElement.blur()")
+    assert press(page, "n") == found[1]
+    assert press(page, "N") == found[0]
+
+
+def test_causes_lead_back_to_the_fault(open_page: Open, folder: Path, tmp_path: Path) -> None:
+    """The page folds a chain as `trace why` does; a click follows it."""
+    from fakekafka.tracing.reading.causes import why
+
+    with TraceReader(folder / "1.fktrace") as trace:
+        seq = next(
+            change.event.seq
+            for change in _role_changes(trace)
+            if change.new == "leader" and change.event.seq > crash_of(folder)
+        )
+        chain = [event.seq for event in why(trace, seq)]
+    assert chain[-1] == crash_of(folder)
+    page = open_page(hash_=f"#s={seq}&p=Why")
+    links = page.eval_on_selector_all(
+        "#panel .link .seq", "all => all.map(e => Number(e.textContent.slice(1)))"
+    )
+    assert links == chain
+    picture(page, "why", tmp_path)
+    page.click("#panel .link >> nth=-1")
+    wait_for_event(page, chain[-1])
+    page.keyboard.press("3")
+    page.wait_for_selector("#panel .link")
+    assert press(page, "e") > chain[-1]
+
+
+def _role_changes(trace: TraceReader) -> Any:
+    from fakekafka.tracing.reading.state_history import changes
+
+    return changes(trace, "broker-*/orders-0/role")
+
+
+def test_state_is_that_of_the_trace(open_page: Open, folder: Path) -> None:
+    """At events all over the run the page has the state that Python reads."""
+    from fakekafka.tracing.reading.state_history import state_at
+
+    page = open_page()
+    with TraceReader(folder / "1.fktrace") as trace:
+        for seq in range(0, len(trace), max(len(trace) // 12, 1)):
+            wanted = {path: state_at(trace, seq).changed_at(path) for path in state_at(trace, seq)}
+            page.evaluate(f"location.hash = 's={seq}'")
+            wait_for_event(page, seq)
+            page.keyboard.press("4")
+            actors = page.eval_on_selector_all("#panel option", "all => all.map(o => o.value)")
+            got: dict[str, int] = {}
+            for actor in actors:
+                page.select_option("#panel select", actor)
+                until(
+                    page, "actor => document.querySelector('#panel select').value === actor", actor
+                )
+                rows = page.eval_on_selector_all(
+                    "#panel .state tr",
+                    "all => all.map(r => [r.cells[0].innerText, r.cells[2].innerText])",
+                )
+                got |= {f"{actor}/{path}": int(at.removeprefix("#")) for path, at in rows}
+            assert {path: at for path, at in got.items() if path in wanted} == wanted
+
+
+def test_time_and_order(open_page: Open, tmp_path: Path) -> None:
+    """`t` spaces events by time; the chosen event stays in view."""
+    page = open_page()
+    chosen = shown(page)
+    page.keyboard.press("t")
+    page.wait_for_selector(".row[aria-selected=true]")
+    assert page.get_attribute("#axis", "aria-pressed") == "true"
+    assert shown(page) == chosen
+    until(page, "() => location.hash.includes('t=1')")
+    picture(page, "time", tmp_path)
+
+
+def test_the_minimap_goes_anywhere(open_page: Open) -> None:
+    """A click near its end shows an event near the end of the run."""
+    page = open_page()
+    box = page.locator("#minimap").bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 3, box["y"] + 5)
+    until(
+        page,
+        "() => document.getElementById('position').innerText.includes('21.')"
+        " || document.getElementById('position').innerText.includes('22.')",
+    )
+
+
+def test_two_runs_are_compared(open_page: Open, folder: Path, tmp_path: Path) -> None:
+    """It opens at the first difference and names it; A and B show each run."""
+    page = open_page("compared.html")
+    assert page.inner_text(".row[aria-selected=true] .seq") == "~"
+    assert "what differs" in page.inner_text("#panel")
+    picture(page, "compare", tmp_path)
+    page.click("#view-B")
+    until(page, "() => document.getElementById('title').innerText.includes('seed 2')")
+    with TraceReader(folder / "2.fktrace") as trace:
+        assert f"of {len(trace):,}" in page.inner_text("#position")
+
+
+def test_markup_in_a_trace_is_text(open_page: Open, folder: Path) -> None:
+    """Names and values with scripts in them are shown as they are, and do nothing."""
+    evil = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
+    path = folder / "evil.fktrace"
+    with Recorder(TraceWriter(path, header(scenario_name=evil))) as recorder:
+        for _ in range(3):
+            seq = recorder.event(0, "fault", evil, evil, None, None, None, evil)
+            recorder.state(seq, f"{evil}/{evil}", None, evil)
+    with TraceReader(path) as trace:
+        write_page(trace, folder / "evil.html")
+    page = open_page("evil.html")
+    assert page.evaluate("window.hacked") is None
+    assert evil in page.inner_text("#rows")
+    assert evil in page.inner_text("#caption")
+    assert evil in page.inner_text("#title")
+    for key in "1234":
+        page.keyboard.press(key)
+        page.wait_for_timeout(50)
+    assert page.evaluate("document.querySelectorAll('main img, main script').length") == 0

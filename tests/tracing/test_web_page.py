@@ -1,0 +1,107 @@
+"""The page of a trace: what is in the file, and that nothing in a trace can act in it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fakekafka.cli.trace import app
+from fakekafka.tests.support.traces import header, record_failover, write_failover
+from fakekafka.tracing.packing import unpack
+from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.trace_file import TraceReader
+from fakekafka.tracing.web.overview import overview
+from fakekafka.tracing.web.page import script, write_page
+from fakekafka.tracing.writer import TraceWriter
+from typer.testing import CliRunner
+
+
+def part(page: str, name: str) -> bytes:
+    """A part that the page carries, unpacked."""
+    match = re.search(rf'<script type="text/plain" id="{name}">([^<]*)</script>', page)
+    assert match is not None, name
+    return gzip.decompress(base64.b64decode(match[1]))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    write_failover(tmp_path / "run.fktrace")
+    return tmp_path / "run.fktrace"
+
+
+def test_the_page_carries_every_event(file: Path, tmp_path: Path) -> None:
+    """The chunks lie in the page as they do in the trace, with the index that finds them."""
+    with TraceReader(file) as trace:
+        size = write_page(trace, tmp_path / "run.html")
+        page = (tmp_path / "run.html").read_text(encoding="utf-8")
+        assert size == len(page.encode())
+        index = json.loads(part(page, "a-index"))
+        assert [chunk["events"] for chunk in index["chunks"]] == [len(trace)]
+        events = unpack(part(page, "a-chunk-0"))[3]
+        assert [event[0] for event in events] == [event.seq for event in trace.events()]
+
+
+def test_two_pages_of_one_trace_are_equal(file: Path, tmp_path: Path) -> None:
+    """No clock and no order of a set gets in."""
+    with TraceReader(file) as trace:
+        write_page(trace, tmp_path / "a.html")
+        write_page(trace, tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_the_page_loads_nothing(file: Path, tmp_path: Path) -> None:
+    """It works without a network, and its policy lets no other script run."""
+    with TraceReader(file) as trace:
+        write_page(trace, tmp_path / "run.html")
+    page = (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', page) == []
+    assert "default-src 'none'; script-src 'sha256-" in page
+    assert "connect-src 'none'" in page
+    assert "unsafe" not in page.split("</head>")[0].split("<style>")[0]
+
+
+def test_names_of_a_run_cannot_close_an_element(tmp_path: Path) -> None:
+    """A scenario with markup in its name stays text in the title."""
+    evil = "</title><script>alert(1)</script>"
+    path = tmp_path / "run.fktrace"
+    with Recorder(TraceWriter(path, header(scenario_name=evil))) as recorder:
+        record_failover(recorder)
+    with TraceReader(path) as trace:
+        write_page(trace, tmp_path / "run.html", trace)
+    page = (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_the_modules_become_one_script() -> None:
+    """No import is left, and no name is given twice at the top."""
+    whole = script()
+    assert not re.search(r"^(import|export) ", whole, re.MULTILINE)
+    assert "</script" not in whole
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", whole, re.MULTILINE)
+    assert len(names) > 60
+    assert sorted(names) == sorted(set(names))
+
+
+def test_marks_are_what_a_reader_looks_for(file: Path) -> None:
+    """Faults, crashes and restarts with their words, in order."""
+    with TraceReader(file) as trace:
+        marks = overview(trace)["marks"]
+        assert [mark[0] for mark in marks if mark[2] in ("crash", "restart", "fault")] == (
+            trace.interesting()
+        )
+
+
+def test_html_from_the_command_line(file: Path, tmp_path: Path) -> None:
+    """The command says what it wrote; it does not write over the trace itself."""
+    out = tmp_path / "run.html"
+    result = CliRunner().invoke(app, ["html", str(file), "-o", str(out), "--compare", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "22 events written to" in result.output
+    assert "The same events." in out.read_text(encoding="utf-8")
+    result = CliRunner().invoke(app, ["html", str(file), "-o", str(file)])
+    assert result.exit_code == 2

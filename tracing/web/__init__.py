@@ -1,0 +1,1 @@
+"""A trace as a web page: one file with the program and the events in it."""

@@ -1,0 +1,131 @@
+"""Writes the page: template, styles and scripts of this folder, and traces as base64 of gzip.
+
+The file needs nothing else: it opens from a disk. Its scripts are modules that import each other;
+in the file they are one, so each of their top-level names is used once. The content security
+policy lets only this script run, whatever is written in a trace.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import html
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..diff import aligned, first_difference
+from ..trace import StoredTrace, no_cyclic_collection
+from .overview import index_of, overview, title_of
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = (
+    "msgpack", "text", "store", "causes", "filter", "dom", "rows", "diagram", "minimap",
+    "event_list", "panels", "partitions", "live", "keys", "finder", "main",
+)  # fmt: skip
+_STYLE_SHEETS = ("theme", "page", "panels")
+_GZIP_LEVEL = 5
+_ALIGNED_EVENTS = 1500
+"""Events of each run that are matched, from the first difference on."""
+
+
+def script() -> str:
+    """All modules as one."""
+    parts = []
+    for name in _SCRIPTS:
+        text = (_FOLDER / f"{name}.js").read_text(encoding="utf-8")
+        text = re.sub(r"^import [^;]*? from '\./\w+\.js'\n", "", text, flags=re.MULTILINE)
+        parts.append(re.sub(r"^export ", "", text, flags=re.MULTILINE))
+    return "\n".join(parts)
+
+
+def styles() -> str:
+    """All style sheets as one."""
+    return "".join((_FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in _STYLE_SHEETS)
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def policy(connect: str = "'none'") -> str:
+    """The content security policy of the page."""
+    return (
+        f"default-src 'none'; script-src {_source(script())}; style-src {_source(styles())}; "
+        f"img-src data:; connect-src {connect}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def document(title: str, settings: dict[str, Any], connect: str = "'none'") -> tuple[str, str]:
+    """The page up to where the parts of traces stand, and what follows them."""
+    text = (_FOLDER / "page.html").read_text(encoding="utf-8")
+    data = json.dumps(settings, ensure_ascii=False).replace("<", "\\u003c")
+    values = {
+        "TITLE": html.escape(title),
+        "POLICY": policy(connect),
+        "STYLES": styles(),
+        "SETTINGS": data,
+        "SCRIPT": script(),
+    }
+    text = re.sub(r"\{\{(TITLE|POLICY|STYLES|SETTINGS|SCRIPT)\}\}", lambda m: values[m[1]], text)
+    before, after = text.split("<!-- parts -->")
+    return before, after
+
+
+def packed(data: bytes) -> bytes:
+    return gzip.compress(data, _GZIP_LEVEL, mtime=0)
+
+
+def packed_json(value: Any) -> bytes:
+    return packed(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def parts_of(trace: StoredTrace) -> Iterator[tuple[str, bytes]]:
+    """Name and packed content of every part of a trace that the page may ask for."""
+    with no_cyclic_collection():
+        yield "index", packed_json(index_of(trace))
+        yield "overview", packed_json(overview(trace))
+        for index in range(len(trace.chunks)):
+            yield f"chunk-{index}", packed(trace.packed_chunk(index))
+        for index in range(len(trace.snapshot_seqs)):
+            yield f"snapshot-{index}", packed(trace.packed_snapshot(index))
+
+
+def write_page(trace: StoredTrace, out: Path, other: StoredTrace | None = None) -> int:
+    """Write a trace, or two to be compared, as a page; the answer is the size in bytes."""
+    settings: dict[str, Any] = {"traces": ["a"], "live": None, "comparison": None}
+    title = title_of(trace.header)
+    runs = [("a", trace)]
+    if other is not None:
+        runs.append(("b", other))
+        settings |= {"traces": ["a", "b"], "comparison": comparison(trace, other)}
+        title += " and " + title_of(other.header)
+    before, after = document(title, settings)
+    with out.open("wb") as stream:
+        stream.write(before.encode())
+        for name, run in runs:
+            for part, data in parts_of(run):
+                stream.write(f'<script type="text/plain" id="{name}-{part}">'.encode())
+                stream.write(b64encode(data))
+                stream.write(b"</script>\n")
+        stream.write(after.encode())
+        return stream.tell()
+
+
+def comparison(left: StoredTrace, right: StoredTrace) -> dict[str, Any]:
+    """Where two runs part, and which events of them belong together from there on."""
+    difference = first_difference(left, right)
+    if difference is None:
+        return {"first": None, "text": "The same events.", "lines": []}
+    lines = aligned(left, right, difference.seq, _ALIGNED_EVENTS, context=0)
+    return {
+        "first": difference.seq,
+        "text": difference.describe(),
+        "lines": [
+            [line.mark, line.left and line.left.seq, line.right and line.right.seq]
+            for line in lines
+        ],
+    }
