@@ -120,7 +120,8 @@ def press(page: Any, key: str) -> int:
 
 def picture(page: Any, name: str, tmp_path: Path) -> bytes:
     """A screenshot of the page."""
-    return page.screenshot(path=Path(PICTURES or tmp_path) / f"{name}.png")  # type: ignore[no-any-return]
+    shot: bytes = page.screenshot(path=Path(PICTURES or tmp_path) / f"{name}.png")
+    return shot
 
 
 def crash_of(folder: Path) -> int:

@@ -18,6 +18,7 @@ const KEYS = [
   ['h', 'dim what is concurrent'],
   ['u', 'only what changed'],
   ['1 2 3 4', 'event, why, effects, state'],
+  ['s', 'let the next event happen (live)'],
   ['y', 'copy the command that repeats the run'],
   ['Esc', 'without filter'],
   ['?', 'this help'],
@@ -45,6 +46,7 @@ export function handleKey(app, event) {
   const isButton = event.target.closest?.('button, summary')
   if (isButton && (event.key === ' ' || event.key === 'Enter')) return
   const actions = {
+    s: () => app.live?.post('step', { count: 1 }),
     ArrowLeft: () => app.move(-1),
     ArrowRight: () => app.move(1),
     ArrowUp: () => app.move(-1),

@@ -1,17 +1,18 @@
-// The controls of a running simulation: steps, breakpoints, faults. Its trace grows as it runs.
+// The controls of a run that goes on behind the page: steps, breakpoints, faults.
 
 import { byId, el, notice } from './dom.js'
+import { inflate } from './store.js'
 
-/** Parts of the trace of a simulation behind this page. */
-export class LiveParts {
-  constructor(live) {
-    this.live = live
+/** Parts of the trace of the run behind this page. */
+class LiveParts {
+  constructor(headers) {
+    this.headers = headers
   }
 
   async read(part) {
-    const answer = await fetch(`part/${part}?${this.live.version}`, { headers: this.live.headers })
-    if (!answer.ok) throw new Error(await answer.text())
-    return new Uint8Array(await answer.arrayBuffer())
+    const answer = await fetch(`part/${part}`, { headers: this.headers })
+    if (!answer.ok) throw new Error((await answer.json()).error)
+    return inflate(new Uint8Array(await answer.arrayBuffer()))
   }
 }
 
@@ -19,70 +20,69 @@ export class Live {
   constructor() {
     const token = new URLSearchParams(location.search).get('token') ?? ''
     this.headers = { Authorization: `Bearer ${token}` }
-    this.version = 0
-    this.parts = new LiveParts(this)
+    this.parts = new LiveParts(this.headers)
     this.isBusy = false
   }
 
-  async show(app) {
+  show(app) {
     this.app = app
-    const box = byId('live')
-    box.hidden = false
-    this.where = el('output', { id: 'live-position', 'aria-live': 'polite' })
+    const button = (id, text, title, action) => el('button', { id, title, click: action }, text)
     this.condition = el('input', {
       id: 'breakpoint',
       type: 'text',
       spellcheck: 'false',
+      autocomplete: 'off',
       'aria-label': 'Breakpoint',
-      placeholder: 'type == LeaderAndIsrRequest, or 9.5s',
-      keydown: (event) => event.key === 'Enter' && this.run(),
+      placeholder: 'crash of broker-1 · change broker-*/orders-0/isr · at 9.5s',
+      keydown: (event) => {
+        if (event.key === 'Enter') this.run()
+      },
     })
-    const button = (text, title, action) => el('button', { title, click: action }, text)
     this.faults = el('span', { class: 'group', id: 'faults' })
+    const box = byId('live')
+    box.hidden = false
     box.append(
       el('b', {}, 'live'),
-      this.where,
-      button('◀ back', 'take the last event back (runs again up to it)', () =>
-        this.post('back', {}),
-      ),
-      button('step ▶', 'handle one event', () => this.post('step', { count: 1 })),
-      button('+100', 'handle a hundred events', () => this.post('step', { count: 100 })),
-      button('+1 s', 'run for a virtual second', () => this.post('run', { for_ms: 1000 })),
+      button('back', '◀ back', 'one event back (←)', () => app.move(-1)),
+      button('step', 'step ▶', 'one event on (s)', () => this.post('step', { count: 1 })),
+      button('step-100', '+100', 'a hundred events on', () => this.post('step', { count: 100 })),
+      button('run-for', '+1 s', 'a virtual second on', () => this.post('run_for', { ms: 1000 })),
       this.condition,
-      button('run to it', 'run to the first event for which this holds, or to this time', () =>
+      button('run', 'run to it', 'to the first event after this one that meets it', () =>
         this.run(),
       ),
-      button('return here', 'go back to the chosen event, and go on from there', () =>
-        this.post('back', { seq: app.chosen?.seq ?? 0 }),
-      ),
       this.faults,
+      button('scenario', 'scenario', 'the scenario of this run, with what was done to it', () =>
+        this.showScenario(),
+      ),
     )
-    this.tell(await this.ask('position'))
   }
 
   run() {
     const text = this.condition.value.trim()
     if (text) this.post('run', { until: text })
+    else this.condition.focus()
   }
 
-  async ask(path, body) {
-    const options = { headers: this.headers }
-    if (body) Object.assign(options, { method: 'POST', body: JSON.stringify(body) })
-    const answer = await fetch(path, options)
+  async ask(verb, asked) {
+    const answer = await fetch(verb, {
+      method: 'POST',
+      headers: this.headers,
+      body: JSON.stringify({ ...asked, seq: this.app.chosen?.seq ?? 0 }),
+    })
     const told = await answer.json()
     if (!answer.ok) throw new Error(told.error)
     return told
   }
 
-  async post(path, body) {
+  /** Asks for something that moves the run, and shows where it stands then. */
+  async post(verb, asked) {
     if (this.isBusy) return
     this.isBusy = true
     byId('live').setAttribute('aria-busy', 'true')
     try {
-      const told = await this.ask(path, body)
-      this.version += 1
-      this.tell(told)
-      await this.app.grow()
+      const told = await this.ask(verb, asked)
+      await this.app.grow(told.seq)
       if (told.note) notice(told.note)
     } catch (error) {
       notice(error.message, true)
@@ -92,39 +92,48 @@ export class Live {
     }
   }
 
-  tell(position) {
-    this.where.textContent = `#${position.seq} · ${(position.time_us / 1e6).toFixed(6)} s`
-    this.faults.replaceChildren(
-      ...position.brokers.map(({ id, is_alive: isAlive }) =>
-        el(
-          'button',
-          {
-            class: isAlive ? 'bad' : 'good',
-            title: isAlive ? `kill broker ${id}` : `start broker ${id}`,
-            click: () => this.post('act', { action: isAlive ? 'kill' : 'start', broker: id }),
-          },
-          `${isAlive ? 'kill' : 'start'} ${id}`,
-        ),
-      ),
-      ...position.brokers.map(({ id }) =>
-        el(
-          'button',
-          {
-            title: `cut broker ${id} off from the others`,
-            click: () => this.post('act', { action: 'isolate', broker: id }),
-          },
-          `isolate ${id}`,
-        ),
-      ),
-      el(
+  async showScenario() {
+    try {
+      const { note } = await this.ask('scenario', {})
+      const close = el('button', { click: () => byId('keys').close() }, 'close')
+      byId('keys').replaceChildren(el('h2', {}, 'Scenario'), el('pre', {}, note), close)
+      byId('keys').showModal()
+    } catch (error) {
+      notice(error.message, true)
+    }
+  }
+
+  /** Buttons for what may be done to each broker after the chosen event. */
+  tell() {
+    const { chosen, lanes, outages } = this.app
+    const brokers = lanes.names.filter((name) => /^broker-\d+$/.test(name))
+    const act = (action, args) => () => this.post('act', { action, arguments: args })
+    const buttons = brokers.map((name) => {
+      const broker = Number(name.slice(7))
+      const spans = outages.get(lanes.index(name)) ?? []
+      const isDown = spans.some(([from, to]) => from <= chosen.seq && chosen.seq < to)
+      const action = isDown ? 'start' : 'kill'
+      return el(
         'button',
         {
-          class: 'good',
-          title: 'join what is cut',
-          click: () => this.post('act', { action: 'heal' }),
+          class: isDown ? 'good' : 'bad',
+          id: `${action}-${broker}`,
+          title: `${action} broker ${broker} at this event`,
+          click: act(action, { broker }),
         },
-        'heal',
-      ),
-    )
+        `${action} ${broker}`,
+      )
+    })
+    const isolate = brokers.map((name) => {
+      const broker = Number(name.slice(7))
+      const title = `cut broker ${broker} off from all others at this event`
+      return el(
+        'button',
+        { title, click: act('isolate', { machine: broker }) },
+        `isolate ${broker}`,
+      )
+    })
+    const heal = el('button', { title: 'join what is cut', click: act('heal', {}) }, 'heal')
+    this.faults.replaceChildren(...buttons, ...isolate, heal)
   }
 }

@@ -37,7 +37,7 @@ class App {
       const store = new Store(this.live ? this.live.parts : new EmbeddedParts(name))
       await store.open()
       store.name = name
-      store.overview = JSON.parse(new TextDecoder().decode(await store.parts.read('overview')))
+      store.overview = await store.readJson('overview')
       this.stores.push(store)
     }
     this.list = new EventList(
@@ -56,7 +56,7 @@ class App {
     this.partitions = new Partitions(byId('partitions'), this)
     this.listen()
     this.showViews()
-    if (this.live) await this.live.show(app)
+    if (this.live) this.live.show(this)
     await this.readAddress()
     document.documentElement.dataset.ready = 'yes'
   }
@@ -170,6 +170,7 @@ class App {
       : ''
     byId('caption').classList.toggle('now', isNow)
     this.minimap.draw()
+    this.live?.tell()
     clearTimeout(this.addressTimer)
     this.addressTimer = setTimeout(() => this.writeAddress(), 150)
   }
@@ -265,17 +266,15 @@ class App {
 
   // -- a simulation that runs ------------------------------------------------------------------
 
-  /** Takes what a running simulation has added, and shows its last event. */
-  async grow() {
+  /** Takes what a run behind the page has added, and shows the event where it stands. */
+  async grow(seq) {
     const { store } = this
-    store.decoded.clear()
-    store.snapshots.clear()
-    await store.open()
-    store.overview = JSON.parse(new TextDecoder().decode(await store.parts.read('overview')))
+    await store.reopen()
+    store.overview = await store.readJson('overview')
     this.use(store)
     if (this.filterText) await this.setFilter(this.filterText)
     this.list.layout()
-    await this.choose(store.length - 1)
+    await this.goToSeq(seq)
   }
 
   // -- the address, keys -----------------------------------------------------------------------

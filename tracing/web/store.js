@@ -68,7 +68,7 @@ function fromBase64(text) {
   return bytes
 }
 
-async function inflate(bytes) {
+export async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))
   return new Uint8Array(await new Response(stream).arrayBuffer())
 }
@@ -96,8 +96,23 @@ export class Store {
   }
 
   async open() {
-    this.take(JSON.parse(new TextDecoder().decode(await this.parts.read('index'))))
+    this.take(await this.readJson('index'))
     return this
+  }
+
+  async readJson(part) {
+    return JSON.parse(new TextDecoder().decode(await this.parts.read(part)))
+  }
+
+  /** Takes the index of a run that has gone on; what has not changed stays decoded. */
+  async reopen() {
+    const before = this.chunks
+    const { generation } = this
+    await this.open()
+    this.snapshots.clear()
+    for (const i of [...this.decoded.keys()])
+      if (generation !== this.generation || before[i]?.events !== this.chunks[i]?.events)
+        this.decoded.delete(i)
   }
 
   take(index) {
