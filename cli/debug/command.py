@@ -33,6 +33,10 @@ def command(
     plain: Annotated[
         bool, typer.Option("--plain", help="commands line by line, also on a terminal")
     ] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="in a browser on this machine (extra `control`)")
+    ] = False,
+    port: Annotated[int, typer.Option(help="port of --web; any free one by default")] = 0,
 ) -> None:
     """Step through a run: forward, back, to breakpoints; look at any actor, inject faults.
 
@@ -45,7 +49,9 @@ def command(
         with debugger:
             for text in breakpoints or ():
                 debugger.break_on(text)
-            if is_full_screen(plain):
+            if web:
+                _serve(debugger, port)
+            elif is_full_screen(plain):
                 from .view import DebuggerApp
 
                 DebuggerApp(debugger, target).run()
@@ -55,6 +61,19 @@ def command(
                 LineMode(debugger).read(sys.stdin, is_prompting=sys.stdin.isatty())
     except FakeKafkaError as error:
         end_with_error(str(error))
+
+
+def _serve(debugger: Debugger, port: int) -> None:
+    """Serve the page until Ctrl-C."""
+    from ...testing.debugger.web_server import WebServer
+
+    server = WebServer(debugger, port)
+    try:
+        print(f"open {server.url}", flush=True)
+        print("Ctrl-C ends it", flush=True)
+        server.run()
+    finally:
+        server.close()
 
 
 def opened(

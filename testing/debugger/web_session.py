@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ...tracing.debugger.breakpoints import parse_breakpoint
 from ...tracing.events import INTERESTING_KINDS
 from ...tracing.web.overview import index_of, overview
 from ...tracing.web.page import packed, packed_json
@@ -40,13 +39,11 @@ class WebSession:
             if name == "overview":
                 return packed_json(overview(stored))
             kind, _, number = name.partition("-")
-            of_kind = {
-                "chunk": (stored.chunks, stored.packed_chunk),
-                "snapshot": (stored.snapshot_seqs, stored.packed_snapshot),
-            }.get(kind)
-            if of_kind is None or not number.isdecimal() or int(number) >= len(of_kind[0]):
+            parts = {"chunk": len(stored.chunks), "snapshot": len(stored.snapshot_seqs)}
+            if not number.isdecimal() or int(number) >= parts.get(kind, 0):
                 raise UsageError(f"there is no part {name!r}")
-            return packed(of_kind[1](int(number)))
+            read = stored.packed_chunk if kind == "chunk" else stored.packed_snapshot
+            return packed(read(int(number)))
 
     def answer(self, verb: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Do what the page asks; ``UsageError`` for what is not possible."""
@@ -78,17 +75,18 @@ class WebSession:
         return None if self._debugger.step(count) else "the run has ended"
 
     def _run(self, asked: Mapping[str, Any]) -> str | None:
-        text = asked.get("until")
-        if not isinstance(text, str) or not text.strip():
-            raise UsageError("say where to stop, such as crash of broker-1, or at 9.5s")
+        """To where it says, or to a breakpoint that was set before."""
+        text = asked.get("until", "")
         debugger = self._debugger
-        parse_breakpoint(text)  # refuses what is not understood
-        debugger.breakpoints.clear()
-        debugger.break_on(text)
+        if not isinstance(text, str) or not (text.strip() or debugger.breakpoints):
+            raise UsageError("say where to stop, such as crash of broker-1, or at 9.5s")
+        before = list(debugger.breakpoints)
+        if text.strip():
+            debugger.break_on(text)
         try:
             return debugger.run().reason
         finally:
-            debugger.breakpoints.clear()
+            debugger.breakpoints[:] = before
 
     def _run_for(self, asked: Mapping[str, Any]) -> str | None:
         time_us = self._debugger.event.time_us + 1000 * _integer(asked, "ms", 3_600_000)

@@ -18,7 +18,7 @@ const KEYS = [
   ['h', 'dim what is concurrent'],
   ['u', 'only what changed'],
   ['1 2 3 4', 'event, why, effects, state'],
-  ['s', 'let the next event happen (live)'],
+  ['b  r', 'write a breakpoint, run to it (live)'],
   ['y', 'copy the command that repeats the run'],
   ['Esc', 'without filter'],
   ['?', 'this help'],
@@ -46,7 +46,8 @@ export function handleKey(app, event) {
   const isButton = event.target.closest?.('button, summary')
   if (isButton && (event.key === ' ' || event.key === 'Enter')) return
   const actions = {
-    s: () => app.live?.post('step', { count: 1 }),
+    b: () => byId('breakpoint')?.focus(),
+    r: () => app.live?.run(),
     ArrowLeft: () => app.move(-1),
     ArrowRight: () => app.move(1),
     ArrowUp: () => app.move(-1),

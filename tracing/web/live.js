@@ -44,7 +44,7 @@ export class Live {
     box.append(
       el('b', {}, 'live'),
       button('back', '◀ back', 'one event back (←)', () => app.move(-1)),
-      button('step', 'step ▶', 'one event on (s)', () => this.post('step', { count: 1 })),
+      button('step', 'step ▶', 'one event on (→)', () => this.post('step', { count: 1 })),
       button('step-100', '+100', 'a hundred events on', () => this.post('step', { count: 100 })),
       button('run-for', '+1 s', 'a virtual second on', () => this.post('run_for', { ms: 1000 })),
       this.condition,
@@ -59,9 +59,7 @@ export class Live {
   }
 
   run() {
-    const text = this.condition.value.trim()
-    if (text) this.post('run', { until: text })
-    else this.condition.focus()
+    this.post('run', { until: this.condition.value.trim() })
   }
 
   async ask(verb, asked) {

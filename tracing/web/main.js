@@ -188,7 +188,9 @@ class App {
 
   move(by) {
     if (this.pairs) return this.choose(this.chosenRow + by, { isRow: true })
-    const { rows } = this
+    const { rows, store } = this
+    if (this.live && by > 0 && this.place === store.length - 1)
+      return this.live.post('step', { count: by })
     let row = rows.row(this.place)
     const isShown = rows.place(row) === this.place
     if (isShown || by < 0) row += by

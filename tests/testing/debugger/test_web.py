@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,15 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+import typer
 from fakekafka import UsageError
+from fakekafka.cli.debug.command import command
 from fakekafka.testing.debugger.debugger import Debugger
 from fakekafka.testing.debugger.web_server import WebServer
 from fakekafka.testing.debugger.web_session import WebSession
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
+from typer.testing import CliRunner
 
 SCENARIO = """
 name = "short"
@@ -158,3 +162,14 @@ def test_a_broker_is_killed_in_the_browser(server: WebServer, tmp_path: Path) ->
         page.click("#scenario")
         page.wait_for_selector("dialog pre:has-text('kill')")
     assert complaints == []
+
+
+def test_the_command_prints_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`debug --web` serves on this machine only, and says where, token included."""
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    monkeypatch.setattr(WebServer, "run", lambda self: None)
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, [str(tmp_path / "short.toml"), "--web"])
+    assert result.exit_code == 0, result.output
+    assert re.match(r"open http://127\.0\.0\.1:\d+/\?token=[\w-]{20,}\n", result.output)
