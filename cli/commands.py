@@ -48,14 +48,7 @@ PACKAGE = __name__.rpartition(".")[0]
 
 def available_commands(package: str = PACKAGE) -> list[str]:
     """The commands whose module is installed, in the order of the table."""
-    return [name for name in COMMANDS if _is_there(f"{package}.{_MODULES.get(name, name)}")]
-
-
-def _is_there(module_name: str) -> bool:
-    try:
-        return importlib.util.find_spec(module_name) is not None
-    except ModuleNotFoundError:  # not even its folder
-        return False
+    return [name for name in COMMANDS if importlib.util.find_spec(f"{package}.{name}") is not None]
 
 
 def load_command(name: str, package: str = PACKAGE) -> TyperCommand | TyperGroup:
