@@ -28,7 +28,7 @@ INTERVAL_MS = 20
 
 
 class _Traffic:
-    """A producer with a record every 20 ms for one partition, and what became of them."""
+    """A producer that sends a record to one partition every 20 ms, and the answers it got."""
 
     def __init__(self, simulation: Simulation, topic: str) -> None:
         self._simulation = simulation
@@ -115,7 +115,7 @@ def _last_seq(simulation: Simulation) -> int:
 def _observe(
     simulation: Simulation, after_seq: int, start_ms: float, traffic: _Traffic
 ) -> dict[str, Any]:
-    """What the clients said and heard since an event, from the recorded messages."""
+    """What the clients sent and received since an event, from the recorded messages."""
     sent: Counter[str] = Counter()
     errors: dict[str, Counter[str]] = {"producer": Counter(), "consumer": Counter()}
     for event in simulation.events:
@@ -176,31 +176,31 @@ def _client_claims(finding: Finding) -> None:
             and "Disconnected" in lost[f"errors_{client}"]
             for client in ("producer", "consumer")
         ),
-        "while there is no leader, both keep trying the dead one in vain and ask the other "
+        "while there is no leader, both clients keep trying the dead one and ask the other "
         "brokers for metadata every retry.backoff.ms",
     )
     stale = [name for name in moved["errors_producer"] if name.startswith("NOT_LEADER")]
     finding.claim(
         bool(stale),
-        "when the old leader lives it answers "
+        "when the old leader is alive, it answers "
         f"{stale[0] if stale else 'NOT_LEADER'}, so they refresh their metadata and "
-        "retry at the new one",
+        "retry at the new leader",
     )
     finding.claim(
         facts["retries"] > 0 and facts["acknowledged"] == facts["sent"] and facts["lost"] == 0,
-        "the producer retries on its own, so that with acks=all every record is acknowledged and "
-        "none of them lost",
+        "the producer retries by itself: with acks=all every record is acknowledged and none is "
+        "lost",
     )
     finding.claim(
         facts["read"] == facts["stored"],
-        "the consumer goes on at its position and reads every record",
+        "the consumer continues at its position and reads every record",
     )
     if facts["idempotent"]:
-        finding.claim(facts["doubled"] == 0, "with idempotence none is stored twice")
+        finding.claim(facts["doubled"] == 0, "with idempotence no record is stored twice")
 
 
 def unavailability(kafka_version: str) -> Finding:
-    """7: nothing can be written until the new leader has taken over; measured.
+    """7: it accepts no writes until the new leader has taken over; this measures how long.
 
     The gaps are the longest times without an acknowledgement: for the partition whose leader moves
     (orders), for one that broker 2 only follows, and for one that it has no replica of.
@@ -219,9 +219,11 @@ def unavailability(kafka_version: str) -> Finding:
     )
     finding.claim(
         0.7 * down["led_ms"] < down["noticed_ms"] < down["led_ms"],
-        f"it cannot be written for {time_text(down['led_ms'])}, nearly all of that until the "
-        f"session is over (timeout {time_text(session_ms)}); election and take-over need "
-        f"{_short_time_text(down['took_over_ms'])}, the rest passes until the client asks again",
+        "after the crash the partition accepts no writes for "
+        f"{time_text(down['led_ms'])}; nearly all of that is the time until the session ends "
+        f"(timeout {time_text(session_ms)}); election and take-over need "
+        f"{_short_time_text(down['took_over_ms'])}, and the rest passes until the client asks "
+        "again",
     )
     quick = (shutdown, preferred)
     finding.claim(
@@ -238,7 +240,7 @@ def unavailability(kafka_version: str) -> Finding:
     )
     finding.claim(
         all(facts[name]["apart_ms"] <= 2 * INTERVAL_MS for name in _EVENTS),
-        "partitions without a replica there notice nothing",
+        "partitions without a replica on the broker are not affected",
     )
     return finding
 

@@ -48,15 +48,16 @@ def return_of_the_leader(kafka_version: str) -> Finding:
         facts["off_later"] = simulation.partition("orders", 0).leader
         elect_preferred(simulation)
         simulation.run_for(1000)
-        _row(finding, simulation, "off", "preferred election asked for")
+        _row(finding, simulation, "off", "preferred election requested")
         facts["off_elected"] = simulation.partition("orders", 0).leader
     finding.claim(
         facts["leader_after_crash"] == 3 and facts["leader_after_return"] == 3,
-        "no: broker 3, elected when 2 crashed, goes on leading; 2 comes back as a follower",
+        "no: broker 3, which was elected when 2 crashed, stays the leader, and 2 returns as a "
+        "follower",
     )
     finding.claim(
         2 in facts["isr_after_catching_up"] and facts["role_after_return"] == "follower",
-        "it rejoins the ISR once it has caught up",
+        "broker 2 joins the ISR again once it has caught up",
     )
     finding.claim(
         facts["auto_rebalance_default"] and waited_ms <= 2000 * interval_s,
@@ -66,7 +67,7 @@ def return_of_the_leader(kafka_version: str) -> Finding:
     )
     finding.claim(
         facts["off_later"] == 3 and facts["off_elected"] == 2,
-        "with the rebalance off never, until somebody asks for that election",
+        "with the rebalance off it leads again only after somebody has asked for that election",
     )
     return finding
 
@@ -108,8 +109,8 @@ def two_strategies_of_a_shutdown(kafka_version: str) -> Finding:
     strategies = controlled["strategies"]
     finding.claim(
         strategies == ["ControlledShutdown", "Offline"],
-        "because two different events reach the controller: the broker's ControlledShutdown "
-        "request, and later the disappearance of its znode",
+        "because two different events reach the controller: first the broker's ControlledShutdown "
+        "request, and later the deletion of its znode",
     )
     finding.claim(
         controlled["partitions"][:1] == [[str(_MOVED)]]
@@ -119,16 +120,16 @@ def two_strategies_of_a_shutdown(kafka_version: str) -> Finding:
     finding.claim(
         controlled["partitions"][1:] == [[str(_SINGLE)]]
         and controlled["single_at_end"]["leader"] is None,
-        "the znode's end runs the ordinary failure handling, which finds what was left behind: "
+        "the deletion of the znode starts the ordinary failure handling, which finds the rest: "
         "single-0, whose only replica the request does not touch",
     )
     finding.claim(
         controlled["history"][-1] == [3, 1, [3, 4]],
-        "the partition that was moved is not written a second time (moved-0 keeps epoch 1)",
+        "it does not write the moved partition a second time (moved-0 keeps epoch 1)",
     )
     finding.claim(
         abrupt["strategies"] == ["Offline"] and abrupt["moved_at_end"]["leader"] == 3,
-        "with controlled.shutdown.enable=false only the Offline strategy runs, for both",
+        "with controlled.shutdown.enable=false only the Offline strategy runs, for both partitions",
     )
     return finding
 

@@ -36,7 +36,7 @@ def outsider_after_all_offline(kafka_version: str) -> Finding:
     off, on, default = facts["off"], facts["on"], facts["default"]
     finding.claim(
         off["leader_after_outsider"] is None,
-        "no: with unclean election off broker 4, which was not in the ISR, does not lead",
+        "no: with unclean election off, broker 4, which was not in the ISR, does not become leader",
     )
     finding.claim(
         off["leader_at_end"] == 2 and off["lost"] == 0,
@@ -44,7 +44,7 @@ def outsider_after_all_offline(kafka_version: str) -> Finding:
     )
     finding.claim(
         on["leader_after_outsider"] == 4 and on["unclean_elections"] == 1,
-        "with unclean election on broker 4 leads at once, "
+        "with unclean election on, broker 4 leads at once, "
         f"and {on['lost']} of {on['acknowledged']} acknowledged records are lost",
     )
     default_name = "on" if facts["unclean_default"] else "off"
@@ -55,10 +55,10 @@ def outsider_after_all_offline(kafka_version: str) -> Finding:
     left = [one["isr_when_all_dead"] for one in (off, on)]
     finding.claim(
         left in ([[2], []], [[2], [2]]),
-        "the dead last member stays in the ISR"
+        "the last member stays in the ISR when it dies"
         if left[1]
-        else "the dead last member stays in the ISR only with unclean election off, otherwise the "
-        "ISR becomes empty",
+        else "the last member stays in the ISR when it dies only with unclean election off; with "
+        "unclean election on the ISR becomes empty",
     )
     return finding
 
@@ -116,7 +116,7 @@ def start_one_by_one(kafka_version: str) -> Finding:
     finding.claim(
         in_turn["leaders"] == [None, None, 2] and in_turn["isr"] == [2],
         "not the first to start: with unclean election off, the only replica left in the ISR "
-        "leads, here the last to die (2), although it starts last",
+        "becomes leader; here that is the last one to die (2), although it starts last",
     )
     finding.claim(
         len(at_once["isr"]) == 1
@@ -182,7 +182,7 @@ def leaving_the_isr(kafka_version: str) -> Finding:
     both = (follower, leader)
     finding.claim(
         all(one["isr_soon"] == one["isr_before"] for one in both),
-        "not at the moment of the crash",
+        "no, they are still in the ISR one second after the crash",
     )
     slowest_ms = max(one["left_after_ms"] for one in both)
     finding.claim(
@@ -201,8 +201,8 @@ def leaving_the_isr(kafka_version: str) -> Finding:
         last["leader"] is None and (kept or not last["isr_after"]),
         "the last member of the ISR stays in it and the partition has no leader"
         if kept
-        else "as unclean election is on by default even the last member is taken out and the "
-        "ISR is empty",
+        else "because unclean election is on by default, the last member leaves too, and the ISR "
+        "is empty",
     )
     facts.update(session_ms=session_ms, lag_ms=lag_ms, unclean=unclean, path=path)
     return finding

@@ -86,9 +86,9 @@ def partition_state_machine(kafka_version: str) -> Finding:
     finding.claim(
         seen <= legal,
         f"it is a table of {len(PartitionState)} states in the controller's memory; "
-        f"{len(legal)} of {pairs} changes are legal, and the run made no other",
+        f"{len(legal)} of {pairs} changes are legal, and the run made only these",
     )
-    finding.claim(seen == legal, f"each of the {len(legal)} was seen")
+    finding.claim(seen == legal, f"it made each of the {len(legal)}")
     finding.claim(
         before == after and "cannot move" in refusal,
         f"an illegal change ({before} to NonExistentPartition) is logged and changes nothing",
@@ -131,11 +131,11 @@ def leader_of_a_new_topic(kafka_version: str) -> Finding:
     )
     finding.claim(
         alive["isr"] == [3, 4, 2] and first_dead["isr"] == [4, 2],
-        "the first ISR is all online replicas in the order of the assignment",
+        "the first ISR holds all online replicas in the order of the assignment",
     )
     finding.claim(
         not elected and alive["epoch"] == first_dead["epoch"] == 0,
-        "no election strategy takes part (New to Online is an initialisation with leader epoch 0)",
+        "no election strategy runs (New to Online is an initialisation with leader epoch 0)",
     )
     finding.claim(
         state == "NewPartition" and cases["none-alive"]["leader"] == 3,
