@@ -108,7 +108,7 @@ def test_the_controller_is_chosen(version: str) -> None:
 def test_a_broker_that_does_not_run_cannot_be_chosen() -> None:
     with simulation(2) as cluster:
         cluster.broker(2).kill()
-        with pytest.raises(UsageError, match="broker-2 is not_running; it cannot become"):
+        with pytest.raises(UsageError, match="broker-2 is not_running; choose a running broker"):
             cluster.controller.move_to(2)
         cluster.broker(2).start()
         cluster.broker(2).pause()
