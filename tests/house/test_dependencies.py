@@ -10,7 +10,7 @@ from fakekafka.tests.support.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
-IMPORTED_AS = {"PyJWT": "jwt"}
+IMPORTED_AS = {"PyJWT": "jwt", "opentelemetry-proto": "opentelemetry"}
 NOT_IMPORTED_HERE = {"pandas": "pyspark imports it for tables of Arrow"}
 
 
