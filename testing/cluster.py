@@ -361,10 +361,16 @@ class Cluster(EmulatedCluster):
 
     # -- the recording -------------------------------------------------------------------------
 
+    def _require_own_process(self) -> None:
+        if self._running is not None:  # what is kept can be read after the end, too
+            self._running.require_own_process()
+
     def trace(self) -> Trace:
         """The last events up to this moment, if ``Cluster(trace=20_000)`` keeps some."""
+        self._require_own_process()
         return self._recording.trace()
 
     def save(self, path: str | Path) -> None:
         """Write the events that are kept as a ``.fktrace`` file."""
+        self._require_own_process()
         self._recording.save(path)

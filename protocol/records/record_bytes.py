@@ -34,8 +34,9 @@ def body_of(
 def marks(body: bytes, position: int, count: int) -> Iterator[tuple[int, int, bool]]:
     """Timestamp delta and offset delta of each record, and whether it has a key.
 
-    Raises ``MalformedRecords`` where there are fewer records.
+    Raises ``MalformedRecords`` where there are fewer records, or one does not end in the batch.
     """
+    limit = len(body)
     try:
         for _ in range(count):
             size = body[position]
@@ -58,6 +59,8 @@ def marks(body: bytes, position: int, count: int) -> Iterator[tuple[int, int, bo
                 position += 1
             else:
                 offset, position = read_varint(body, position)
+            if not position < end <= limit:
+                raise MalformedRecords("a record of the batch says a length that cannot be")
             yield time, offset, not body[position] & 1
             position = end
     except IndexError:

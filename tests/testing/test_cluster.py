@@ -274,7 +274,7 @@ def test_an_observer_of_a_simulation_cannot_run_it() -> None:
             lambda: simulation.produce("orders", "x"),
         ]
         for use in uses:
-            with pytest.raises(UsageError, match="cannot run events itself") as refusal:
+            with pytest.raises(UsageError, match="an observer, cannot run events") as refusal:
                 use()
             refusals.append(refusal)
 

@@ -52,6 +52,7 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "reassign_partitions": ({("t", 0): [1]},),
     "records": ("t", 0),
     "replica_state": ("t", 0, 1),
+    "save": ("kept.fktrace",),
     "server": (1,),
     "set": ("/a", "data"),
     "stat": ("/brokers",),

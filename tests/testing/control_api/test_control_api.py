@@ -221,7 +221,7 @@ def test_the_cluster_is_emptied(cluster: Cluster) -> None:
         (DELETE, "/brokers", {}, 405, "/brokers takes GET, not DELETE; see /openapi.json"),
         ("PUT", "/topics", {}, 405, "/topics takes GET and POST, not PUT"),
         (POST, "/openapi.json", {}, 405, "/openapi.json takes GET, not POST"),
-        (POST, "/", {}, 404, "there is no POST /;"),
+        (POST, "/", {}, 405, "/ takes GET, not POST; see /openapi.json"),
         (POST, "/topics", {}, 400, "missing ['name']; fields are ['name', "),
         (POST, "/topics", {"name": "x", "part": 1}, 400, "unknown ['part']"),
         (POST, "/topics", {"name": 3}, 400, "name must be string, not 3"),

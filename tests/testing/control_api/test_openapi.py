@@ -110,6 +110,7 @@ NOT_OFFERED = {
         "zookeepers": "internal",
         "start": "serve starts it", "stop": "serve ends it",
         "bootstrap_servers_of": "serve prints it", "security": "serve is given it",
+        "save": "serve --trace writes it", "trace": "serve --trace writes it",
     },
     "ZooKeeperHandle": {"end_session": "internal", "require_server": "internal"},
     "BrokerHandle": {"ports": "bootstrap servers of each listener are printed by serve"},
