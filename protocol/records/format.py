@@ -219,6 +219,13 @@ def write_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
+def encoded_varint(value: int) -> bytes:
+    """A zig-zag varint on its own."""
+    out = bytearray()
+    write_varint(out, value)
+    return bytes(out)
+
+
 def write_record(out: bytearray, record: Record, offset_delta: int, time_delta: int) -> None:
     key, value = record.key, record.value
     if key is None and value is not None and not record.headers:

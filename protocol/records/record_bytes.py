@@ -1,8 +1,8 @@
 """The records of a batch as bytes: what concerns many of them is done without decoding them.
 
-Somebody has looked through the records before (``replication/log/record_walk.py``), so that their
-sizes can be trusted. A decoded record costs several times as much, and thousands of them keep the
-garbage collector busy as well.
+The leader has looked through produced records before (``replication/log/record_walk.py``), so that
+``renumbered`` trusts their sizes. A decoded record costs several times as much, and thousands of
+them keep the garbage collector busy as well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from . import compression as codecs
 from .batch import RecordBatch
-from .format import HEADER_SIZE, MalformedRecords, read_varint, write_varint
+from .format import HEADER_SIZE, MalformedRecords, encoded_varint, read_varint, write_varint
 
 
 def body_of(
@@ -178,15 +178,11 @@ def _offset_delta(index: int) -> bytes:
         return bytes((index << 1 & 127 | 128, index >> 6))
     if index < 1 << 20:
         return bytes((index << 1 & 127 | 128, index >> 6 & 127 | 128, index >> 13))
-    written = bytearray()
-    write_varint(written, index)
-    return bytes(written)
+    return encoded_varint(index)
 
 
 def encoded_delta(delta: int) -> bytes:
     """A timestamp delta; raises ``MalformedRecords`` if it does not fit into 64 bits."""
     if not -(1 << 63) <= delta < 1 << 63:
         raise MalformedRecords("a timestamp delta does not fit into 64 bits")
-    written = bytearray()
-    write_varint(written, delta)
-    return bytes(written)
+    return encoded_varint(delta)

@@ -19,8 +19,8 @@ from ...protocol.records.format import (
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_BIT,
     Record,
+    encoded_varint,
     write_record,
-    write_varint,
 )
 from ...protocol.records.legacy import LegacyMessage, parse_inside, payload_of
 from ...protocol.records.record_bytes import encoded_delta
@@ -90,7 +90,7 @@ def _wrapped(message: LegacyMessage, settings: LogSettings, check: _Check) -> Up
     has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT
     checks_all = settings.checks_records
     unpack_v0, unpack_v1, unpack_int = _unpack_v0, _unpack_v1, _unpack_int
-    checksum_of, small, varint = zlib.crc32, _SMALL, _varint
+    checksum_of, small, varint = zlib.crc32, _SMALL, encoded_varint
     body = bytearray()
     base_timestamp = largest = NO_TIMESTAMP
     last_timestamp = None
@@ -153,9 +153,3 @@ def _wrapped(message: LegacyMessage, settings: LogSettings, check: _Check) -> Up
         body += record
         index += 1
     return UpConverted(body, index, base_timestamp, largest)
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    write_varint(out, value)
-    return bytes(out)
