@@ -6,12 +6,11 @@ addresses, directories) and what has no effect here is left out, and named.
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 
 from ..protocol.config import DEFINITIONS
-from ..protocol.errors import UsageError
+from ..protocol.errors import UsageError, did_you_mean
 from ..protocol.release_configs import release_configs
 from ..protocol.versions import behaviour
 
@@ -95,8 +94,7 @@ def read_config_file(path: Path, kafka_version: str) -> tuple[dict[str, str], li
         elif name in known:
             remarks.append(f"{path}: {name} has no effect here")
         else:
-            near = difflib.get_close_matches(name, (*known, *DEFINITIONS), n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, (*known, *DEFINITIONS))
             raise UsageError(f"{path}: Kafka has no configuration {name!r}{hint}")
     for name, (finer, milliseconds) in _IN_OTHER_UNITS.items():
         if name in values and finer not in heeded:

@@ -6,13 +6,12 @@ another name (``max.message.bytes`` to ``message.max.bytes``), as in Kafka's ``L
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from .errors import UsageError
+from .errors import UsageError, did_you_mean
 from .values import frozen
 from .versions import DEFAULT_KAFKA_VERSION
 
@@ -328,8 +327,7 @@ def definition(name: str) -> ConfigDefinition:
     try:
         return DEFINITIONS[name]
     except KeyError:
-        near = difflib.get_close_matches(name, DEFINITIONS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, DEFINITIONS)
         raise UsageError(f"unknown configuration {name!r}{hint}") from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from enum import IntEnum
 
 
@@ -236,3 +238,9 @@ def invariant(condition: object, text: str) -> None:
     """Raise ``InvariantError`` unless ``condition`` holds; survives ``python -O``."""
     if not condition:
         raise InvariantError(text)
+
+
+def did_you_mean(wanted: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """``; did you mean ...?``, or an empty text if no name is similar (``cutoff``: 0 to 1)."""
+    near = difflib.get_close_matches(str(wanted), list(known), n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import UsageError, did_you_mean
 from ..protocol.security.acls import (
     CLUSTER_NAME,
     AclOperation,
@@ -36,5 +36,5 @@ def acl_operation(name: str) -> AclOperation:
     try:
         return AclOperation[arguments.text("operation", name).upper()]
     except KeyError:
-        hint = arguments.did_you_mean(name.upper(), [found.name for found in AclOperation])
+        hint = did_you_mean(name.upper(), [found.name for found in AclOperation])
         raise UsageError(f"there is no operation {name!r}{hint}") from None

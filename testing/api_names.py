@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..protocol import admin, control, data, groups, transactions
-from ..protocol.errors import ErrorCode, UsageError
+from ..protocol.errors import ErrorCode, UsageError, did_you_mean
 from ..protocol.security import acls, authentication, delegation_tokens, quotas
 from ..statemachines.controller.events import controller_events
 from ..zkfake import messages as zookeeper
@@ -44,7 +44,7 @@ def message_type(name: str) -> type:
     try:
         return _MESSAGES[name]
     except KeyError:
-        hint = arguments.did_you_mean(name, _MESSAGES)
+        hint = did_you_mean(name, _MESSAGES)
         raise UsageError(f"there is no message {name!r}{hint}") from None
 
 
@@ -55,7 +55,7 @@ def request_type(api: str) -> type:
     try:
         return by_lower[api.replace("_", "").lower().removesuffix("request")]
     except KeyError:
-        hint = arguments.did_you_mean(api, REQUESTS)
+        hint = did_you_mean(api, REQUESTS)
         raise UsageError(f"there is no API {api!r}{hint}") from None
 
 
@@ -78,5 +78,5 @@ def error_code(error: str | int | ErrorCode) -> ErrorCode:
     try:
         return ErrorCode[error.upper()] if isinstance(error, str) else ErrorCode(error)
     except (KeyError, ValueError):
-        hint = arguments.did_you_mean(str(error).upper(), [code.name for code in ErrorCode])
+        hint = did_you_mean(str(error).upper(), [code.name for code in ErrorCode])
         raise UsageError(f"there is no error code {error!r}{hint}") from None

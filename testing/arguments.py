@@ -7,7 +7,6 @@ its value and what would be right.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import os
@@ -16,7 +15,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import UsageError, did_you_mean
 from ..protocol.versions import Behaviour, behaviour
 
 _SHAPE = ("partitions", "replication_factor", "config", "assignment")
@@ -271,12 +270,6 @@ def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
     if shape.get("assignment") is not None:
         assignment(shape["assignment"])
     topic_config(shape.get("config"))
-
-
-def did_you_mean(wanted: object, known: Iterable[str]) -> str:
-    """``; did you mean ...?``, or an empty text if no name is similar."""
-    near = difflib.get_close_matches(str(wanted), list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def nearest(wanted: object, known: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import UsageError, did_you_mean
 
 Scope = Any
 Evaluate = Callable[[Scope], Any]
@@ -190,8 +190,7 @@ class _Compiler:
         if name in ("true", "false"):
             return lambda scope: name == "true"
         known = [*self._names, *self._words, *self._functions]
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(self._names)}"
+        hint = did_you_mean(name, known) or f"; known: {', '.join(self._names)}"
         raise self._refuse(node, f"unknown name {name!r}{hint}")
 
     def _attribute(self, node: ast.Attribute) -> Evaluate:

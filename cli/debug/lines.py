@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ...protocol.errors import FakeKafkaError, UsageError
+from ...protocol.errors import FakeKafkaError, UsageError, did_you_mean
 from ...testing.debugger.debugger import Debugger, Stop
 from ...testing.debugger.forks import parse_action
 from ...tracing.events import jsonable
@@ -81,8 +80,7 @@ class LineMode:
         found = [name for name in self._commands if name.startswith(word)]
         if found:  # the first of the list: s is step, b is back, c is continue
             return self._commands[found[0]]
-        near = difflib.get_close_matches(word, self._commands, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; help lists what there is"
+        hint = did_you_mean(word, self._commands) or "; help lists what there is"
         raise UsageError(f"there is no command {word!r}{hint}")
 
     # -- going ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.awaiting import Disconnected, RequestTimeout
-from ...protocol.errors import ErrorCode, KafkaError, UsageError
+from ...protocol.errors import ErrorCode, KafkaError, UsageError, did_you_mean
 from ...protocol.groups import (
     DeleteGroupsRequest,
     DescribedGroup,
@@ -17,7 +17,6 @@ from ...protocol.groups import (
     OffsetFetchRequest,
 )
 from ...protocol.transactions import DescribeTransactionsRequest, ListTransactionsRequest
-from .. import arguments as checks
 from . import cluster_state
 from .fields import Field
 from .operation import Desk, Operation
@@ -155,7 +154,7 @@ def _group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
     found = _all_groups(desk.cluster, arguments["group"])
     if not found:
         known = [shown["group"] for shown in _all_groups(desk.cluster)]
-        hint = checks.did_you_mean(arguments["group"], known)
+        hint = did_you_mean(arguments["group"], known)
         raise UsageError(f"there is no group {arguments['group']!r}{hint}")
     return found[0]
 
@@ -211,7 +210,7 @@ def _transaction(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
     found = _all_transactions(desk.cluster, wanted)
     if not found:
         known = [shown["transactional_id"] for shown in _all_transactions(desk.cluster)]
-        hint = checks.did_you_mean(wanted, known)
+        hint = did_you_mean(wanted, known)
         raise UsageError(f"there is no transactional id {wanted!r}{hint}")
     return found[0]
 

@@ -12,8 +12,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from ...protocol.errors import ErrorCode, UsageError
-from .. import arguments
+from ...protocol.errors import ErrorCode, UsageError, did_you_mean
 
 _NAMES = {int: "a whole number", str: "a text", bool: "true or false", float: "a number"}
 
@@ -78,7 +77,7 @@ def _read_fields(kind: type, value: Any, where: str) -> Any:
         raise UsageError(f"{where} must be an object with {list(fields)}")
     for name in value:
         if name not in fields:
-            raise UsageError(f"{where} has no {name!r}{arguments.did_you_mean(name, fields)}")
+            raise UsageError(f"{where} has no {name!r}{did_you_mean(name, fields)}")
     missing = [name for name, (_, required) in fields.items() if required and name not in value]
     if missing:
         raise UsageError(f"{where} needs {missing}")

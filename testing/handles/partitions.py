@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.errors import NotThereYet
+from ...protocol.errors import NotThereYet, did_you_mean
 from ...protocol.records.format import Record
 from ...protocol.values import (
     LeaderAndIsr,
@@ -144,7 +144,7 @@ class Partitions:
             return NotThereYet(
                 f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
             )
-        hint = arguments.did_you_mean(where.topic, topics)
+        hint = did_you_mean(where.topic, topics)
         return NotThereYet(f"there is no partition {where}; topics are {topics}{hint}")
 
     def newest_metadata(self, where: TopicPartition) -> UpdateMetadataPartitionState | None:

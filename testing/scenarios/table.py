@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...protocol.errors import UsageError
+from ...protocol.errors import UsageError, did_you_mean
 
 
 class ScenarioError(UsageError):
@@ -24,10 +23,8 @@ class ScenarioError(UsageError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` or the list of what there is."""
     names = list(known)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    return f"; there are {', '.join(names)}" if names else ""
+    listed = f"; there are {', '.join(names)}" if names else ""
+    return did_you_mean(word, names, cutoff=0.5) or listed
 
 
 _KINDS = {bool: "true or false", int: "a whole number", str: "a text", dict: "a table"}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ...protocol.errors import UsageError
+from ...protocol.errors import UsageError, did_you_mean
 from ..events import KINDS, Event
 from ..expressions import Expression, compile_expression, parse_duration_us
 from ..message_types import message_type_names
@@ -131,8 +130,7 @@ def _constants(node: ast.Compare) -> Iterator[str]:
 
 
 def _unknown(text: str, what: str, word: str, known: Collection[str]) -> UsageError:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(word, known, cutoff=0.4)
     return UsageError(f"expression {text!r}: unknown {what}{hint}")
 
 
