@@ -203,7 +203,7 @@ class SimulatedConsumer(SimulatedClient):
             next_offset = batch.last_offset + 1
             if next_offset <= position or not next_offset:
                 continue  # read before, or cut off at the end of the answer
-            if batch.summary is None:  # perhaps a marker, or part of a transaction
+            if batch.summary is None and (batch.is_control or batch.is_transactional):
                 if shown is None:
                     is_committed_only = self.settings.isolation_level == READ_COMMITTED
                     shown = {id(found) for found in handed_out(partition, is_committed_only)}

@@ -115,7 +115,8 @@ class DelayedProduceToOne(DelayedOperation):
             if log.high_watermark < self._required_offset:
                 return False
             error = _NONE
-            if len(partition.maximal_isr) < partition.min_isr:
+            isr_size = len(partition.maximal_isr)
+            if isr_size < partition.settings.min_insync_replicas and isr_size < partition.min_isr:
                 error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         else:  # given away: the one hosted now is asked
             topic_partition = self._response.topic_partition

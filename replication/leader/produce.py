@@ -211,7 +211,11 @@ class ProduceHandler:
         log = partition.log
         if not partition.is_leader or log is None:
             return self.failed_produce(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if acks == ACKS_ALL and len(partition.isr) < partition.min_isr:
+        if (
+            acks == ACKS_ALL
+            and len(partition.isr) < partition.settings.min_insync_replicas
+            and len(partition.isr) < partition.min_isr
+        ):
             return self.failed_produce(topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
         api_version = context.api_version
         try:

@@ -20,6 +20,7 @@ from ...protocol.records.format import NO_TIMESTAMP, OFFSETS
 
 RELATIVE_OFFSET_MAX = 2147483647
 _BATCHES_PER_TIME = 16
+_BATCHES_NEAR_TAIL = 8
 """So many batches are looked through for a time; each entry fewer saves memory per replica."""
 
 
@@ -137,7 +138,10 @@ class Segment:
         last = self.last_batch
         if last is not None and last.base_offset <= offset:  # readers mostly read the tail
             return len(stored) - 1 if offset <= last.last_offset else len(stored)
-        return bisect_left(stored, offset, key=_last_offset)
+        # Close behind the tail are the followers and the high watermark.
+        near = len(stored) - _BATCHES_NEAR_TAIL
+        low = near if near > 0 and _last_offset(stored[near - 1]) < offset else 0
+        return bisect_left(stored, offset, low, key=_last_offset)
 
     def views(self, start: int, end: int) -> list[RecordBatch]:
         """Views of the batches from one position up to (not including) another."""

@@ -267,7 +267,11 @@ class Partition:
                 if end_offset <= high_watermark:
                     return False
                 new = end_offset
-        if self.context.frozen_under_min_isr and len(self.isr) < self.min_isr:
+        if (
+            self.context.frozen_under_min_isr
+            and len(self.isr) < self.settings.min_insync_replicas
+            and self.is_under_min_isr
+        ):
             return False
         log.update_high_watermark(new)
         if self.state_listener is not None:
@@ -514,7 +518,8 @@ class Partition:
     def min_isr(self) -> int:
         """How many in-sync replicas acks=all needs on this leader.
 
-        Since 3.7 no more than there are replicas (Kafka: ``Partition.effectiveMinIsr``).
+        Since 3.7 no more than there are replicas (Kafka: ``Partition.effectiveMinIsr``). It is
+        never more than the setting, so whoever asks for each batch compares with the setting first.
         """
         wanted = self.settings.min_insync_replicas
         if wanted > 1 and self.context.min_isr_at_most_replicas:
