@@ -23,6 +23,7 @@ from ...replication.follower.fetcher import ReplicaFetcher
 from ...replication.follower.manager import FetcherManager
 from ...replication.partition.hosted_partitions import HostedPartitions
 from ...replication.partition.isr_proposals import IsrUpdater
+from ...replication.partition.isr_updaters import AlterIsrManager
 from ...replication.partition.metadata_cache import MetadataCache
 from ...replication.partition.partition import Partition
 from ...replication.replica_manager import ReplicaManager
@@ -50,7 +51,7 @@ from .handlers.log_dirs import LogDirHandlers
 from .handlers.quotas import QuotaHandlers
 from .handlers.tokens import TokenHandlers
 from .handlers.transactions import TransactionHandlers
-from .isr_writers import alter_isr_updater, zookeeper_isr_updater
+from .isr_writer import zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
 from .parts import BrokerParts
 from .producer_ids import (
@@ -190,7 +191,7 @@ class Broker(Node):
         """Where blocks of producer ids come from."""
         if not self.behaviour.producer_ids_from_controller:
             return self.zk.brokers.allocate_producer_id_block
-        channel = ControllerChannel(self, self._controller_broker_name, self.config)
+        channel = self._controller_channel(self.config["request.timeout.ms"])
         return BlocksFromController(channel, lambda: self.controller.broker_epoch).allocate
 
     def _coordinate_transactions(self) -> TransactionCoordinator:
@@ -219,13 +220,15 @@ class Broker(Node):
         """How a leader's ISR proposals reach the controller."""
         if not self.behaviour.alter_isr:
             return zookeeper_isr_updater(self, self.zk)
-        return alter_isr_updater(
-            self,
-            self.broker_id,
-            lambda: self.controller.broker_epoch,
-            self._controller_broker_name,
-            self.config["controller.socket.timeout.ms"],
+        return AlterIsrManager(
+            host=self,
+            broker_id=self.broker_id,
+            broker_epoch=lambda: self.controller.broker_epoch,
+            send=self._controller_channel(retry_timeout_ms=None).send,
         )
+
+    def _controller_channel(self, retry_timeout_ms: int | None) -> ControllerChannel:
+        return ControllerChannel(self, self._controller_broker_name, self.config, retry_timeout_ms)
 
     def _controller_broker_name(self) -> str | None:
         """Node of the broker believed to be the active controller."""

@@ -1,7 +1,7 @@
 """A broker's requests to whichever broker is the controller (``NodeToControllerChannelManager``).
 
-A request is sent again when the connection breaks or the one asked is not the controller, until it
-is answered or too old.
+A request is sent again when the connection breaks or the broker asked is not the controller, until
+it is answered or too old. Each purpose has a channel of its own, which decides what is too old.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from ...protocol.awaiting import Disconnected, RequestTimeout
 from ...protocol.config import BrokerConfig
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, FakeKafkaError
 from ...protocol.host import sleep
 from ..node import Node
 
@@ -25,23 +25,43 @@ class ControllerChannel:
     __slots__ = ("_find_controller", "_node", "_request_timeout_ms", "_retry_timeout_ms")
 
     def __init__(
-        self, node: Node, find_controller: Callable[[], str | None], config: BrokerConfig
+        self,
+        node: Node,
+        find_controller: Callable[[], str | None],
+        config: BrokerConfig,
+        retry_timeout_ms: int | None,
     ) -> None:
+        """``retry_timeout_ms`` is the age at which a request is given up; None: never."""
         self._node = node
         self._find_controller = find_controller
-        self._retry_timeout_ms: int = config["request.timeout.ms"]
-        self._request_timeout_ms: int = min(
-            config["controller.socket.timeout.ms"], self._retry_timeout_ms
-        )
+        self._retry_timeout_ms = retry_timeout_ms
+        self._request_timeout_ms: int = config["controller.socket.timeout.ms"]
+        if retry_timeout_ms is not None:
+            self._request_timeout_ms = min(self._request_timeout_ms, retry_timeout_ms)
+
+    def send(self, request: Any, callback: Callable[[Any], object]) -> None:
+        """Ask in the background, and call back with the response.
+
+        The callback gets None when the request failed in another way than by a broken connection.
+        It is not called after the end of the broker.
+        """
+        self._node.start_task(self._ask_for(request, callback))
+
+    async def _ask_for(self, request: Any, callback: Callable[[Any], object]) -> None:
+        try:
+            response = await self.ask(request)
+        except FakeKafkaError:
+            response = None
+        callback(response)
 
     async def ask(self, request: Any) -> Any:
         """The response, which has an ``error``; that is not NOT_CONTROLLER.
 
-        Raises ``RequestTimeout`` when no controller answered within ``request.timeout.ms``.
+        Raises ``RequestTimeout`` when no controller answered before the request was too old.
         """
         node = self._node
-        deadline_ms = node.now_ms() + self._retry_timeout_ms
-        while node.now_ms() < deadline_ms:
+        started_ms, limit_ms = node.now_ms(), self._retry_timeout_ms
+        while limit_ms is None or node.now_ms() - started_ms < limit_ms:
             destination = self._find_controller()
             if destination is None:
                 await sleep(node, _LOOKUP_BACKOFF_MS)
@@ -54,4 +74,4 @@ class ControllerChannel:
                 if response.error is not ErrorCode.NOT_CONTROLLER:
                     return response
             await sleep(node, _RECONNECT_BACKOFF_MS)
-        raise RequestTimeout(f"no controller answered within {self._retry_timeout_ms} ms")
+        raise RequestTimeout(f"no controller answered within {limit_ms} ms")

@@ -9,11 +9,7 @@ from fakekafka.protocol.control import AlterIsrPartitionResponse, AlterIsrRespon
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
-
-try:
-    from fakekafka.tests.support.replica_cluster import FakeClock, FakeHost
-except ImportError:  # pragma: no cover
-    pytest.skip("the log layer is not there", allow_module_level=True)
+from fakekafka.tests.support.replica_cluster import FakeClock, FakeHost
 
 TPS = [TopicPartition("t", n) for n in range(10)]
 STATE = LeaderAndIsr(1, 5, (1, 2), 10)
