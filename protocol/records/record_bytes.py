@@ -3,6 +3,9 @@
 The leader has looked through produced records before (``replication/log/record_walk.py``), so that
 ``renumbered`` trusts their sizes. A decoded record costs several times as much, and thousands of
 them keep the garbage collector busy as well.
+
+``marks`` and ``contents`` both spell out how a record begins. A function for it would cost each
+record a call: ``marks`` took 15 % longer.
 """
 
 from __future__ import annotations

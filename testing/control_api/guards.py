@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import logging
-from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..foreign_pages import refusal
 
 CONNECTIONS_MAX = 100
 IDLE_S_MAX = 15.0
@@ -20,51 +19,6 @@ IDLE_S_MAX = 15.0
 _PART_S = 1.0
 SEND_S_MAX = 30.0
 """How long a part of an answer may wait for its reader."""
-
-
-def is_trusted_host(host: str, own: frozenset[str]) -> bool:
-    """Whether a Host header names this machine.
-
-    A page of another site can have its own name lead here; the browser still sends that name.
-    Addresses, names without a dot (as containers have) and ``own`` names are trusted.
-    """
-    name = urlsplit(f"//{host}").hostname
-    if not name:
-        return False
-    if name in own or name.endswith((".localhost", ".internal")) or "." not in name.strip("[]"):
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def refusal(
-    headers: Mapping[str, str], own: frozenset[str], *, is_visit: bool = False
-) -> str | None:
-    """Why a request is not heard; None if it is.
-
-    ``is_visit`` is for the page itself, which holds nothing of the cluster: a link of another site
-    may lead there.
-    """
-    host = headers.get("host", "")
-    try:
-        if not is_trusted_host(host, own):
-            return f"the Host {host!r} is not this server's; ask it by its address"
-    except ValueError:
-        return f"the Host {host!r} is no host"
-    origin = headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != host:
-        return f"the control API is not for pages of {origin}"
-    if is_visit:
-        return None
-    referrer = headers.get("referer")  # of a browser that sends no Origin
-    if origin is None and referrer is not None and urlsplit(referrer).netloc != host:
-        return f"the control API is not for pages of {referrer}"
-    if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-        return "the control API is not for pages of other sites"
-    return None
 
 
 def _is_visit(scope: Scope) -> bool:
@@ -97,7 +51,9 @@ class Guard:
             except TimeoutError:
                 raise OSError("the client does not read its answer") from None
 
-        text = refusal(Headers(scope=scope), self._own_hosts, is_visit=_is_visit(scope))
+        text = refusal(
+            Headers(scope=scope), self._own_hosts, "the control API", is_visit=_is_visit(scope)
+        )
         if text is not None:
             data = json.dumps({"error": text}).encode()
             head: Any = [

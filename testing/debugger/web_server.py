@@ -1,7 +1,7 @@
 """Serves the page of a trace with a debugger behind it, to this machine only.
 
-The token in the page's address is asked for with every request, and so is the server's own name:
-a page of another site has neither.
+Every request must carry the token of the page's address, and must not come from a page of another
+site.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from ...protocol.errors import AddressUnavailable, FakeKafkaError, UsageError
 from ...tracing.web.overview import title_of
 from ...tracing.web.page import document, policy
+from ..foreign_pages import refusal
 from .debugger import Debugger
 from .web_session import WebSession
 
@@ -87,14 +88,11 @@ class WebServer:
 
     # -- answering -----------------------------------------------------------------------------
 
-    def _refusal(self, request: Any, token: str) -> Any:
-        """The answer to who may not ask; None for who may."""
-        host = request.headers.get("host", "")
-        if host not in (f"{_HOST}:{self.port}", f"localhost:{self.port}"):
-            return _error(f"the Host {host!r} is not this server's", 403)
-        origin = request.headers.get("origin")
-        if origin is not None and origin != f"http://{host}":
-            return _error(f"this page is not for pages of {origin}", 403)
+    def _refusal(self, request: Any, token: str, *, is_visit: bool = False) -> Any:
+        """The answer to a request that is not heard; None for one that is."""
+        text = refusal(request.headers, frozenset(), "the debugger", is_visit=is_visit)
+        if text is not None:
+            return _error(text, 403)
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             return _error("the address lacks the token that the command has printed", 403)
         return None
@@ -102,7 +100,7 @@ class WebServer:
     def _page(self, request: Any) -> Any:
         from starlette.responses import HTMLResponse
 
-        refused = self._refusal(request, request.query_params.get("token", ""))
+        refused = self._refusal(request, request.query_params.get("token", ""), is_visit=True)
         if refused is not None:
             return refused
         settings = {"traces": ["a"], "live": True, "comparison": None}

@@ -45,7 +45,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "wire": (("*",), ("kafka", "zookeeper")),
     "zkfake": (("*",), ("server", "client")),
     "testing": (
-        ("arguments", "condition_text", "views"),
+        ("arguments", "condition_text", "foreign_pages", "views"),
         ("api_names", "running"),
         ("handles",),
         ("*",),

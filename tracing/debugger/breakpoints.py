@@ -21,8 +21,9 @@ from typing import Any
 
 from ...protocol.errors import UsageError
 from ..events import KIND_CODES, KINDS, MESSAGE_KINDS, Event
-from ..expressions import Expression, parse_duration_us, takes_scope
+from ..expressions import Expression, takes_scope
 from ..message_types import message_fields, message_type_names
+from ..reading.positions import number_or_time
 from ..reading.queries import compile_event_expression
 from ..reading.state_history import path_matches
 from .invariants import broken_invariant, is_watched
@@ -32,7 +33,6 @@ _ON = re.compile(
     r"(?:\s+to\s+(?P<target>\S+))?(?:\s+if\s+(?P<condition>.+))?"
 )
 _CHANGE = re.compile(r"change\s+(?P<path>\S+)(?:\s+if\s+(?P<condition>.+))?")
-_AT = re.compile(r"#?(?P<number>\d+)|(?P<time>(?:\d+(?:\.\d+)?|\.\d+)(?:us|ms|s|m|min))")
 
 
 class Moment:
@@ -144,13 +144,11 @@ def _unknown(text: str, word: str) -> UsageError:
 
 
 def _at(text: str, rest: str) -> Breakpoint:
-    match = _AT.fullmatch(rest)
-    if match is None:
-        raise UsageError(f"breakpoint {text!r}: write a time or an event, as in at 9.5s or at #12")
-    if match["number"] is not None:
-        number = int(match["number"])
+    number, time_us = number_or_time(rest)
+    if number is not None:
         return Breakpoint(text, lambda event, state: text if event.seq == number else None)
-    time_us = parse_duration_us(match["time"])
+    if time_us is None:
+        raise UsageError(f"breakpoint {text!r}: write a time or an event, as in at 9.5s or at #12")
     # The event just before may be at the time itself; a time that has passed is not met again.
     seen = [False]
 

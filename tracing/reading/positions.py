@@ -13,7 +13,17 @@ from ..trace import StoredTrace
 Position = int | str | Event
 """``1234``, ``"1234"``, ``"#1234"``, an event, or a time (``"9.5s"``, ``"200ms"``)."""
 
-_TIME = re.compile(r"(\d+(\.\d+)?|\.\d+)(us|ms|s|m|min)")
+_POSITION = re.compile(r"#?(?P<number>\d+)|(?P<time>(?:\d+(?:\.\d+)?|\.\d+)(?:us|ms|s|m|min))")
+
+
+def number_or_time(text: str) -> tuple[int | None, int | None]:
+    """The event's number, or the time in microseconds, that a text names; two None if neither."""
+    match = _POSITION.fullmatch(text)
+    if match is None:
+        return None, None
+    if match["number"] is not None:
+        return int(match["number"]), None
+    return None, parse_duration_us(match["time"])
 
 
 def seq_at(trace: StoredTrace, position: Position) -> int:
@@ -29,12 +39,12 @@ def seq_at(trace: StoredTrace, position: Position) -> int:
         return position
     if not isinstance(position, str):
         raise _no_position(position)
-    text = position.strip()
-    if re.fullmatch(r"#?\d+", text):
-        return int(text.removeprefix("#"))
-    if not _TIME.fullmatch(text):
+    number, time_us = number_or_time(position.strip())
+    if number is not None:
+        return number
+    if time_us is None:
         raise _no_position(position)
-    return last_seq_by(trace, parse_duration_us(text))
+    return last_seq_by(trace, time_us)
 
 
 def _no_position(position: object) -> UsageError:

@@ -16,8 +16,8 @@ from unittest import mock
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.testing.control_api.guards import is_trusted_host, refusal
 from fakekafka.testing.control_api.server import ControlServer
+from fakekafka.testing.foreign_pages import is_trusted_host, refusal
 
 HEAD = b" HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -160,7 +160,7 @@ def test_hosts_that_are_names_of_others_are_not_trusted(host: str, is_trusted: b
 
 
 def test_a_host_that_is_none_is_refused() -> None:
-    assert refusal({"host": "[::1"}, frozenset()) is not None
+    assert refusal({"host": "[::1"}, frozenset(), "the server") is not None
 
 
 def produce_times(cluster: Cluster, ending: threading.Event) -> list[float]:

@@ -53,7 +53,8 @@ def server(debugger: Debugger) -> Iterator[WebServer]:
 
 def ask(server: WebServer, path: str, asked: Any = None, **headers: str) -> tuple[int, Any]:
     """Status and answer of a question with the token, unless the headers say otherwise."""
-    given = {"Authorization": f"Bearer {server.token}", **headers}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    given = {"Authorization": f"Bearer {server.token}", **named}
     data = None if asked is None else json.dumps(asked).encode()
     request = Request(f"http://127.0.0.1:{server.port}{path}", data, given)
     try:
@@ -119,6 +120,8 @@ def test_strangers_are_refused(server: WebServer) -> None:
     assert ask(server, f"/?token={server.token}")[0] == 200
     assert ask(server, "/position", {}, Origin="http://evil.example")[0] == 403
     assert ask(server, "/position", {}, Host="evil.example")[0] == 403
+    assert ask(server, "/position", {}, Referer="http://evil.example/page")[0] == 403
+    assert ask(server, "/position", {}, Sec_Fetch_Site="cross-site")[0] == 403
     assert ask(server, "/position", {}, Origin=f"http://127.0.0.1:{server.port}")[0] == 200
     assert ask(server, "/part/../../etc")[0] in (403, 404)
     assert ask(server, "/part/chunk-99999")[0] == 404
