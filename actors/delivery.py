@@ -12,7 +12,7 @@ class Delivery(NamedTuple):
     target: Any
     message: Any
     correlation: int = 0
-    """0: nobody waits for an answer."""
+    """0: no answer is expected."""
     is_reply: bool = False
     context: Any = None
     message_id: int = 0

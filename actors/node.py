@@ -228,7 +228,7 @@ class Node(pykka.Actor):
             self._handlers.register(message_type, handler)
 
     def handle(self, delivery: Delivery) -> None:
-        """Handle what is no reply; ``port.requests`` says who takes those."""
+        """Handle a request or a one-way message; replies go to the askers in ``port.requests``."""
         if self._busy is not None:
             self._backlog.append(delivery)
             return
@@ -283,7 +283,7 @@ class Node(pykka.Actor):
             self.handle(self._backlog.popleft())
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
-        """Tell the asker; what no handler may raise is reported too."""
+        """Send the error to the asker; report it, too, unless handlers may raise it."""
         if delivery.correlation:
             self.reply(delivery, error)
         if not isinstance(error, (KafkaError, UsageError, RequestTimeout, Disconnected)):

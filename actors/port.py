@@ -105,7 +105,7 @@ class Port:
     # -- timeouts ------------------------------------------------------------------------------
 
     def expire_within(self, timeout_ms: float) -> None:
-        """See to it that a request sent now ends in time."""
+        """Make sure that a request sent now ends in time."""
         now_us = self._now_us()
         deadline_us = now_us + int(timeout_ms * 1000)
         if deadline_us < self._next_expiry_us:

@@ -103,7 +103,7 @@ class Letter(Protocol):
     """What a node sends to itself; it keeps that until its turn has come."""
 
     def arrive(self) -> None:
-        """Nobody holds it back any more."""
+        """Take its turn: it is no longer held back."""
         ...
 
 
@@ -138,7 +138,7 @@ class Surroundings(Protocol):
     """Sequence number of the event that is being handled, when the run is traced."""
 
     def begin_step(self) -> int | None:
-        """Note that something outside of the cluster acts on it; the cause of what follows."""
+        """Begin an act from outside of the cluster; it is the cause of what follows."""
         ...
 
     @property
@@ -148,7 +148,7 @@ class Surroundings(Protocol):
     def recorder(self) -> TraceSink | None: ...
 
     def state_listener(self, actor: str) -> StateListener | None:
-        """Who hears of an actor's changes of state; None when nobody does."""
+        """Who hears of an actor's changes of state; None without a recorder."""
         ...
 
     def now_us(self) -> int:
@@ -200,7 +200,7 @@ class Surroundings(Protocol):
         ...
 
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:
-        """A function of whoever uses the cluster raised."""
+        """A user's observer or filter raised."""
         ...
 
     def log(self, name: str, level: str, text: str) -> None:

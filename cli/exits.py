@@ -3,7 +3,7 @@
 The contract: 0 done, 1 the thing asked about does not hold (a violation, a difference, a failed
 verification), 2 wrong usage or input. Raise ``UsageError`` for the last; ``main`` turns it into a
 message on standard error and status 2. Above 128 are the statuses a shell gives to programs that a
-signal ended: the reader of the output went away, or somebody asked for the end.
+signal ended: the reader of the output went away, or the user asked for the end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def refuse_overwriting(out: Path, read: Path, what: str) -> None:
 def written_output() -> Iterator[None]:
     """Standard output is written when this ends; if it cannot be, the command ends in order.
 
-    A reader that went away (``| head``) has seen enough: status 141, and nothing is said. A full
+    A reader that went away (``| head``) has seen enough: status 141, and nothing is printed. A full
     disk is named: status 2.
     """
     try:
@@ -68,7 +68,7 @@ def written_output() -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """What is still buffered goes nowhere: the interpreter would try to write it at its end."""
+    """Discard what is still buffered: the interpreter would try to write it at its end."""
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.__stdout__.fileno())

@@ -56,25 +56,25 @@ def _console() -> Console:
 
 
 def _print(console: Console, answered: Any) -> None:
-    everybody = tuple(answered.findings)
+    all_versions = tuple(answered.findings)
     console.print(f"[bold]{answered.number}. {answered.question}[/bold]")
     shown = [versions for versions, _ in answered.rows]
-    with_versions = any(versions != everybody for versions in shown)
+    with_versions = any(versions != all_versions for versions in shown)
     table = Table(*(["version"] if with_versions else []), *answered.columns)
     for versions, cells in answered.rows:
-        first = [_names(versions, everybody)] if with_versions else []
+        first = [_names(versions, all_versions)] if with_versions else []
         table.add_row(*first, *(cell.replace("[", r"\[") for cell in cells))
     console.print(table)
     for versions, sentence in answered.conclusions:
-        prefix = "" if versions == everybody else f"Version {', '.join(versions)}: "
+        prefix = "" if versions == all_versions else f"Version {', '.join(versions)}: "
         console.print(prefix + sentence, markup=False)
     for versions, claim in answered.contradictions:
-        where = _names(versions, everybody)
+        where = _names(versions, all_versions)
         console.print(f"NOT SHOWN by the run (version {where}): {claim}", markup=False, style="red")
     console.print()
 
 
-def _names(versions: tuple[str, ...], everybody: tuple[str, ...]) -> str:
-    if versions == everybody and len(everybody) > 1:
+def _names(versions: tuple[str, ...], all_versions: tuple[str, ...]) -> str:
+    if versions == all_versions and len(all_versions) > 1:
         return "all"
     return ", ".join(versions)

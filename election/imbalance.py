@@ -61,7 +61,7 @@ class BrokerImbalance:
     preferred_count: int
     """Partitions whose first replica is on this broker."""
     imbalanced: tuple[TopicPartition, ...]
-    """Those of them that another broker (or nobody) leads."""
+    """Those of them that another broker (or none) leads."""
     candidates: tuple[TopicPartition, ...]
     """Partitions to elect now; empty when the ratio does not exceed the limit."""
 

@@ -72,7 +72,7 @@ class TakenNames:
     def __init__(self, topics: Iterable[str]) -> None:
         self._topics = topics
         self._by_key: dict[str, list[str]] | None = None
-        """The first two that are unified to a name; None until somebody asks."""
+        """The first two that are unified to a name; None until it is asked for."""
 
     def add(self, name: str) -> None:
         """A topic that is about to be created."""

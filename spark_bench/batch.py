@@ -16,7 +16,7 @@ from .tables.store import BatchStore, check_out, remove_empty
 
 
 class BatchEnded(FakeKafkaError):
-    """Somebody ended a batch early; ``batch`` has the runs that were done, ``cause`` says how."""
+    """A batch was ended early; ``batch`` has the runs that were done, ``cause`` says how."""
 
     def __init__(self, batch: BatchResult, cause: BaseException) -> None:
         super().__init__(f"ended after {batch.runs} of {batch.planned} runs")
@@ -74,7 +74,7 @@ def run_plan(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> BatchResult:
-    """``run_suite`` with a plan that is there already."""
+    """Run a plan that was made before; otherwise as ``run_suite``."""
     if engine == "auto":
         engine = "spark" if master else choose_engine()[0]
     made = [] if out is None else check_out(out, overwrite=overwrite, resume=resume)

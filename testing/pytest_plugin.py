@@ -133,7 +133,7 @@ _INI_READERS: dict[str, Any] = {
 
 
 def _merged(nearer: dict[str, Any], farther: Mapping[str, Any]) -> dict[str, Any]:
-    """The nearer one wins; ``config`` and ``topics`` are merged by their keys."""
+    """Merge two sets of arguments: the nearer one wins; ``config`` and ``topics`` by their keys."""
     found = dict(farther)
     if {"seed", "seeds"} & nearer.keys():
         found.pop("seed", None)
@@ -234,7 +234,7 @@ def kafka_cluster(
 
 
 def _keep_last_events(config: pytest.Config, arguments: dict[str, Any]) -> None:
-    """Let a cluster record to memory, unless the test says where to, or nobody wants it."""
+    """Let a cluster record to memory, unless the test names a file or switches recording off."""
     if config.getoption("--kafka-trace") != "never":
         arguments.setdefault("trace", KEPT_EVENTS)
 

@@ -26,7 +26,7 @@ _POLL_S = 0.0005
 
 
 def _stood_still() -> str:
-    """What to do instead of waiting in a coroutine, where this is called from one."""
+    """A hint for an error: how to wait in a coroutine; empty outside of one."""
     import asyncio
 
     try:

@@ -77,7 +77,7 @@ def _revive(running: RunningCluster, process: BrokerProcess) -> None:
 
 
 def _forget_dynamic_configs(running: RunningCluster) -> None:
-    """Take back what was set for brokers, at each one and for all."""
+    """Undo dynamic configurations, those of single brokers and the cluster-wide ones."""
 
     def configured() -> list[int]:
         return [b.broker_id for b in running.living_brokers() if b.config.dynamic]

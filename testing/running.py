@@ -78,7 +78,7 @@ class RunningCluster(abc.ABC):
         """Wait until a condition holds; raises ``WaitTimeout``."""
 
     def in_process(self, process: Any, function: Callable[[], T]) -> T:
-        """What a function gives that runs as part of a process; None: of no process."""
+        """The result of a function, run as part of a process (None: of no process)."""
         return self.runtime.run_in(process, function)
 
     # -- who is there --------------------------------------------------------------------------

@@ -271,7 +271,7 @@ class ClusterSecurity:
     ) -> None:
         """Set quotas of a user, a client id or both, such as ``producer_byte_rate=1024``.
 
-        ``"<default>"`` stands for everybody without a quota of his own; None removes a quota.
+        ``"<default>"`` stands for all without a quota of their own; None removes a quota.
         """
         named = {USER: user, CLIENT_ID: client_id}
         entity = tuple(

@@ -124,7 +124,7 @@ class GroupView:
     group_id: str
     state: str
     """``Empty``, ``PreparingRebalance``, ``CompletingRebalance``, ``Stable``, or ``Dead`` for a
-    group that nobody knows."""
+    group that does not exist."""
     coordinator: int | None
     """Broker id, or None while there is none."""
     generation: int = -1

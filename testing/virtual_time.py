@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class VirtualTimeCluster(RunningCluster):
-    """What runs of a ``Simulation``: nothing happens but while somebody waits."""
+    """The running part of a ``Simulation``: time passes only while the caller waits."""
 
     __slots__ = ("_ended", "_runtime", "_seed")
 

@@ -107,7 +107,7 @@ class FileJournal:
     def open(self) -> tuple[Saved | None, list[Entry]]:
         """What was kept, ready to be continued; ``UnreadableState`` if that is impossible.
 
-        Raises ``UsageError`` while somebody else has the directory open.
+        Raises ``UsageError`` while another process has the directory open.
         """
         self._directory.mkdir(parents=True, exist_ok=True)
         self._take_lock()

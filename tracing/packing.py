@@ -144,7 +144,7 @@ class PayloadPacker:
         return lambda value: _limit_bytes(value, limit)
 
     def tagged(self, value: Any) -> Any:
-        """A value of unknown shape: messages inside carry their type name."""
+        """Prepare a value of unknown shape: messages inside carry their type name."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, (bytes, bytearray, memoryview)):

@@ -27,7 +27,7 @@ class RecordedState:
         self._born[actor] = None
 
     def change(self, seq: int, path: str, old: Any, new: Any) -> Change | None:
-        """Take a change; None when it is none. What is known goes before what is said of it."""
+        """Take a change; None if nothing changed. A known old value replaces the reported one."""
         actor = path.partition("/")[0]
         values = self._actors.get(actor)
         if values is None:
@@ -49,7 +49,7 @@ class RecordedState:
         return number, old, new
 
     def halt(self, actor: str) -> list[Change]:
-        """What an actor knew goes with it."""
+        """Drop the state of an actor that ended."""
         values = self._actors.pop(actor, None)
         if not values:
             return []

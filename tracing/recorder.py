@@ -110,7 +110,7 @@ class Recorder:
         """
 
     def _event_function(self) -> Callable[..., int]:
-        """``event`` with everything it touches in local reach: it runs for every message."""
+        """Make ``event`` as a closure over all it touches: it runs for every message."""
         strings, types = self._strings, self._types
         outline_append = self._outline.append
         pending: list[Any] = self._builder.pending

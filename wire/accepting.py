@@ -47,7 +47,7 @@ def cut(transport: asyncio.Transport) -> None:
 
 
 def _shut_down(shut: socket.socket) -> None:
-    """End it for its peer too: closing does not while a forked process has a copy."""
+    """End the connection for its peer too: closing does not while a forked process has a copy."""
     with contextlib.suppress(OSError):
         shut.shutdown(socket.SHUT_RDWR)
 

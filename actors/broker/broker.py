@@ -255,7 +255,7 @@ class Broker(Node):
             self.register_handlers(handlers(parts).by_type())
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
-        """A session that ends under a request is no bug; Kafka too knows no better error."""
+        """Answer UNKNOWN_SERVER_ERROR, as Kafka does, if the ZooKeeper session ended meanwhile."""
         if isinstance(error, ZooKeeperError):
             self.log("warn", f"{type(delivery.message).__name__}: {error}")
             error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
@@ -397,7 +397,7 @@ class Broker(Node):
         return moved
 
     async def _find_controller(self) -> int | None:
-        """The controller to ask for a controlled shutdown; None while nobody is known to be it."""
+        """The controller to ask for a controlled shutdown; None while none is known."""
         if not self.behaviour.controlled_shutdown_asks_metadata:
             return await self.zk.brokers.get_controller_id()
         controller_id = self.metadata_cache.controller_id
@@ -413,7 +413,7 @@ class Broker(Node):
     # -- disks ---------------------------------------------------------------------------------
 
     def fail_log_dir(self, index: int) -> bool:
-        """Let a log directory fail; gives whether that ends the process.
+        """Let a log directory fail; return whether that ends the process.
 
         ``UsageError`` when there is no directory of that number.
         """

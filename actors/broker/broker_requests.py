@@ -19,7 +19,7 @@ class BrokerRequests:
         self._timeout_ms = timeout_ms
 
     def send(self, broker_id: int, request: Any, answered: Callable[[Any], object]) -> None:
-        """``answered`` is called once; with None when no answer came."""
+        """Send a request; ``answered`` is called once, with None if no answer came."""
         node = self._node
 
         def settled(outcome: Any) -> None:

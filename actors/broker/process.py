@@ -106,7 +106,7 @@ class BrokerProcess:
             self._failed(error)
 
     def _be_known_as(self, broker_id: int) -> None:
-        """Raises ``KafkaError`` DUPLICATE_BROKER_REGISTRATION when another broker is."""
+        """Take the id; ``KafkaError`` DUPLICATE_BROKER_REGISTRATION if another broker has it."""
         if broker_id == self.spec.broker_id:
             return
         self.on_id(self, broker_id)

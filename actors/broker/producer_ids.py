@@ -58,7 +58,7 @@ class ProducerIds:
 
 
 class PrefetchedProducerIds:
-    """Lets nobody wait: who finds no id is to come back, a block is on its way (KAFKA-14694)."""
+    """Refuses a caller while a block is on its way, instead of letting it wait (KAFKA-14694)."""
 
     def __init__(self, node: Node, broker_id: int, allocate: AllocateBlock) -> None:
         self._node = node

@@ -30,7 +30,7 @@ class BrokerListener(Protocol):
         ...
 
     def enforce(self, quotas: ClientQuotas) -> None:
-        """Let clients wait that use more than these allow, from now on."""
+        """Throttle clients that exceed these quotas, from now on."""
         ...
 
 
@@ -47,7 +47,7 @@ class SimulatedListener:
         """No socket, nothing to close."""
 
     def enforce(self, quotas: ClientQuotas) -> None:
-        """No socket, nobody who could be told to wait."""
+        """No socket, so no client to throttle."""
 
 
 @dataclass

@@ -67,7 +67,7 @@ def round_robin_assignor(
 
 
 def sticky_assignor(counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Balanced to one partition, and everybody keeps what balance lets it keep.
+    """Members differ by one partition at most, and each keeps as many of its own as that allows.
 
     It is what Kafka's sticky assignor gives for members with equal subscriptions; others get
     their partitions from those that subscribe to them and have the fewest.

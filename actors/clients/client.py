@@ -1,4 +1,4 @@
-"""Base of the modelled clients: who leads what, found out as Kafka's clients find out."""
+"""Base of the modelled clients: they learn the leaders of partitions as Kafka's clients do."""
 
 from __future__ import annotations
 
@@ -61,8 +61,10 @@ class SimulatedClient(Node):
     def record(
         self, kind: str, what: str, text: str | None = None, operation: int | None = None
     ) -> int | None:
-        """Write a part of an operation into the trace: ``client_invoke``, ``client_retry``,
-        ``client_ok`` or ``client_fail``; gives its number."""
+        """Record an event of an operation, and return its number; None without a recorder.
+
+        ``kind`` is ``client_invoke``, ``client_retry``, ``client_ok`` or ``client_fail``.
+        """
         runtime = self.runtime
         recorder = runtime.recorder
         if recorder is None:
@@ -73,7 +75,7 @@ class SimulatedClient(Node):
         )
 
     def tell(self, path: str, value: object) -> None:
-        """Tell whoever records the run what has changed here."""
+        """Report a change of state to the recorder, if there is one."""
         if self.state_listener is not None:
             self.state_listener(path, None, value)
 

@@ -103,7 +103,7 @@ class SimulatedConsumer(SimulatedClient):
         self._poll()
 
     def unassign(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Read these no more; what is still on its way is dropped."""
+        """Stop reading these; answers that are still on their way are dropped."""
         for topic_partition in topic_partitions:
             self.positions.pop(topic_partition, None)
             self.tell(f"{topic_partition}/position", None)
@@ -133,7 +133,7 @@ class SimulatedConsumer(SimulatedClient):
                 self._fetch(leader_id, partitions)
 
     def _poll_again(self, leader_id: int) -> None:
-        """``_poll`` after an answer of this leader: if all is well, nobody else is to be asked."""
+        """``_poll`` after an answer of this leader; if all is well, no other one is asked."""
         if self._plan is None:
             self._poll()
         else:
@@ -221,7 +221,7 @@ class SimulatedConsumer(SimulatedClient):
         return False
 
     def _back_off(self, leader_id: int) -> None:
-        """Ask nothing of a broker that failed for a while; the others are fetched from on."""
+        """Leave a broker alone for a while after a failure; fetching from the others goes on."""
         self.refresh_metadata()
         self._not_before_ms[leader_id] = self.now_ms() + RETRY_BACKOFF_MS
 

@@ -104,12 +104,12 @@ class SimulatedGroupConsumer(SimulatedConsumer):
 
     @property
     def generation(self) -> int:
-        """-1 while it is no member."""
+        """The group's generation; -1 while it is no member."""
         return self.membership.generation
 
     @property
     def owned(self) -> Partitions:
-        """The partitions it reads."""
+        """The partitions that the group has assigned to it."""
         return self.membership.owned
 
     @property

@@ -80,7 +80,7 @@ class MemberOwner(Protocol):
         ...
 
     def partitions_revoked(self, partitions: Partitions, is_lost: bool) -> None:
-        """Partitions to read no more; lost ones belong to somebody else by now."""
+        """Stop reading these partitions; lost ones belong to another member by now."""
         ...
 
     def read_positions(self, partitions: Partitions) -> dict[TopicPartition, int]:
@@ -303,7 +303,7 @@ class GroupMember:
     # -- between rebalances --------------------------------------------------------------------
 
     async def _beat(self) -> None:
-        """Heartbeats, until the group rebalances or knows this member no more."""
+        """Send heartbeats until the group rebalances or no longer knows this member."""
         settings = self._settings
         while not self.has_left:
             if not self._rejoins:

@@ -28,7 +28,14 @@ from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
-from .producer_queue import EPOCH_MAX, NOBODY, Callback, Identity, PartitionQueue, ProducerBatch
+from .producer_queue import (
+    EPOCH_MAX,
+    NO_IDENTITY,
+    Callback,
+    Identity,
+    PartitionQueue,
+    ProducerBatch,
+)
 
 _NONE = ErrorCode.NONE
 
@@ -90,7 +97,7 @@ class SimulatedProducer(SimulatedClient):
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
         self.settings = settings
         self._queues: dict[tuple[str, int], PartitionQueue] = {}
-        self._identity: Identity = NOBODY
+        self._identity: Identity = NO_IDENTITY
         self._asking_id = False
         self._renumbered_later: list[PartitionQueue] = []  # once there is an identity
         delivery_timeout_ms = settings.delivery_timeout_ms
@@ -226,7 +233,7 @@ class SimulatedProducer(SimulatedClient):
                 self.call_later_ms(left_ms, functools.partial(self._reach_deadline, queue, batch))
 
     def _may_send(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
-        if self._identity is NOBODY and queue.is_idempotent:
+        if self._identity is NO_IDENTITY and queue.is_idempotent:
             self._ask_producer_id()
             return False
         return queue.may_send(batch, self._identity)
@@ -249,10 +256,10 @@ class SimulatedProducer(SimulatedClient):
     def _raise_epoch(self, queue: PartitionQueue) -> None:
         """Go on in the next epoch; what this partition has sent is numbered anew
         (``TransactionManager.bumpIdempotentProducerEpoch``)."""
-        if self._identity is not NOBODY:
+        if self._identity is not NO_IDENTITY:
             producer_id, epoch = self._identity
-            self._identity = (producer_id, epoch + 1) if epoch < EPOCH_MAX else NOBODY
-        if self._identity is not NOBODY:
+            self._identity = (producer_id, epoch + 1) if epoch < EPOCH_MAX else NO_IDENTITY
+        if self._identity is not NO_IDENTITY:
             self._renumber(queue)
         elif queue not in self._renumbered_later:
             self._renumbered_later.append(queue)

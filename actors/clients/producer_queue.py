@@ -35,7 +35,7 @@ Callback = Callable[[ErrorCode, int], object]
 Identity = tuple[int, int]
 """Producer id and epoch; compared by identity."""
 
-NOBODY: Identity = (-1, -1)
+NO_IDENTITY: Identity = (-1, -1)
 """Who a producer is without idempotence."""
 
 EPOCH_MAX = 32767
@@ -123,9 +123,9 @@ class PartitionQueue:
         """Requests without an answer."""
         self.not_before_ms = 0
         self.is_waking = False  # a call at ``not_before_ms`` is on its way
-        self.identity = NOBODY
+        self.identity = NO_IDENTITY
         """In whose name its batches are numbered."""
-        self.ready_for: Identity | None = None if is_idempotent else NOBODY
+        self.ready_for: Identity | None = None if is_idempotent else NO_IDENTITY
         """``identity`` while new batches may be numbered in it."""
         self.tracked: list[ProducerBatch] = []
         """With idempotence: those sent and not ended, in the order of their numbers."""

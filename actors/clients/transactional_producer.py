@@ -2,8 +2,8 @@
 
 Its methods are coroutines, to be awaited by a task of its node. It finds its coordinator, asks
 again what may be asked again, and says what an application has to know: whether to abort, or that
-somebody else has its transactional id. After a batch whose fate is unknown it goes on in the next
-epoch (KIP-360), as Kafka's client does since 2.5.
+another producer has its transactional id. After a batch whose fate is unknown it goes on in the
+next epoch (KIP-360), as Kafka's client does since 2.5.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .client import RETRY_BACKOFF_MS, check_numbers, refuse_setting
 from .coordinated import GROUP, TRANSACTION, CoordinatedClient
 
 _NONE = ErrorCode.NONE
-_NOBODY = (-1, -1)
+_NO_IDENTITY = (-1, -1)
 _FENCED = frozenset(
     {
         ErrorCode.PRODUCER_FENCED,
@@ -55,7 +55,7 @@ class TransactionAbortable(FakeKafkaError):
 
 
 class ProducerFenced(FakeKafkaError):
-    """Somebody else has the transactional id, or the coordinator ended the transaction."""
+    """Another producer has the transactional id, or the coordinator ended the transaction."""
 
 
 @frozen
@@ -94,7 +94,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         self.committed = 0
         """Transactions that were committed."""
         self.aborted = 0
-        self._identity = _NOBODY
+        self._identity = _NO_IDENTITY
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
         self._is_open = False
@@ -103,12 +103,12 @@ class SimulatedTransactionalProducer(CoordinatedClient):
     # -- what applications do ------------------------------------------------------------------
 
     async def init_transactions(self) -> None:
-        """Shut out whoever had the transactional id, and wait until its transaction is aborted."""
-        await self._init(_NOBODY)
+        """Fence the id's earlier user, and wait until its transaction is aborted."""
+        await self._init(_NO_IDENTITY)
 
     def begin(self) -> None:
         """Begin a transaction; nothing is sent."""
-        if self._identity == _NOBODY or self._is_open:
+        if self._identity == _NO_IDENTITY or self._is_open:
             raise UsageError(f"{self.name}: init_transactions first, and one transaction at a time")
         self._is_open = True
         self._added.clear()
@@ -166,7 +166,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         await self._end(False)
         self.aborted += 1
         if self._fate_is_unknown:
-            await self._init(self._identity if self.settings.raises_epoch else _NOBODY)
+            await self._init(self._identity if self.settings.raises_epoch else _NO_IDENTITY)
 
     # -- requests ------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 It reads its input from where its group has committed, writes each record to the output, and commits
 the new offsets in the same transaction. It keeps nothing else: whatever happens, it begins again
-from the committed offsets, under a new epoch if somebody shut it out.
+from the committed offsets, under a new epoch if another producer fenced it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings)
         self.fenced = 0
-        """How often somebody had shut it out."""
+        """How often another producer had fenced it."""
         self.has_ended = False
         self.transform: Callable[[bytes | None], bytes | None] = lambda value: value
 

@@ -191,7 +191,7 @@ class Network:
         """Something a process does beside sending; only a cost model takes time for it."""
 
     def refuse(self, sender: Any, destination: str, message: Any, correlation: int) -> None:
-        """Nobody listens there: a connection attempt is refused after the usual delay."""
+        """No process listens there: a connection attempt is refused after the usual delay."""
         runtime = self._runtime
         if runtime.recorder is not None:
             runtime.recorder.event(
@@ -307,7 +307,7 @@ class Network:
         self._rules_changed()
 
     def _rules_changed(self) -> None:
-        """Some rule is another now."""
+        """Called when a rule has changed."""
 
     def _still_under_way(self) -> bool:
         """Whether links of the rules before hold messages that plain ones would overtake."""
@@ -392,7 +392,7 @@ class Network:
                     self._transmit_by_rules(delivery)
 
     def power_lost(self, machine: str) -> None:
-        """A machine went dark: what it had not got rid of is lost."""
+        """A machine lost its power: what waited for its cut links is lost."""
         for link in [link for link in self._stalled if link[0] == machine]:
             for delivery in self._stalled.pop(link):
                 self._drop(delivery, "lost")
@@ -487,7 +487,7 @@ class Network:
         self.watchers_changed()
 
     def stop_observing(self, observer: Callable[[Delivery], object]) -> bool:
-        """End it; false if it had ended itself by raising."""
+        """End an observer; return False if it had ended itself by raising."""
         try:
             self._observers.remove(observer)
         except ValueError:
@@ -496,7 +496,7 @@ class Network:
         return True
 
     def intercept(self, interceptor: Interceptor) -> None:
-        """Ask a function about every message that arrives, whether it takes it over."""
+        """Ask a function about every message that arrives; true: it takes the message over."""
         self._interceptors.append(interceptor)
         self.watchers_changed()
 
@@ -521,9 +521,9 @@ class Network:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody wants to see what arrives."""
+        """Whether an observer or an interceptor is installed."""
         return bool(self._observers or self._interceptors or self._runtime.recorder is not None)
 
     def watchers_changed(self) -> None:
-        """``is_watched`` may be another."""
+        """Called when ``is_watched`` may have changed."""
         self._answers = getattr(self._runtime.recorder, "answers", None)

@@ -59,7 +59,7 @@ class LoopThread:
 
     @property
     def is_forked_away(self) -> bool:
-        """Whether this is a forked child: threads are not forked, nobody runs the loop here."""
+        """Whether this is a forked child: it has no thread that runs the loop."""
         return os.getpid() != self._process_id
 
     def require_own_process(self) -> None:
@@ -150,7 +150,7 @@ class LiveRuntime(LoopRuntime):
         return self.thread.is_current
 
     def _beat(self) -> None:
-        """Let the clock go on; what it missed since the last beat never was."""
+        """Let the clock go on; a stall since the last beat is left out."""
         now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
         if now_ns > self._latest_ns:
             self._stalled_ns += now_ns - self._latest_ns

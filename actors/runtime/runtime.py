@@ -202,7 +202,7 @@ class Runtime(abc.ABC):
         logger.error("%s failed: %r", name, error, exc_info=error)
 
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:
-        """An observer or filter raised; it is asked no more, and the cluster goes on."""
+        """A user's observer or filter raised: it is removed, and the cluster goes on."""
         name = f"{what} {getattr(function, '__qualname__', function)!s}"
         self.failures.append((name, error))
         self.note("note", "network", f"error: the {name} raised {error!r} and is ended")

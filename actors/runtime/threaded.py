@@ -127,7 +127,7 @@ class ThreadedRuntime(Runtime):
 
     @property
     def cause(self) -> int | None:
-        """Of what this thread handles: handlers run side by side."""
+        """The event that this thread handles; each thread has its own."""
         return getattr(self._causes, "seq", None)
 
     @cause.setter

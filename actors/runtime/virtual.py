@@ -267,7 +267,7 @@ class VirtualRuntime(LoopRuntime):
                     and (time < self._due_us or self._is_message_first())
                 ):
                     self.now, _, target, sender, message, correlation, is_reply = heappop(messages)
-                    # What ``arrive`` does when nobody looks, without its steps.
+                    # What ``arrive`` does without observers, in fewer steps.
                     try:
                         if is_reply and not target.is_blocked:
                             waiting = target.requests.pop(correlation, None)

@@ -55,7 +55,7 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
     ]
 
     class Chosen(Message):
-        """Somebody clicked on an event."""
+        """The user clicked on an event."""
 
         def __init__(self, number: int) -> None:
             super().__init__()

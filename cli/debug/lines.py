@@ -65,7 +65,7 @@ class LineMode:
                 print(prompt, end="", flush=True)
 
     def obey(self, line: str) -> None:
-        """Do what a line says; a mistake is told and changes nothing."""
+        """Do what a line says; a mistake is reported and changes nothing."""
         word, _, rest = line.strip().partition(" ")
         if not word or word.startswith("#"):
             return

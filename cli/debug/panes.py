@@ -154,7 +154,7 @@ def cause_of(stored: StoredTrace, event: Event) -> int | None:
 
 
 def first_effect(stored: StoredTrace, number: int, within: int = 50_000) -> int | None:
-    """The next event that follows from one; looked for among so many."""
+    """The next event that follows from one; None if it is not among the next ``within``."""
     for index in range(max(stored.chunk_of(number), 0), len(stored.chunks)):
         if stored.chunks[index].first_seq > number + within:
             return None

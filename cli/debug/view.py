@@ -164,7 +164,7 @@ class DebuggerApp(App[None]):
         self.query_one("#chain", Static).update(chain_text(debugger.why()))
 
     def _try(self, function: Callable[[], object]) -> None:
-        """Do something and draw; a mistake is told below and changes nothing."""
+        """Do something and draw; a mistake is reported below and changes nothing."""
         try:
             function()
         except FakeKafkaError as error:

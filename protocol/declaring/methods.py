@@ -30,7 +30,7 @@ _templates: dict[tuple[str, int, str, bool], CodeType] = {}
 
 
 class _ReadToLearn:
-    """A class attribute that somebody reads to learn the fields of a class."""
+    """A class attribute that is read to learn the fields of a class."""
 
     __slots__ = ("_read",)
 

@@ -1,7 +1,7 @@
 """Record batches of message format v2: read, build, and the view of one stored batch.
 
 A log hands out views of its bytes: followers store the very same bytes. The records inside stay
-opaque until somebody asks for them (docs/kafka/log.md#batches, Kafka's ``DefaultRecordBatch``).
+opaque until they are asked for (docs/kafka/log.md#batches, Kafka's ``DefaultRecordBatch``).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class _Worker:
 
 
 class ProcessEngine:
-    """Some processes, started afresh: a forked child would inherit event loops and threads."""
+    """Worker processes, not forked: a forked child would inherit event loops and threads."""
 
     def __init__(self, count: int) -> None:
         self._context = multiprocessing.get_context("spawn")
@@ -73,7 +73,7 @@ class ProcessEngine:
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the workers."""
+        """Process ids of the workers."""
         return [worker.process.pid or 0 for worker in self._workers]
 
     def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:

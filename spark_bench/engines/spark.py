@@ -56,7 +56,7 @@ SETTINGS = {
 
 
 class SparkEngine:
-    """A Spark session with the settings that batches of simulations need, or somebody's own."""
+    """A Spark session: the user's own, or one with the settings that batches need."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -69,7 +69,7 @@ class SparkEngine:
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
     ) -> Iterator[SparkEngine]:
-        """Take the session that there is, or start one that is stopped afterwards."""
+        """Use the active session, or start one that is stopped afterwards."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pyspark.sql import SparkSession
@@ -195,7 +195,7 @@ class SparkEngine:
                 yield lost_outcome(plan, spec, f"its worker died each time it was tried: {told}")
 
     def _require_going(self, error: BaseException) -> None:
-        """Raise ``UsageError`` when it is not a run that failed, but Spark."""
+        """Raise ``UsageError`` if Spark itself failed and not a run."""
         try:
             self.session.range(1).count()
         except Exception:
@@ -233,7 +233,7 @@ def _jvm_apart() -> Iterator[None]:
     """A JVM started in here does not share our standard error.
 
     What it has to say arrives as a Python exception. On its own it writes warnings at its start,
-    and stack traces when workers go at its end. Should it not start, its words are ours.
+    and stack traces when workers go at its end. If it does not start, its output becomes ours.
     """
     with tempfile.TemporaryFile() as words:
         sys.stderr.flush()

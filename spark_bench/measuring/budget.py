@@ -1,6 +1,6 @@
 """Budgets: what a run may take before it ends in a row that says so, instead of in a hang.
 
-Events and virtual time are counted by whoever sees every event, so a run ends at the same event on
+Events and virtual time are counted at every event, so a run ends at the same event on
 every machine. Wall time and memory depend on the machine; they end runs that never come back.
 """
 
@@ -55,7 +55,7 @@ class BudgetExceeded(BaseException):
 
 @contextlib.contextmanager
 def limited(budget: Budget) -> Iterator[None]:
-    """Raise ``BudgetExceeded`` in here when the wall time is over, ``MemoryError`` without memory.
+    """Raise ``BudgetExceeded`` inside when the wall time is over, ``MemoryError`` without memory.
 
     The wall time needs the main thread and a system with signals; the memory needs Linux.
     """
@@ -81,7 +81,7 @@ def _time_limited(wall_s: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if left_s:  # somebody else's alarm goes on
+        if left_s:  # an alarm of the caller goes on
             left_s = max(left_s - (time.monotonic() - started), 0.001)
             signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
 

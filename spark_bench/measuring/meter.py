@@ -21,7 +21,7 @@ Samples = list[tuple[str, int, float]]
 
 
 class LatencyMeter:
-    """Hears of every record of a run's workloads."""
+    """Measures every record of a run's workloads."""
 
     def __init__(self, now_us: Any, keeps_samples: bool = False) -> None:
         self._now_us = now_us
@@ -31,10 +31,10 @@ class LatencyMeter:
         self.series: dict[str, dict[int, int]] = {"arrived": {}, "acknowledged": {}, "failed": {}}
         self.last_ack_us = 0
         self.samples: Samples | None = [] if keeps_samples else None
-        self._unread: dict[bytes | None, int] = {}  # value -> arrival, where somebody reads
+        self._unread: dict[bytes | None, int] = {}  # value -> arrival, where a client reads
 
     def forget(self, from_us: int) -> None:
-        """Drop what was measured; only what arrives from then on is."""
+        """Drop all measurements; records that arrive from ``from_us`` on count."""
         self.from_us = from_us
         self.histograms.clear()
         self._unread.clear()

@@ -75,7 +75,7 @@ class Run:
         return self._simulation
 
     def adopt(self, simulation: Simulation) -> None:
-        """Take a simulation that somebody else made with this run's seed and sink."""
+        """Use a simulation that the caller made with this run's seed and sink."""
         self._simulation = simulation
 
     def load(self, topic: str, **settings: Any) -> Workload:
@@ -120,7 +120,7 @@ class Run:
 
         Without ``judges`` a loss is no problem: what the scenario does may lose records.
 
-        Give the virtual time that this took, in milliseconds.
+        Return the virtual milliseconds that this took.
         """
         simulation = self._require()
         begun_ms = simulation.now_ms

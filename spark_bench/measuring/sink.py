@@ -24,7 +24,7 @@ _NEVER = 1 << 62
 
 
 class LeadershipWatch:
-    """Who leads what, who died, and how long that was felt."""
+    """Leaders of partitions, crashes of brokers, and how long partitions were unavailable."""
 
     __slots__ = ("_leaders", "_told_us", "account", "leader_changes")
 

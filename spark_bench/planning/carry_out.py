@@ -42,7 +42,7 @@ def carry_out(plan: BatchPlan, spec: RunSpec, worker: str = "") -> Outcome:
 
 
 def carry_out_in(run: Run, plan: BatchPlan, spec: RunSpec) -> Outcome:
-    """Carry out a run, of which somebody else holds what it records."""
+    """Carry out a run in a ``Run`` that the caller has made and keeps."""
     status, problems = "ok", ""
     try:
         with limited(plan.budget):

@@ -60,7 +60,7 @@ class CostModel:
 
 
 def _size(plan: BatchPlan, spec: RunSpec) -> float:
-    """How much larger its numbers are than the defaults, together."""
+    """The square roots of its numbers' ratios to their defaults, multiplied; times aside."""
     size = 1.0
     for name, value in spec.parameters:
         parameter = plan.suite.parameters.get(name)

@@ -23,7 +23,7 @@ class ReportConfiguration:
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def column(self, name: str) -> list[float]:
-        """Values over the runs that have one."""
+        """The column's values, of the runs that have one."""
         values = (row.get(name) for row in self.rows)
         return [float(v) for v in values if isinstance(v, (int, float)) and not math.isnan(v)]
 

@@ -29,7 +29,7 @@ class Estimate:
 
 
 def nearest_rank(ordered: Sequence[float], percent: float) -> float:
-    """The smallest value with at least so many per cent of all at or below it."""
+    """The smallest value with at least ``percent`` % of all at or below it."""
     rank = math.ceil(percent * len(ordered) / 100)
     return ordered[max(0, min(len(ordered), rank) - 1)]
 

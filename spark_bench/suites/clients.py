@@ -1,4 +1,4 @@
-"""A leader dies: what each setting of a producer makes of it, until its records are stored again.
+"""A leader dies: how long a producer's records wait under each of its settings.
 
 A killed process closes its connections, so clients know at once. A machine that lost its power
 does not: a client waits for its request timeout.

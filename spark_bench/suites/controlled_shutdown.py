@@ -1,4 +1,4 @@
-"""A broker shuts down in control while clients write; how long it takes, and who notices.
+"""A broker shuts down in control while clients write; how long it takes, and what clients notice.
 
 Processes take time for their work as in 2018 (``PUBLISHED_2018``), so the time grows with the
 partitions that the broker led, and with the way in which a release talks to ZooKeeper.

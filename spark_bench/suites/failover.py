@@ -80,7 +80,7 @@ def fail_over(
 ) -> None:
     """Let the leader of partition 0 crash at some moment, and bring it back.
 
-    ``silently`` cuts its machine off first: nobody hears that connections end.
+    ``silently`` cuts its machine off first, so that peers do not see their connections end.
     """
     simulation.run_for(_WARM_UP_MS + simulation.runtime.rng.random() * 1000)
     run.end_warm_up()

@@ -63,7 +63,7 @@ def populate(simulation: Simulation, topics: int, partitions: int, factor: int) 
                 znode_paths.topic_partition_state_path(name),
                 znode_payloads.encode_partition_state(state, 1),
             )
-    tree.take_changes()  # nobody was there to see it
+    tree.take_changes()  # no client was there to see it
 
 
 def failover_ms(simulation: Simulation) -> float:

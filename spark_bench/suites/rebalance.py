@@ -1,4 +1,4 @@
-"""A member joins, leaves or dies: how long a group needs, and who goes unread meanwhile."""
+"""A member joins, leaves or dies: how long a group needs, and how long partitions go unread."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def scenario(
 def _is_shared(
     simulation: Simulation, group: list[SimulatedGroupConsumer], partitions: int
 ) -> bool:
-    """Whether each partition has one reader, and each member knows."""
+    """Whether each partition has exactly one reader, and every member the last generation."""
     if simulation.group(GROUP).state != "Stable":
         return False
     owned = [where for consumer in group for where in consumer.owned]

@@ -35,8 +35,8 @@ def check_out(out: Path, *, overwrite: bool, resume: bool) -> list[Path]:
     """Make sure, before hours of runs, that tables can be written to ``out``.
 
     Gives the directories that it made for that, the innermost first. Raises ``UsageError`` when
-    pyarrow is missing, ``out`` cannot be a directory, or it has a batch and nobody said what is to
-    become of it.
+    pyarrow is missing, ``out`` cannot be a directory, or it has a batch and neither ``overwrite``
+    nor ``resume`` is set.
     """
     arrow()
     taken = (out / "batch.json").exists() or any((out / name).is_dir() for name in TABLES)
@@ -267,7 +267,7 @@ def _merge_runs(folder: Path, parameters: dict[str, type]) -> None:
 
 
 def _merge(folder: Path, runs: int) -> None:
-    """Some runs at a time: the table may be larger than what memory should hold."""
+    """Merge a few runs at a time: the table may be larger than memory."""
     parts = sorted(folder.glob("part-*.parquet"))
     if not parts:
         return
@@ -290,7 +290,7 @@ def _merge(folder: Path, runs: int) -> None:
 
 
 def _write_table(table: Any, path: Path) -> None:
-    """Write under another name first: a broken batch leaves no half file."""
+    """Write under another name first, so that a crash leaves no half file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
     arrow().parquet.write_table(table, temporary)

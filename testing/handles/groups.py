@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...coordinators.groups.group import Group
     from ..running import RunningCluster
 
-NOBODY_KNOWS = "Dead"
+DEAD = "Dead"
 """Kafka's word for the state of a group that does not exist."""
 
 
@@ -39,7 +39,7 @@ class Groups:
             view = self._running.in_process(broker.process, look)
             if view is not None:
                 return self._with_lag(view)
-        return GroupView(group_id, NOBODY_KNOWS, self._coordinator(group_id))
+        return GroupView(group_id, DEAD, self._coordinator(group_id))
 
     def _coordinator(self, group_id: str) -> int | None:
         """The broker that leads the partition of the group, as the brokers have heard."""

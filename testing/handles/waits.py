@@ -111,7 +111,7 @@ class Waits:
         return groups.group(group_id)
 
     def _keys(self, topic: str, partition: int | None) -> Callable[[], list[TopicPartition]]:
-        """The partitions meant, which may come to be while somebody waits."""
+        """The partitions meant, which may be created during the wait."""
         first = partition_key(topic, 0 if partition is None else partition)
         if partition is not None:
             return lambda: [first]

@@ -84,8 +84,8 @@ class Answer:
 
     def _sentences(self, clauses: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, ...], str]]:
         by_versions: dict[tuple[str, ...], list[str]] = {}
-        everybody = tuple(self.findings)
-        by_versions[everybody] = []
+        all_versions = tuple(self.findings)
+        by_versions[all_versions] = []
         for versions, clause in _merge(clauses):
             by_versions.setdefault(versions, []).append(clause)
         return [(versions, sentence(texts)) for versions, texts in by_versions.items() if texts]

@@ -263,7 +263,7 @@ def _measure(
         simulation.create_topic("orders", assignment={0: [2, 3, 4]})
         simulation.create_topic("followed", assignment={0: [3, 2, 4]})
         simulation.create_topic("apart", assignment={0: [3, 4]})
-        if name == "preferred election":  # somebody else has to lead before
+        if name == "preferred election":  # another broker has to lead before
             crash(simulation, 2)
             comes_back(simulation, 2)
             simulation.run_for(30_000)

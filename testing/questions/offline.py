@@ -27,7 +27,7 @@ def _unclean(allowed: bool | None) -> dict[str, Any]:
 
 
 def outsider_after_all_offline(kafka_version: str) -> Finding:
-    """3: one that was not in the ISR leads only if unclean election is allowed."""
+    """3: a replica that was not in the ISR leads only if unclean election is allowed."""
     columns = ("unclean election", "moment", "state", "leader", "ISR", "records")
     finding = Finding(columns)
     for name, allowed in _SETTINGS:

@@ -135,7 +135,7 @@ def simulate(kafka_version: str, config: dict[str, Any] | None = None, **more: A
 
 
 def create_unled(simulation: Simulation, name: str, replicas: Sequence[int]) -> None:
-    """Create a topic none of whose replicas is alive: no broker will hear of a leader."""
+    """Create a topic none of whose replicas is alive, so that it gets no leader."""
     topic = NewTopic(name, -1, -1, ((0, tuple(replicas)),), ())
     AdminClient(simulation.running).request(CreateTopicsRequest((topic,), 1000))
 

@@ -58,7 +58,7 @@ def failure_report(cluster: EmulatedCluster, trace: StoredTrace | None) -> str:
 
 
 def _partitions(cluster: EmulatedCluster) -> list[str]:
-    """Those that lack something first; internal topics only if they do."""
+    """Partitions that lack a leader or replicas come first; internal topics only if they do."""
     alive = {n for n, process in cluster.running.processes.items() if process.is_alive}
     lacking, whole = [], []
     for topic in cluster.topics():
@@ -180,7 +180,7 @@ def _last_events(trace: StoredTrace) -> list[str]:
 
 
 def _changes(event: Event) -> list[str]:
-    """Changes of partitions and groups in words; what an actor forgets as it halts is none."""
+    """Changes of partitions and groups in words; an actor that halts changes none."""
     if event.kind == "stop":
         return []
     told = []

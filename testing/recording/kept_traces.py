@@ -96,7 +96,7 @@ def _stored(cluster: Any) -> Any:
 
 
 def _kept(item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str) -> str:
-    """Keep the trace and say so; an error here is told, because it would end the whole session."""
+    """Keep the trace and name its file; an error is reported, as raising would end the session."""
     cluster = emulated.cluster
     if _stored(cluster) is None:
         if not has_failed:

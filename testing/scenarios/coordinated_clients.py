@@ -61,7 +61,7 @@ class GroupMembers:
         return Counter(partition for member in self.members for partition in member.owned)
 
     def problems(self) -> Iterable[str]:
-        """What a settled group must not show: partitions of nobody, or of two members."""
+        """Partitions of a settled group that have no owner or two."""
         owned = self._owned()
         doubled = [str(partition) for partition, count in owned.items() if count > 1]
         if doubled:
@@ -103,7 +103,7 @@ class Transformation:
         return all(lag.get(key) == 0 for key in written)
 
     def problems(self) -> Iterable[str]:
-        """Whether who reads what is committed finds each record of the input once."""
+        """Records that a reader of committed records does not find exactly once."""
         copied = Counter(self._read(self._outputs))
         wanted = Counter(self._read(self._inputs))
         where = f"transformer {self.spec.name}"

@@ -3,7 +3,7 @@
 The scenario that the trace names is run from its seed, in a thread of its own. That thread and the
 one that asks never run at the same time: one waits while the other goes on, so the run is the same
 byte for byte. It stops between two events, where the cluster can be looked at, stepped, or taken
-over: ``fork`` ends the scenario, and what happens from there on is up to whoever has it.
+over: ``fork`` ends the scenario, and what happens from there on is up to the caller.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Replay:
 
     @property
     def recorder(self) -> Recorder:
-        """What records the run again."""
+        """The recorder of the repeated run."""
         return self._recorder
 
     @property
@@ -181,7 +181,7 @@ class Replay:
                 self._run.run()
         except _Ended:
             return
-        except BaseException as error:  # raised again where somebody waits
+        except BaseException as error:  # raised again in the caller's thread
             self._error = error
         self.is_over = True
         self._stopped.release()

@@ -40,7 +40,7 @@ class ScenarioRun:
         recorder: Any = None,
         meter: Meter | None = None,
     ) -> None:
-        """``recorder`` keeps the events, and ``meter`` hears of every record of the workloads."""
+        """``recorder`` keeps the events, and ``meter`` measures every record of the workloads."""
         self.spec = spec
         self._meter = meter
         self.seed = spec.seed if seed is None else seed

@@ -134,7 +134,7 @@ class WorkloadSpec:
 
     @property
     def producer_names(self) -> list[str]:
-        """Of its producers, which are the names of their machines too."""
+        """Names of its producers, which are the names of their machines, too."""
         return [f"{self.name}-producer-{number + 1}" for number in range(self.producers)]
 
     @property
@@ -161,7 +161,7 @@ class GroupSpec:
 
     @property
     def member_names(self) -> list[str]:
-        """Of its members, which are the names of their machines too."""
+        """Names of its members, which are the names of their machines, too."""
         return [f"{self.group_id}-member-{number + 1}" for number in range(self.members)]
 
 

@@ -1,4 +1,4 @@
-"""Strict reading of one TOML table: typed values, and an error for every key nobody asked for."""
+"""Strict reading of one TOML table: typed values, and an error for every unknown key."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Table:
         return left
 
     def finish(self) -> None:
-        """Refuse keys that nobody asked for."""
+        """Refuse keys that no reader has taken."""
         for name in self._values:
             if name not in self._asked:
                 raise self.error(name, f"unknown key{nearest(name, self._asked)}")

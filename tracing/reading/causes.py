@@ -98,7 +98,7 @@ def _is_same_timer(later: Event, event: Event) -> bool:
 
 
 def _asked_at(chain: list[Event], index: int) -> int | None:
-    """For a delivery that answers what the actor had asked: where the chain goes on, there."""
+    """Index behind the sending of the request that a delivery answers; None if it is no answer."""
     event = chain[index]
     if event.kind != "deliver" or event.peer == event.actor:
         return None

@@ -32,7 +32,7 @@ def overview(trace: StoredTrace) -> dict[str, Any]:
 
 
 def _marks(trace: StoredTrace) -> list[Any]:
-    """[event, microseconds, kind, actor, text] of all that a reader wants to find in the run."""
+    """[event, microseconds, kind, actor, text] of each marked event, up to ``MARKS_MAX``."""
     found: list[Any] = []
     for index, info in enumerate(trace.chunks):
         if not any(in_bitmap(info.kinds, code) for code in _MARKED):

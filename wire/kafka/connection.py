@@ -318,7 +318,7 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _fail(self, transport: asyncio.Transport, step: AuthenticationStep) -> None:
-        """Refuse a client that did not say who it is: it waits, so that it does not try at once."""
+        """Refuse a client that did not authenticate; the delay keeps it from retrying at once."""
         self._listener.log_refusal(self._peer, f"failed authentication: {step.failure}")
         self._closed = True
         self._forget()
@@ -370,7 +370,7 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def _mute(self, throttle_ms: int) -> None:
-        """Take no request for so long (KIP-219)."""
+        """Take no request for a throttle time in milliseconds (KIP-219)."""
         loop = self._listener.loop
         if self._mute_timer is not None:
             self._mute_timer.cancel()

@@ -1,4 +1,4 @@
-"""The address of a broker as a client of one listener is told it."""
+"""The address of a broker that clients of one listener are given."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class SplitExchange:
 def submit_parts(
     split: SplitRequest, exchange: Exchange, submit: Submit, loop: asyncio.AbstractEventLoop
 ) -> None:
-    """Hand out the requests that one stands for, all at once or each when others had their turn."""
+    """Hand out the parts of a request, all at once or each after other clients had their turn."""
     if not split.requests:
         exchange.respond(())
     elif split.join is None:

@@ -217,7 +217,7 @@ class TcpListener:
         return KafkaListener(loop, self.host, port, service)
 
     def enforce(self, quotas: ClientQuotas) -> None:
-        """Let clients wait that use more than these allow; nothing is counted without any."""
+        """Throttle clients that exceed these quotas; nothing is counted without any."""
         gateway, backend = self._gateway, self._backend
         if quotas.is_any:
             now_ms = self._runtime.now_ms

@@ -77,7 +77,7 @@ def encode_response(call: Call, response: ZkResponse) -> bytes:
     operations carry their own codes."""
     code: int = response.code
     if call.opcode == MULTI:
-        # Without results nobody looked at the operations: the session has ended.
+        # Without results no operation was looked at: the session has ended.
         if code and not response.results:
             return encode_reply(call.xid, response.zxid, code)
         return encode_reply(call.xid, response.zxid, 0, _multi_body(call, response))

@@ -126,7 +126,7 @@ class GroupHandlers:
         )
 
     def _warn_once(self, text: str) -> None:
-        """Clients ask again and again; the reason stands in the log once for each of them."""
+        """Log each reason once, though clients ask again and again."""
         if text not in self._warned_of and len(self._warned_of) < WARNINGS_MAX:
             self._warned_of.add(text)
             self._node.log("warn", text)
@@ -145,7 +145,7 @@ class GroupHandlers:
         return Coordinator(key, ErrorCode.NONE, leader.id, endpoint.host, endpoint.port)
 
     async def _try_to_create(self, topic: str) -> None:
-        """What fails now is tried again when a client asks again."""
+        """Try to create the topic; after a failure the next request tries again."""
         try:
             await self._admin.auto_creation.create((topic,))
         except ZooKeeperError as error:

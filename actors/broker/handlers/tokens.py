@@ -25,7 +25,7 @@ _NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 
 class TokenHandlers:
-    """Only who is known, and not by a token, may ask for tokens."""
+    """Only a client that authenticated, and not by a token, may ask for tokens."""
 
     __slots__ = ("_security",)
 

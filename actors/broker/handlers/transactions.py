@@ -118,7 +118,7 @@ class TransactionHandlers:
         return AddPartitionsToTxnResponse(tuple([await task for task in tasks]))
 
     async def _add_partitions(self, asked: TransactionPartitions) -> AddPartitionsToTxnResult:
-        """One partition that does not exist keeps all of them out."""
+        """Add all partitions, or none if one of them does not exist."""
         contains = self._metadata_cache.contains
         unknown = [partition for partition in asked.partitions if not contains(partition)]
         if unknown:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 _FOLDER = Path(__file__).parent
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
-    # Names of topics and clients are whatever somebody chose: no script but the page's own runs.
+    # Names of topics and clients are whatever a client chose: no script but the page's own runs.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -67,7 +67,7 @@ def _broker(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str
 
 
 def _any_broker(table: Table, reader: NameReader, cluster: ClusterSpec) -> dict[str, Any]:
-    """A named broker, or one that only keeps the cluster company, by its id."""
+    """A named broker, or one without a part in the story, by its id."""
     value = table.raw("broker")
     if isinstance(value, int) and not isinstance(value, bool):
         return {"broker": check_machine(table, "broker", value, cluster)}

@@ -1,4 +1,4 @@
-"""The clients of a story: they send what a step says, once, and note what they were told."""
+"""The clients of a story: they send once what a step says, and note the answers."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Authenticator:
         return None
 
     def _session_lifetime_ms(self, server: SaslServer) -> int:
-        """How long the client is known from now on; 0: for ever (or for no time at all)."""
+        """For how many milliseconds the client stays authenticated; 0: for ever, or not at all."""
         if not self._settings.behaviour.sasl_reauthentication:
             return 0
         now_ms = self._settings.now_ms()
@@ -224,7 +224,7 @@ class Authenticator:
         )
 
     def _told(self) -> str:
-        """What a client is told that must not know more."""
+        """The error text for a client that must not learn the true reason."""
         during = ""
         if self._settings.behaviour.sasl_reauthentication:
             again = "re-authentication" if self._previous is not None else "authentication"

@@ -50,7 +50,7 @@ def produce(permissions: Permissions, request: data.ProduceRequest) -> Decision:
 
 
 def fetch(permissions: Permissions, request: data.FetchRequest) -> Decision:
-    """Whoever may be refused gets no session: what it may read is asked anew each time."""
+    """A consumer gets no fetch session, so that its rights are checked at each fetch."""
     if request.replica_id >= 0:
         if permissions.may_cluster(AclOperation.CLUSTER_ACTION):
             return Decision(request)

@@ -128,7 +128,7 @@ def partitions_divided(
     topic_of: Callable[[Any], str],
     goes_on: Any = None,
 ) -> Decision:
-    """Partitions go on whose topics the client may use so."""
+    """Let the partitions pass on whose topics the client may do the operation."""
     verdicts: dict[str, bool] = {}
 
     def is_allowed(item: Any) -> bool:
@@ -144,5 +144,5 @@ def partitions_divided(
 def allowed_topics(
     permissions: Permissions, operation: AclOperation, topics: Iterable[str]
 ) -> frozenset[str]:
-    """Those that the client may use so."""
+    """The topics on which the client may do the operation."""
     return frozenset(t for t in dict.fromkeys(topics) if permissions.may_topic(operation, t))

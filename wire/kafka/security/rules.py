@@ -1,6 +1,6 @@
 """What each request needs, as Kafka's ``KafkaApis`` asks its authorizer.
 
-What nobody has to be allowed stands in ``FREE``. A request that stands nowhere is refused.
+Requests in ``FREE`` need no permission. A request that is in no table is refused.
 """
 
 from __future__ import annotations
@@ -78,4 +78,4 @@ FREE = frozenset(
         delegation_tokens.DescribeDelegationTokenRequest,
     )
 )
-"""Requests that everybody may send; those about tokens the broker decides by itself."""
+"""Requests that every client may send; the broker itself decides on those about tokens."""

@@ -30,7 +30,7 @@ class Credentials(Protocol):
     """What one broker knows of users."""
 
     def password(self, user: str) -> str | None:
-        """For PLAIN."""
+        """A user's password, for PLAIN; None for an unknown user."""
         ...
 
     def scram(self, mechanism: str, user: str) -> ScramCredential | None: ...

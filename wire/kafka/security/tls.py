@@ -18,7 +18,7 @@ _CLIENT_AUTH = {
 
 
 def server_context(certificate: Certificate, authority: Path, client_auth: str) -> ssl.SSLContext:
-    """What a listener shakes hands with: TLS 1.2 and 1.3, as Kafka's default."""
+    """The TLS context of a listener: TLS 1.2 and 1.3, as Kafka's default."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate.certificate_path, certificate.key_path)
