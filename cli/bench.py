@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from .bench_progress import BatchProgress
-from .bench_settings import read_conf, read_matrix, read_numbers, read_settings
 from .exits import INTERRUPTED, TERMINATED, ended_by_sigterm
 
 if TYPE_CHECKING:
@@ -92,6 +91,7 @@ def run(
     """Run a batch and print its percentiles."""
     from ..protocol.errors import UsageError
     from ..spark_bench.batch import BatchEnded, run_suite
+    from ..spark_bench.planning.settings import read_conf, read_matrix, read_numbers, read_settings
     from ..spark_bench.reports.summary import report
 
     ended: BatchEnded | None = None
@@ -186,6 +186,7 @@ def trace(
 ) -> None:
     """Record one run of a suite, for fakekafka trace."""
     from ..spark_bench.planning.recording import record
+    from ..spark_bench.planning.settings import read_settings
 
     found = _load(suite)
     out = out or Path(f"{found.name}-seed-{seed}.fktrace")

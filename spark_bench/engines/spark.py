@@ -22,12 +22,12 @@ from ...protocol.errors import UsageError
 from ..planning.carry_out import Outcome, lost_outcome
 from ..planning.plan import BatchPlan, RunSpec
 from ..planning.schedule import CostModel
-from .spark_worker import SCHEMA, import_all, package_zip, run_places
+from .spark_worker import SCHEMA, import_all, run_places, ship_package
 
 _JOBS = 2
 _JOB_S = 8.0
 """Work of one job, for each slot."""
-_TASK_S = 0.4
+TASK_S = 0.4
 """Short runs share a task until it is so long: a task costs Spark some 10 ms."""
 _MOST_TASKS = 64
 """Of a job, for each slot."""
@@ -51,8 +51,13 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "10",
 }
-"""Workers over Unix sockets, which saves 20 ms a task; no second copy of a run that is slow."""
+"""Workers over Unix sockets, which saves 20 ms a task; no second copy of a run that is slow; a
+short memory of what was done, which the driver keeps also without a user interface."""
 
 
 class SparkEngine:
@@ -96,13 +101,8 @@ class SparkEngine:
 
     def _prepare(self) -> None:
         """Ship the package where it may be missing, and have every worker import it."""
-        context = self.session.sparkContext
         slots = self.slots
-        if not str(context.master).startswith("local"):
-            folder = tempfile.mkdtemp(prefix="fakekafka-package-")
-            path = Path(folder, "fakekafka.zip")
-            path.write_bytes(package_zip())
-            context.addPyFile(str(path))
+        ship_package(self.session.sparkContext)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.session.range(0, slots, 1, slots).mapInArrow(import_all, "id long").collect()
@@ -155,7 +155,7 @@ class SparkEngine:
 
     def _task_count(self, own: list[RunSpec], model: CostModel) -> int:
         work_s = sum(model.estimate_s(spec) for spec in own)
-        return max(1, min(len(own), max(int(work_s / _TASK_S), 4 * self.slots)))
+        return max(1, min(len(own), max(int(work_s / TASK_S), 4 * self.slots)))
 
     def _job(self, shipped: Any, numbers: list[int], tasks: int, tag: str) -> list[Outcome]:
         """One action: every run of it once."""

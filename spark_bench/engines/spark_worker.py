@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import socket
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,15 @@ def import_all(batches: Iterator[Any]) -> Iterator[Any]:
 
     freeze_modules()
     yield from batches
+
+
+def ship_package(context: Any) -> None:
+    """Send this package to the workers of a Spark context, unless they are of this machine."""
+    if str(context.master).startswith("local"):
+        return
+    path = Path(tempfile.mkdtemp(prefix="fakekafka-package-"), "fakekafka.zip")
+    path.write_bytes(package_zip())
+    context.addPyFile(str(path))
 
 
 def package_zip() -> bytes:

@@ -157,6 +157,20 @@ def labels(plan: BatchPlan) -> list[str]:
     return found
 
 
+def parameter_kinds(plan: BatchPlan) -> dict[str, type]:
+    """The columns of the parameters, and the types of their values."""
+    kinds = {column_name(name): one.kind for name, one in plan.suite.parameters.items()}
+    if kinds:
+        return kinds
+    # A scenario file: any of its keys. Its lists are text in a column.
+    plain = (int, float, str, bool)
+    return {
+        column_name(name): type(value) if type(value) in plain else str
+        for spec in plan.specs
+        for name, value in spec.parameters
+    }
+
+
 def column_name(parameter: str) -> str:
     """The column of a parameter: a dotted key has underscores."""
     return "".join(character if character.isalnum() else "_" for character in parameter)

@@ -130,9 +130,10 @@ def fixed_schema(table: str, about: Mapping[str, Any]) -> Any:
     return documented(table, fields, {name: doc for name, (_, doc) in columns.items()}, about)
 
 
-def column_docs(measures: Mapping[str, str]) -> dict[str, str]:
+def column_docs(measures: Mapping[str, str], parameters: Iterable[str]) -> dict[str, str]:
     """What the columns of ``runs`` mean; ``measures`` are those of the suite."""
     docs = FIRST | MIDDLE | MEASURED | LAST | dict(measures)
+    docs |= dict.fromkeys(parameters, "parameter")
     for metric, text in (METRICS | dict(measures)).items():
         stem, unit = metric.removesuffix("_ms"), "_ms" if metric.endswith("_ms") else ""
         for percent in ("50", "99", "99_9"):

@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ..measuring.histogram import value_of
 from ..planning.carry_out import Outcome
-from ..planning.plan import BatchPlan, column_name, labels, varied
+from ..planning.plan import BatchPlan, labels, parameter_kinds, varied
+from .rows import run_row, table_rows
 from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_schema
 
 _FLUSH_S = 2.0
 _FLUSH_RUNS = 50
 """A part is written when so much time has passed or so many runs have ended."""
-_SORT_RUNS = 500
-"""Runs that are sorted at a time at the end, so a large batch needs no more memory than these."""
+_SORT_CELLS = 150_000
+"""Values that are sorted at a time at the end, so a large batch needs no more memory than these."""
+_ORDER = ("run_id", "metric", "second", "bucket", "at_us")
 _FORMAT = 1
 
 
@@ -74,15 +75,8 @@ class BatchStore:
         self._pending: list[Outcome] = []
         self._flushed_at = time.monotonic()
         suite = plan.suite
-        kinds = {column_name(name): one.kind for name, one in suite.parameters.items()}
-        if not kinds:  # a scenario file: any of its keys
-            kinds = {
-                column_name(name): _kind(value)
-                for spec in plan.specs
-                for name, value in spec.parameters
-            }
-        self._parameters = kinds
-        self._docs = column_docs(suite.measures) | dict.fromkeys(kinds, "parameter")
+        self._parameters = kinds = parameter_kinds(plan)
+        self._docs = column_docs(suite.measures, kinds)
         self._about = {"batch_id": plan.batch_id, "suite": plan.source.name, "format": _FORMAT}
         self.done: frozenset[int] = frozenset()
         self._next_part = 0
@@ -150,10 +144,10 @@ class BatchStore:
         name = f"part-{self._next_part:05d}.parquet"
         self._next_part += 1
         for table in TABLES[1:]:
-            rows = [row for outcome in pending for row in self._rows(table, outcome)]
+            rows = [row for outcome in pending for row in table_rows(table, outcome, self._engine)]
             if rows:
                 self._write(table, name, rows)
-        own = [_with_text(outcome.row) for outcome in pending]
+        own = [run_row(outcome) for outcome in pending]
         names = dict.fromkeys(column for row in own for column in row)
         schema = runs_schema(names, own, self._parameters, self._about, self._docs)
         _write_table(arrow().Table.from_pylist(own, schema=schema), self._out / "runs" / name)
@@ -163,20 +157,6 @@ class BatchStore:
         columns = [arrow().array(list(column), field.type) for column, field in
                    zip(zip(*rows, strict=True), schema, strict=True)]  # fmt: skip
         _write_table(arrow().table(columns, schema=schema), self._out / table / name)
-
-    def _rows(self, table: str, outcome: Outcome) -> list[tuple[Any, ...]]:
-        head = (outcome.row["run_id"], outcome.row["configuration"])
-        if table == "hist":
-            return [
-                (*head, metric, bucket, count, value_of(bucket))
-                for metric, counts in outcome.histograms.items()
-                for bucket, count in counts
-            ]
-        if table == "series":
-            return [(*head, *row) for row in outcome.series]
-        if table == "samples":
-            return [(*head, *sample) for sample in outcome.samples]
-        return [(head[0], self._engine, outcome.worker, outcome.wall_ms)]
 
     def read_done(self) -> Iterator[tuple[dict[str, Any], dict[str, list[tuple[int, int]]]]]:
         """The row and the histograms of every run that is there."""
@@ -199,20 +179,11 @@ class BatchStore:
     def finish(self) -> None:
         """All runs are there: one sorted file per table."""
         self.flush()
-        _merge_runs(self._out / "runs", self._parameters)
+        runs = len(self._plan.specs)
+        _merge(self._out / "runs", runs, _whole_runs_schema(self._out / "runs", self._parameters))
         for table in TABLES[1:]:
-            _merge(self._out / table, len(self._plan.specs))
+            _merge(self._out / table, runs, fixed_schema(table, self._about))
         self._write_json(is_complete=True)
-
-
-def _kind(value: Any) -> type:
-    return type(value) if type(value) in (int, float, str, bool) else str
-
-
-def _with_text(row: dict[str, Any]) -> dict[str, Any]:
-    """Lists of a scenario file as text: a column has one type."""
-    return {name: str(value) if isinstance(value, (tuple, dict)) else value
-            for name, value in row.items()}  # fmt: skip
 
 
 def clean_up(out: Path) -> None:
@@ -247,46 +218,76 @@ def table_files(out: Path, table: str) -> list[Path]:
 # -- merging -----------------------------------------------------------------------------------
 
 
-def _merge_runs(folder: Path, parameters: dict[str, type]) -> None:
-    parts = sorted(folder.glob("part-*.parquet"))
-    if not parts:
-        return
-    pyarrow = arrow()
+class _Part:
+    """A file of a table with some of the runs."""
+
+    __slots__ = ("first", "last", "path", "rows")
+
+    def __init__(self, path: Path) -> None:
+        metadata = arrow().parquet.read_metadata(path)
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        column = metadata.schema.names.index("run_id")
+        spans = [group.column(column).statistics for group in groups]
+        self.path = path
+        self.rows = metadata.num_rows
+        self.first = min((span.min for span in spans), default=0)
+        self.last = max((span.max for span in spans), default=-1)
+
+
+def _merge(folder: Path, runs: int, schema: Any) -> None:
+    """Make one file of the parts, in the order of the runs.
+
+    Merge a few runs at a time: the table may be larger than memory.
+    """
     whole = folder / f"{folder.name}.parquet"
     older = [whole] if whole.exists() else []
-    tables = [pyarrow.parquet.read_table(path) for path in (*older, *parts)]
-    docs = {field.name: field.metadata for table in tables for field in table.schema}
-    metadata = tables[0].schema.metadata
-    merged = pyarrow.concat_tables(tables, promote_options="permissive").sort_by("run_id")
-    names = ordered(merged.column_names, parameters)
-    fields = [merged.schema.field(name).with_metadata(docs[name]) for name in names]
-    merged = merged.select(names).cast(pyarrow.schema(fields, metadata=metadata))
-    _write_table(merged, whole)
-    for path in parts:
-        path.unlink()
-
-
-def _merge(folder: Path, runs: int) -> None:
-    """Merge a few runs at a time: the table may be larger than memory."""
-    parts = sorted(folder.glob("part-*.parquet"))
-    if not parts:
+    parts = [_Part(path) for path in (*older, *sorted(folder.glob("part-*.parquet")))]
+    if len(parts) == len(older):
         return
     parquet = arrow().parquet
-    whole = folder / f"{folder.name}.parquet"
     temporary = whole.with_suffix(".tmp")
-    schema = parquet.read_schema(parts[0])
-    keys = [(name, "ascending") for name in ("run_id", "metric", "second", "bucket", "at_us")
-            if name in schema.names]  # fmt: skip
+    keys = [(name, "ascending") for name in _ORDER if name in schema.names]
+    cells = sum(part.rows for part in parts) * len(schema)
+    step = max(1, runs * _SORT_CELLS // max(1, cells))
     with parquet.ParquetWriter(temporary, schema) as writer:
-        for first in range(0, runs, _SORT_RUNS):
-            filters = [("run_id", ">=", first), ("run_id", "<", first + _SORT_RUNS)]
-            tables = [parquet.read_table(path, filters=filters) for path in parts]
-            merged = arrow().concat_tables(tables).sort_by(keys)
-            if merged.num_rows:
+        for first in range(0, runs, step):
+            last = first + step - 1
+            filters = [("run_id", ">=", first), ("run_id", "<=", last)]
+            tables = [
+                _in_schema(
+                    parquet.read_table(part.path, filters=filters, use_threads=False), schema
+                )
+                for part in parts
+                if part.first <= last and part.last >= first
+            ]
+            merged = arrow().concat_tables(tables).sort_by(keys) if tables else None
+            if merged is not None and merged.num_rows:
                 writer.write_table(merged.combine_chunks())
     temporary.replace(whole)
-    for path in parts:
-        path.unlink()
+    for part in parts[len(older) :]:
+        part.path.unlink()
+
+
+def _whole_runs_schema(folder: Path, parameters: dict[str, type]) -> Any:
+    """The schema of ``runs``: a column may be in some of the parts only."""
+    pyarrow = arrow()
+    schemas = [pyarrow.parquet.read_schema(path) for path in sorted(folder.glob("*.parquet"))]
+    if not schemas:
+        return pyarrow.schema([])
+    fields = {field.name: field for schema in schemas for field in schema}
+    names = ordered(fields, parameters)
+    return pyarrow.schema([fields[name] for name in names], metadata=schemas[0].metadata)
+
+
+def _in_schema(table: Any, schema: Any) -> Any:
+    """The same rows with all columns of the schema, empty where the table has none."""
+    pyarrow = arrow()
+    columns = [
+        table[field.name] if field.name in table.column_names
+        else pyarrow.nulls(table.num_rows, field.type)
+        for field in schema
+    ]  # fmt: skip
+    return pyarrow.table(columns, names=schema.names).cast(schema)
 
 
 def _write_table(table: Any, path: Path) -> None:

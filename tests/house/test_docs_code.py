@@ -23,7 +23,7 @@ ENABLED = True
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SKIP = re.compile(r"^# doc: skip(?: \((.+)\))?$")
-TIMEOUT_S = 60
+TIMEOUT_S = 110
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def test_a_suite_measures_what_it_says_and_every_column_is_explained(name: str) 
         stem = measure.removesuffix("_ms")
         assert measure in row or f"{stem}_p50_ms" in row
     assert row[suite.headline] is not None
-    docs = column_docs(suite.measures)
+    docs = column_docs(suite.measures, suite.parameters)
     assert [column for column in row if column not in docs and column not in suite.parameters] == []
 
 

@@ -1,15 +1,13 @@
-"""Values of a suite's parameters as the command line writes them."""
+"""Values of a suite's parameters as text: on the command line, in options of Spark."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..protocol.errors import UsageError
-
-if TYPE_CHECKING:
-    from ..spark_bench.planning.suite import Suite
+from ...protocol.errors import UsageError
+from .suite import Suite
 
 _TRUE_OR_FALSE = {"true": True, "false": False, "1": True, "0": False}
 
@@ -38,19 +36,21 @@ def read_value(suite: Suite, name: str, text: str) -> Any:
     return text
 
 
-def read_settings(suite: Suite, settings: Sequence[str]) -> dict[str, Any]:
-    """``name=value`` of ``--set``."""
+def read_settings(suite: Suite, settings: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """``name=value`` of an option."""
     found = {}
     for setting in settings:
         name, separator, text = setting.partition("=")
         if not separator:
-            raise UsageError(f"--set takes name=value, not {setting!r}")
+            raise UsageError(f"{option} takes name=value, not {setting!r}")
         found[name] = read_value(suite, name, text)
     return found
 
 
-def read_matrix(suite: Suite, tables: Sequence[str], leave_out: bool) -> dict[str, Any] | None:
-    """``name=value,value`` of ``--matrix``; None: the suite's own."""
+def read_matrix(
+    suite: Suite, tables: Sequence[str], leave_out: bool, option: str = "--matrix"
+) -> dict[str, Any] | None:
+    """``name=value,value`` of an option; None: the suite's own."""
     if leave_out:
         if tables:
             raise UsageError("--matrix and --no-matrix do not go together")
@@ -59,7 +59,7 @@ def read_matrix(suite: Suite, tables: Sequence[str], leave_out: bool) -> dict[st
     for table in tables:
         name, separator, text = table.partition("=")
         if not separator or not text:
-            raise UsageError(f"--matrix takes name=value,value, not {table!r}")
+            raise UsageError(f"{option} takes name=value,value, not {table!r}")
         found[name] = [read_value(suite, name, value) for value in text.split(",")]
     return found or None
 

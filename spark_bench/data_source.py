@@ -1,0 +1,229 @@
+"""A batch as a data source of Spark: ``spark.read.format("fakekafka")``.
+
+The runs are carried out when Spark reads, by the tasks that read, and again whenever an action
+needs them again. Each gives the row that ``fakekafka bench run`` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from ..protocol.errors import UsageError
+from .engines.spark import TASK_S
+from .engines.spark_worker import freeze_modules, ship_package
+from .measuring.parameters import hint
+from .planning.carry_out import Outcome, carry_out
+from .planning.plan import BatchPlan, make_plan, parameter_kinds
+from .planning.schedule import CostModel
+from .planning.settings import read_matrix, read_numbers, read_settings
+from .planning.suite import Suite, find_source, load_suite
+from .tables.rows import run_row, table_rows
+from .tables.schema import TABLES, column_docs, fixed_schema, runs_schema
+
+NAME = "fakekafka"
+OPTIONS = ("suite", "table", "runs", "seed", "matrix", "set", "budget", "samples", "tasks")
+"""Every other option is a parameter of the suite."""
+OTHER = "other"
+OTHER_DOC = "as JSON, what the run measured and the columns before do not have; null as a rule"
+
+
+def register(session: SparkSession) -> None:
+    """Let a session read the format ``fakekafka``; a cluster's workers are sent this package."""
+    ship_package(session.sparkContext)
+    session.dataSource.register(BatchSource)
+
+
+class BatchSource(DataSource):
+    """The runs of a suite; ``docs/guides/batches.md`` explains the options."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Raises ``UsageError`` for what cannot be run, before anything is."""
+        super().__init__(dict(options))
+        given = {name.lower(): text for name, text in options.items()}
+        path = given.pop("path", None)  # of load(...)
+        name = given.pop("suite", path)
+        if not name:
+            raise UsageError("name a suite, or a file: load('failover') or option('suite', ...)")
+        self.table = given.pop("table", "runs")
+        if self.table not in TABLES:
+            raise UsageError(f"there is no table {self.table!r}; there are {', '.join(TABLES)}")
+        suite = load_suite(find_source(name))
+        self.tasks = _whole(given, "tasks")
+        matrix = given.pop("matrix", None)
+        self.plan = make_plan(
+            name,
+            _whole(given, "runs"),
+            _whole(given, "seed") or 0,
+            matrix=None if matrix is None else _read_matrix(suite, matrix),
+            budget=read_numbers("the option budget", _parts(given.pop("budget", ""))),
+            samples=_whole(given, "samples") or 0,
+            values=_read_values(suite, given),
+        )
+        if self.table == "samples" and not self.plan.samples:
+            raise UsageError("the table samples needs the option samples: of how many runs of each "
+                             "configuration every value is kept")  # fmt: skip
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        """The columns of the table. Those of ``runs`` are found out by carrying out two runs."""
+        if self.table != "runs":
+            return _spark_schema(fixed_schema(self.table, {}))
+        plan = self.plan
+        # The corners of the matrix; all that other runs have beside these goes into one column.
+        specs = {spec.configuration: spec for spec in plan.specs[:: max(1, len(plan.specs) - 1)]}
+        rows = [run_row(carry_out(plan, spec)) for spec in specs.values()]
+        names = dict.fromkeys(name for row in rows for name in row)
+        kinds = parameter_kinds(plan)
+        docs = column_docs(plan.suite.measures, kinds)
+        found = _spark_schema(runs_schema(names, rows, kinds, {}, docs))
+        return found.add(StructField(OTHER, _STRING, metadata={"comment": OTHER_DOC}))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return BatchReader(self.plan, self.table, schema, self.tasks)
+
+
+class BatchReader(DataSourceReader):
+    """Carries out the runs of a partition, and gives a batch of rows for each."""
+
+    def __init__(
+        self, plan: BatchPlan, table: str, schema: StructType, tasks: int | None = None
+    ) -> None:
+        self.plan = plan
+        self.table = table
+        self.tasks = tasks
+        self.arrow_schema = to_arrow_schema(schema, timezone="UTC")
+
+    def partitions(self) -> list[InputPartition]:
+        """Longest runs first, as Spark begins tasks in their order; short ones share a task."""
+        model = CostModel(self.plan)
+        places = {spec.run_id: place for place, spec in enumerate(self.plan.specs)}
+        order = model.longest_first(self.plan.specs)
+        if self.tasks is not None:
+            shares = [order[first :: self.tasks] for first in range(min(self.tasks, len(order)))]
+            return [InputPartition([places[spec.run_id] for spec in share]) for share in shares]
+        found: list[list[int]] = []
+        work_s = TASK_S
+        for spec in order:
+            if work_s >= TASK_S:
+                found.append([])
+                work_s = 0.0
+            found[-1].append(places[spec.run_id])
+            work_s += model.estimate_s(spec)
+        return [InputPartition(share) for share in found]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        freeze_modules()
+        worker = f"{socket.gethostname()}, process {os.getpid()}"
+        for place in partition.value:
+            outcome = carry_out(self.plan, self.plan.specs[place], worker)
+            yield self._batch(outcome)
+
+    def _batch(self, outcome: Outcome) -> pyarrow.RecordBatch:
+        if self.table == "runs":
+            row = _fitted(run_row(outcome), self.arrow_schema)
+            return pyarrow.RecordBatch.from_pylist([row], schema=self.arrow_schema)
+        rows = table_rows(self.table, outcome, "spark")
+        columns = zip(*rows, strict=True) if rows else [()] * len(self.arrow_schema)
+        arrays = [pyarrow.array(list(column), field.type) for column, field in
+                  zip(columns, self.arrow_schema, strict=True)]  # fmt: skip
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
+
+
+def _fitted(row: dict[str, Any], schema: pyarrow.Schema) -> dict[str, Any]:
+    """A row with the columns of a schema; what has no place there is in ``other``."""
+    found: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in row.items():
+        place = schema.get_field_index(name)
+        fits = place >= 0 and (value is None or _fits(value, schema.field(place).type))
+        (found if fits else rest)[name] = value
+    if rest and schema.get_field_index(OTHER) >= 0:
+        found[OTHER] = json.dumps(rest)
+    return found
+
+
+def _fits(value: Any, kind: pyarrow.DataType) -> bool:
+    if isinstance(value, bool):
+        return bool(pyarrow.types.is_boolean(kind))
+    if isinstance(value, int):
+        return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind))
+    if isinstance(value, float):
+        return bool(pyarrow.types.is_floating(kind))
+    return bool(pyarrow.types.is_string(kind))
+
+
+# -- options -----------------------------------------------------------------------------------
+
+
+def _whole(given: dict[str, str], name: str) -> int | None:
+    """Take a whole number from the options."""
+    text = given.pop(name, None)
+    if text is None:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    least = 1 if name in ("tasks", "runs") else 0
+    if value < least:
+        raise UsageError(f"the option {name} must be a whole number >= {least}, not {text!r}")
+    return value
+
+
+def _parts(text: str) -> list[str]:
+    """Settings that semicolons separate."""
+    return [part.strip() for part in text.split(";") if part.strip()]
+
+
+def _read_matrix(suite: Suite, text: str) -> dict[str, Any]:
+    """``name=value,value; name=value``; an empty text leaves a single configuration."""
+    return read_matrix(suite, _parts(text), leave_out=False, option="the option matrix") or {}
+
+
+def _read_values(suite: Suite, given: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters: those of the option ``set``, and options of their own."""
+    settings = _parts(given.get("set", ""))
+    for name, text in given.items():
+        if name == "set":
+            continue
+        # Spark makes the names of options small letters.
+        known = {one.lower(): one for one in suite.parameters}
+        if suite.parameters and name not in known:
+            raise UsageError(
+                f"there is no option {name!r}{hint(name, (*OPTIONS, *known))}; options are "
+                f"{', '.join(OPTIONS)}, and the parameters of {suite.name}"
+            )
+        settings.append(f"{known.get(name, name)}={text}")
+    return read_settings(suite, settings, option="the option set")
+
+
+# -- columns -----------------------------------------------------------------------------------
+
+_STRING = from_arrow_type(pyarrow.string())
+
+
+def _spark_schema(schema: Iterable[pyarrow.Field]) -> StructType:
+    """Columns of Spark, with what they mean as their comments."""
+    return StructType(
+        [
+            StructField(
+                field.name,
+                from_arrow_type(field.type),
+                metadata={"comment": (field.metadata or {}).get(b"doc", b"").decode()},
+            )
+            for field in schema
+        ]
+    )
