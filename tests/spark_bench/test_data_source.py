@@ -15,7 +15,7 @@ from fakekafka.spark_bench.engines.engine import open_engine
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.spark_bench.tables.schema import COLUMNS, TABLES
 from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, TROUBLE, written
-from fakekafka.tests.spark_bench.test_engines import on_spark
+from fakekafka.tests.support.spark_marks import ON_SPARK
 
 LATE = '''
 """A run has a column of its own"""
@@ -150,7 +150,7 @@ def test_wrong_options_are_refused_before_anything_is_run(
 class TestSpark:
     """All in one session, which takes seconds to start."""
 
-    pytestmark = on_spark
+    pytestmark = ON_SPARK
 
     def test_spark_reads_the_rows_of_the_batch(self, small: str, tmp_path: Path) -> None:
         """Frames, SQL over a view, and a message that names what is wrong."""

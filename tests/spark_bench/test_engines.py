@@ -18,17 +18,9 @@ from fakekafka.spark_bench.planning.schedule import ProgressReport
 from fakekafka.spark_bench.reports.results import BatchResult
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.tests.spark_bench.suites_for_tests import SMALL, TROUBLE, written
+from fakekafka.tests.support.spark_marks import ON_SPARK
 
 TABLES = ("runs", "hist", "series")
-on_spark = [
-    pytest.mark.slow,
-    pytest.mark.spark,
-    pytest.mark.timeout(300),
-    # The gateway to the JVM leaves its sockets and pipes to the garbage collector.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.skipif(java_problem() is not None, reason=f"Spark cannot start: {java_problem()}"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +91,7 @@ def test_a_run_that_takes_its_process_along_is_a_row(tmp_path: Path) -> None:
 class TestSpark:
     """All in one session, which takes seconds to start."""
 
-    pytestmark = on_spark
+    pytestmark = ON_SPARK
 
     def test_spark_gives_what_one_process_gives(
         self,
