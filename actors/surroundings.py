@@ -78,14 +78,6 @@ class Resident(Protocol):
         ...
 
 
-class MessageSink(TraceSink, Protocol):
-    """A sink that follows requests to their answers."""
-
-    def answers(self, answer_id: int, request_id: int) -> None:
-        """The message about to be sent answers another."""
-        ...
-
-
 class Process:
     """Nodes that live and die together and share memory: one broker, one ZooKeeper server."""
 

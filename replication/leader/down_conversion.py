@@ -32,21 +32,6 @@ _OVERFLOW_SIZE_MAX = 128 * 1024
 _NONE = ErrorCode.NONE
 
 
-def down_converted(
-    request: FetchRequest,
-    response: FetchResponse,
-    api_version: int,
-    hosted: Callable[[TopicPartition], Partition | None],
-) -> FetchResponse:
-    """The response in the format that the version of the request can carry."""
-    steps = conversion(request, response, api_version, hosted)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-
-
 def conversion(
     request: FetchRequest,
     response: FetchResponse,

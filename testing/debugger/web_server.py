@@ -11,7 +11,7 @@ import json
 import secrets
 import socket
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...protocol.errors import AddressUnavailable, FakeKafkaError, UsageError
 from ...tracing.web.overview import title_of
@@ -19,6 +19,10 @@ from ...tracing.web.page import document, policy
 from ..foreign_pages import refusal
 from .debugger import Debugger
 from .web_session import WebSession
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 _HOST = "127.0.0.1"
 _BODY_BYTES_MAX = 64 * 1024
@@ -88,7 +92,7 @@ class WebServer:
 
     # -- answering -----------------------------------------------------------------------------
 
-    def _refusal(self, request: Any, token: str, *, is_visit: bool = False) -> Any:
+    def _refusal(self, request: Request, token: str, *, is_visit: bool = False) -> Response | None:
         """The answer to a request that is not heard; None for one that is."""
         text = refusal(request.headers, frozenset(), "the debugger", is_visit=is_visit)
         if text is not None:
@@ -97,7 +101,7 @@ class WebServer:
             return _error("the address lacks the token that the command has printed", 403)
         return None
 
-    def _page(self, request: Any) -> Any:
+    def _page(self, request: Request) -> Response:
         from starlette.responses import HTMLResponse
 
         refused = self._refusal(request, request.query_params.get("token", ""), is_visit=True)
@@ -113,7 +117,7 @@ class WebServer:
         }
         return HTMLResponse(before + after, headers=headers)
 
-    def _part(self, request: Any) -> Any:
+    def _part(self, request: Request) -> Response:
         from starlette.responses import Response
 
         refused = self._refusal(request, _bearer(request))
@@ -126,7 +130,7 @@ class WebServer:
         headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
         return Response(data, media_type="application/octet-stream", headers=headers)
 
-    async def _verb(self, request: Any) -> Any:
+    async def _verb(self, request: Request) -> Response:
         from starlette.concurrency import run_in_threadpool
         from starlette.responses import JSONResponse
 
@@ -150,12 +154,12 @@ class WebServer:
             return _error(str(error), 400)
 
 
-def _bearer(request: Any) -> str:
+def _bearer(request: Request) -> str:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token if scheme == "Bearer" else ""
 
 
-def _error(text: str, status: int) -> Any:
+def _error(text: str, status: int) -> Response:
     from starlette.responses import JSONResponse
 
     return JSONResponse({"error": text}, status)

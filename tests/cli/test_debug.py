@@ -47,7 +47,7 @@ def test_a_dialogue_about_a_trace(trace: Path) -> None:
 
 
 def test_mistakes_are_told_and_change_nothing(trace: Path) -> None:
-    """With what would be right."""
+    """The message says what would be right."""
     with Debugger.of_trace(trace) as debugger:
         told = said(
             debugger, "stpe", "step x", "delete 3", "break crsh", "do kil", "goto 99", "save"

@@ -82,7 +82,7 @@ def test_the_finest_unit_counts(text: str, expected: str, tmp_path: Path) -> Non
     ],
 )
 def test_a_bad_file_is_refused(text: str | None, message: str, tmp_path: Path) -> None:
-    """With what would be right."""
+    """The message names the mistake and what would be right."""
     path = tmp_path / "p"
     if text is not None:
         path.write_text(text)

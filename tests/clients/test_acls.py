@@ -183,7 +183,7 @@ def test_older_releases_have_acls(kafka_version: str) -> None:
 
 
 def test_reset_takes_rights_and_users_back(cluster: Cluster) -> None:
-    """As after the start."""
+    """No ACL and no user is left, as after the start."""
     cluster.security.allow("User:alice", "WRITE", topic="orders")
     cluster.reset()
     assert cluster.security.acls() == ()

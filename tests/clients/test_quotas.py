@@ -85,13 +85,13 @@ def test_topics_beyond_the_quota_are_refused(cluster: Cluster) -> None:
 
 
 def test_a_quota_that_is_none_is_refused(cluster: Cluster) -> None:
-    """In Kafka's words."""
+    """The error has the words of Kafka."""
     with pytest.raises(KafkaError, match="Invalid configuration key bytes_per_day"):
         cluster.security.set_quota(user="u", bytes_per_day=3)
 
 
 def test_reset_removes_quotas(cluster: Cluster) -> None:
-    """As after the start."""
+    """No quota is left, as after the start."""
     cluster.security.set_quota(user="u", client_id="c", consumer_byte_rate=9)
     cluster.reset()
     assert not cluster.processes[1].broker.security.quotas.is_any  # type: ignore[union-attr]

@@ -278,7 +278,7 @@ ids = st.lists(st.integers(0, 2**31 - 1), max_size=4, unique=True).map(tuple)
 
 @given(st.dictionaries(st.builds(TopicPartition, names, st.integers(0, 99)), ids, max_size=5))
 def test_any_reassignment_is_read_back(reassignment: dict[TopicPartition, Any]) -> None:
-    """Order included."""
+    """Partitions come back in the order in which they were written."""
     read = znode_payloads.decode_reassign_partitions(
         znode_payloads.encode_reassign_partitions(reassignment)
     )

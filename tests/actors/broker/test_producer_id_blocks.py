@@ -163,7 +163,7 @@ def test_the_controller_knows_who_may_ask(
 
 
 def test_a_refusal_is_followed_by_a_pause(simulation: Simulation) -> None:
-    """Of 50 ms."""
+    """The broker asks for a block again after 50 ms."""
     simulation.inject("AllocateProducerIds", error="STALE_BROKER_EPOCH")
     assert ask(simulation, 2)[0] is RELOADING
     simulation.run_for(5)

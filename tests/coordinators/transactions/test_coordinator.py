@@ -319,8 +319,8 @@ def test_verification(desk: Desk) -> None:
     assert desk.verify(ORDERS) == [E.CONCURRENT_TRANSACTIONS]
 
 
-def test_descriptions(desk: Desk) -> None:
-    """KIP-664."""
+def test_an_open_transaction_is_described(desk: Desk) -> None:
+    """KIP-664: state, producer, timeout, start and partitions of a transaction are described."""
     open_transaction(desk)
     found = desk.coordinator.describe(ID)
     assert (found.error, found.state, found.producer_id) == (E.NONE, "Ongoing", 100)

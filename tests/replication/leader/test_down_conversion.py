@@ -17,10 +17,10 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch, build_control_marker
 from fakekafka.protocol.records.legacy import OldMessages, build_message, parse_message
-from fakekafka.replication.leader.down_conversion import down_converted
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.batches import with_base_offset
+from fakekafka.tests.support.down_conversion import down_converted
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 from fakekafka.tracing.packing import PayloadPacker
 

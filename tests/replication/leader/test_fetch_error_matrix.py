@@ -10,8 +10,9 @@ import pytest
 from fakekafka.protocol.data import FetchPartition, FetchRequest, RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.replication.leader.down_conversion import NEWEST_OLD_FETCH, down_converted
+from fakekafka.replication.leader.down_conversion import NEWEST_OLD_FETCH
 from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.tests.support.down_conversion import down_converted
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 
 NOWHERE = TopicPartition("nowhere", 0)

@@ -277,7 +277,7 @@ def test_the_leader_epoch_for_stop_replica() -> None:
 
 
 def test_broker_metadata_can_be_replaced() -> None:
-    """The epoch stays."""
+    """The broker's epoch stays."""
     context = new_context(1)
     context.brokers.update_broker_metadata(broker(1), broker(1, "rack"))
     assert context.brokers.live_or_shutting_down_broker(1) == broker(1, "rack")

@@ -314,7 +314,7 @@ def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Core) -> N
 
 
 def test_a_leader_cannot_become_new(core: Core) -> None:
-    """Logged, unchanged."""
+    """The refused change is logged, and the state stays."""
     core.assign(TP, 5)
     core.lead(TP, 5, (5,))
     core.move_replicas(TP, NEW, 5)

@@ -104,7 +104,7 @@ def test_a_fault_makes_it_another_run(debugger: Debugger) -> None:
     ],
 )
 def test_mistakes_are_told(debugger: Debugger, verb: str, asked: dict[str, Any]) -> None:
-    """Nothing moves."""
+    """The debugger stays where it is."""
     with pytest.raises(UsageError):
         WebSession(debugger).answer(verb, asked)
     assert debugger.position == 0

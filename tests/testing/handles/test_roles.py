@@ -115,7 +115,7 @@ def test_a_role_stands_wherever_a_broker_is_named(simulation: Simulation, name: 
 
 @pytest.mark.parametrize("version", ["0.10", "3.9"])
 def test_the_coordinator_of_a_group_is_the_leader_of_its_partition(version: str) -> None:
-    """As FindCoordinator answers."""
+    """The name stands for the broker that FindCoordinator answers with."""
     from fakekafka.protocol import data
 
     with Cluster(brokers=3, kafka_version=version, config={"offsets.topic.num.partitions": 7}) as c:

@@ -209,7 +209,7 @@ def test_a_row_must_fit_its_columns() -> None:
     ("number", "versions"), [(10, ["3.9"]), (0, ["3.9"]), (1, ["3.10"]), (1, [])]
 )
 def test_unknown_questions_and_versions_are_refused(number: int, versions: list[str]) -> None:
-    """Before anything runs."""
+    """The refusal comes before anything runs."""
     with pytest.raises(UsageError):
         answer(number, versions)
 

@@ -145,7 +145,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
-    """With the key that is at fault."""
+    """The error names the key of the group or transformer that is wrong."""
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(HEAD + text + "\n", "wrong.toml")
     assert message in str(refused.value)

@@ -66,7 +66,7 @@ def test_an_answer_is_written_as_its_fields() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
-    """With the key that is at fault."""
+    """The error names the key of the injection that is wrong."""
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(f'{HEAD}api = "Produce"\n{text}\n', "wrong.toml")
     assert message in str(refused.value)

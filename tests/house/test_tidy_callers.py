@@ -1,0 +1,73 @@
+"""What is shipped is used by what is shipped: names that only tests call belong to the tests."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+
+import pytest
+from fakekafka.tests.support.imports import in_package
+
+_WORD = re.compile(r"[A-Za-z_]\w+")
+_CONTENT = "for tests that look into a part: how much it holds"
+_STATE = "for tests that look into a part: which state it is in"
+
+ONLY_IN_TESTS: dict[str, str] = {
+    "buffer_updated": "asyncio calls it (BufferedProtocol)",
+    "connection_count": _CONTENT,
+    "existing_partitions": _CONTENT,
+    "fail_authentication": "a fault that only a ZooKeeper server can cause",
+    "get_buffer": "asyncio calls it (BufferedProtocol)",
+    "is_connected": _STATE,
+    "pending_count": _CONTENT,
+    "process_ids": "for a test that kills a worker of a batch",
+    "put_replica_state": "the counterpart of put_partition_state, to set a scene",
+    "pytest_configure": "pytest calls it",
+    "pytest_runtest_makereport": "pytest calls it",
+    "watched_count": "Kafka's gauge of a purgatory",
+    "without_leader_count": "Kafka's gauge UnknownDestinationQueueSize",
+}
+"""Names with the reason why they are shipped although no shipped file or document has them."""
+
+
+def defined_names(tree: ast.AST) -> list[str]:
+    """Functions, classes and methods of a file."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return [node.name for node in ast.walk(tree) if isinstance(node, kinds)]
+
+
+def names_only_tests_have(texts: dict[str, str]) -> dict[str, list[str]]:
+    """Names to the files that define them, of those that nothing else but tests mentions."""
+    shipped: Counter[str] = Counter()
+    tested: set[str] = set()
+    definitions: dict[str, list[str]] = defaultdict(list)
+    for path, text in texts.items():
+        if path.startswith("tests/"):
+            tested.update(_WORD.findall(text))
+            continue
+        shipped.update(_WORD.findall(text))
+        if in_package(path):
+            for name in defined_names(ast.parse(text)):
+                definitions[name].append(path)
+    return {
+        name: paths
+        for name, paths in definitions.items()
+        if shipped[name] <= len(paths) and name in tested and not name.startswith("__")
+    }
+
+
+@pytest.mark.slow
+def test_nothing_is_shipped_for_tests_alone(texts: dict[str, str]) -> None:
+    """Or the table says why; a name that is used meanwhile goes from the table."""
+    assert set(names_only_tests_have(texts)) == set(ONLY_IN_TESTS)
+
+
+def test_a_name_that_only_tests_call_is_found() -> None:
+    """Documents, examples and other shipped files count as use; a definition does not."""
+    texts = {
+        "zkfake/a.py": "def used(): ...\ndef lonely(): ...\nclass A:\n  def told(self): used()",
+        "README.md": "Call `A().told()`.",
+        "tests/test_a.py": "lonely(); used(); told()",
+    }
+    assert names_only_tests_have(texts) == {"lonely": ["zkfake/a.py"]}
