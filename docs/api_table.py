@@ -21,7 +21,8 @@ _NOTES = {
     56: "between brokers: answered STALE_BROKER_EPOCH or NOT_CONTROLLER to whoever is no broker",
     58: "between brokers: advertised, and whoever sends it is disconnected, as in Kafka",
     57: "no feature is supported with ZooKeeper: every update is refused with Kafka's reason",
-    68: "advertised, and refused with UNSUPPORTED_VERSION, as in Kafka with ZooKeeper",
+    68: "refused with UNSUPPORTED_VERSION, as in Kafka with ZooKeeper, unless "
+    "[switched on](../guides/consumer-groups.md#the-consumer-protocol)",
 }
 _NOTES.update(dict.fromkeys((5, 6, 7), _NOTES[4]))
 _NOTES[67] = _NOTES[56]

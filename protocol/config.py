@@ -132,6 +132,9 @@ def _older(value: Any, versions: Iterable[str] = _OLD) -> tuple[tuple[str, Any],
     return tuple((version, value) for version in versions)
 
 
+_CONSUMER_ASSIGNORS = ",".join(
+    f"org.apache.kafka.coordinator.group.assignor.{name}Assignor" for name in ("Uniform", "Range")
+)
 _COMPRESSION = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 _ALL = (
@@ -193,6 +196,17 @@ _ALL = (
     _b("group.max.session.timeout.ms", "int", 1800000, before=_older(300000)),
     _b("group.initial.rebalance.delay.ms", "int", 3000),
     _b("group.max.size", "int", INT_MAX, minimum=1),
+    _b(
+        "group.coordinator.rebalance.protocols",
+        "list",
+        "classic",
+        choices=("consumer", "classic", "share", "unknown"),
+    ),
+    _b("group.consumer.session.timeout.ms", "int", 45000, minimum=1),
+    _b("group.consumer.heartbeat.interval.ms", "int", 5000, minimum=1),
+    _b("group.consumer.max.size", "int", INT_MAX, minimum=1),
+    _b("group.consumer.assignors", "list", _CONSUMER_ASSIGNORS),
+    _b("group.consumer.migration.policy", "string", "disabled"),
     _b("offset.metadata.max.bytes", "int", 4096),
     _b("offsets.topic.num.partitions", "int", 50, minimum=1),
     _b("offsets.topic.replication.factor", "int", 3, minimum=1),

@@ -1,4 +1,5 @@
-"""Messages of consumer groups: members, their rebalances, committed offsets, administration."""
+"""Messages of consumer groups: members, their rebalances, committed offsets, administration, and
+the consumer protocol (KIP-848), whose coordinator assigns."""
 
 from __future__ import annotations
 
@@ -8,6 +9,18 @@ from .values import TopicPartition, message
 NO_GENERATION = -1
 NO_MEMBER = ""
 CONSUMER_PROTOCOL_TYPE = "consumer"
+
+CLASSIC_PROTOCOL = "classic"
+CONSUMER_PROTOCOL = "consumer"
+"""Names in ``group.coordinator.rebalance.protocols``, and types of groups in ListGroups."""
+
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+STATIC_LEAVE_EPOCH = -2
+"""Epochs that a member sends to join, to leave, and to leave for a while with its place kept."""
+
+TopicIdPartitions = dict[str, tuple[int, ...]]
+"""Topic id -> numbers of partitions in ascending order. Never changed once it is handed out."""
 
 # -- membership ---------------------------------------------------------------------------------
 
@@ -144,6 +157,9 @@ class OffsetFetchRequest:
     partitions: tuple[TopicPartition, ...] | None
     """None asks for all partitions with a committed offset."""
     require_stable: bool = False
+    member_id: str | None = None
+    """Since version 9, by members of groups of the consumer protocol."""
+    member_epoch: int = -1
 
 
 @message
@@ -239,3 +255,81 @@ class DeleteGroupsRequest:
 @message
 class DeleteGroupsResponse:
     groups: tuple[tuple[str, ErrorCode], ...]
+
+
+# -- the consumer protocol (KIP-848) -----------------------------------------------------------
+
+
+@message
+class ConsumerGroupHeartbeatRequest:
+    group_id: str
+    member_id: str
+    member_epoch: int
+    """0 joins, -1 leaves, -2 leaves a static member's place to it."""
+    group_instance_id: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int = -1
+    """-1, or None below: as in the heartbeat before."""
+    topics: tuple[str, ...] | None = None
+    topic_regex: str | None = None
+    """Since version 1; the names of further topics match it."""
+    server_assignor: str | None = None
+    owned: tuple[tuple[str, tuple[int, ...]], ...] | None = None
+    """(topic id, partitions) that the member reads."""
+
+
+@message
+class ConsumerGroupHeartbeatResponse:
+    error: ErrorCode
+    error_message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: tuple[tuple[str, tuple[int, ...]], ...] | None = None
+    """(topic id, partitions) that the member may read now; None where nothing has changed."""
+
+
+@message
+class ConsumerGroupDescribeRequest:
+    group_ids: tuple[str, ...]
+    include_authorized_operations: bool = False
+
+
+@message
+class AssignedTopic:
+    topic_id: str
+    topic: str
+    partitions: tuple[int, ...]
+
+
+@message
+class ConsumerGroupMemberDescription:
+    member_id: str
+    group_instance_id: str | None
+    rack: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    topics: tuple[str, ...]
+    topic_regex: str | None
+    assignment: tuple[AssignedTopic, ...]
+    target_assignment: tuple[AssignedTopic, ...]
+
+
+@message
+class ConsumerGroupDescription:
+    error: ErrorCode
+    group_id: str
+    state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor: str = ""
+    members: tuple[ConsumerGroupMemberDescription, ...] = ()
+    authorized_operations: int | None = None
+    """Bit set of ACL operations; None where they were not asked for."""
+    error_message: str | None = None
+
+
+@message
+class ConsumerGroupDescribeResponse:
+    groups: tuple[ConsumerGroupDescription, ...]

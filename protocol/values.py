@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
@@ -10,6 +11,7 @@ from .declaring import methods
 
 T = TypeVar("T")
 
+ZERO_UUID = bytes(16)
 NO_LEADER = -1
 """Leader id of a partition that has no leader (Kafka: ``LeaderAndIsr.NoLeader``)."""
 LEADER_DURING_DELETE = -2
@@ -162,3 +164,17 @@ class BrokerInfo:
 def changed(value: T, **fields: Any) -> T:
     """A copy of a message with some fields replaced."""
     return replace(value, **fields)  # type: ignore[type-var]
+
+
+def uuid_text(uuid: bytes) -> str:
+    """A uuid as Kafka prints it: url-safe base64 without padding; the zero uuid is empty."""
+    if uuid == ZERO_UUID:
+        return ""
+    return base64.urlsafe_b64encode(uuid)[:22].decode("ascii")
+
+
+def uuid_bytes(text: str) -> bytes:
+    """The 16 bytes of a uuid as Kafka prints it; zero for the empty text."""
+    if not text:
+        return ZERO_UUID
+    return base64.urlsafe_b64decode(text + "==")

@@ -163,6 +163,7 @@ class Behaviour:
     syncs_time_out: bool  # >= 2.8.1, KAFKA-12890
     instance_id_must_be_known: bool  # >= 3.0: not only when a static member joins
     assignment_may_be_skipped: bool  # >= 3.2, KIP-814
+    consumer_groups: bool  # >= 3.7, KIP-848; Kafka has them with KRaft only
     rejoining_updates_timeouts: bool  # >= 3.4, KAFKA-14009
     group_filters_ignore_case: bool  # >= 3.8, KAFKA-16095
     refused_offsets_stay_pending: bool  # < 3.8, KAFKA-16371: until the group is loaded anew
@@ -319,6 +320,7 @@ _V28 = Behaviour(
     syncs_time_out=True,
     instance_id_must_be_known=False,
     assignment_may_be_skipped=False,
+    consumer_groups=False,
     rejoining_updates_timeouts=False,
     group_filters_ignore_case=False,
     refused_offsets_stay_pending=True,
@@ -378,6 +380,7 @@ _V39 = _derive(
     message_format_config=False,
     instance_id_must_be_known=True,
     assignment_may_be_skipped=True,
+    consumer_groups=True,
     rejoining_updates_timeouts=True,
     group_filters_ignore_case=True,
     refused_offsets_stay_pending=False,

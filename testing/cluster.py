@@ -13,6 +13,7 @@ from ..actors.runtime.live import LiveRuntime
 from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
+from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.names import broker_name
 from ..protocol.security.configuration import SecurityConfig
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
@@ -318,6 +319,8 @@ class Cluster(EmulatedCluster):
             max_request_bytes=config["socket.request.max.bytes"],
             idle_ms=config["connections.max.idle.ms"],
             queued_bytes_max=config["queued.max.request.bytes"],
+            has_consumer_groups=CONSUMER_PROTOCOL
+            in config["group.coordinator.rebalance.protocols"],
             guard=self._security.guard(config),
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..protocol.config import DEFINITIONS
 from ..protocol.errors import UsageError
+from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 
 TEST_DEFAULTS: dict[str, tuple[str, str]] = {
@@ -17,6 +18,8 @@ TEST_DEFAULTS: dict[str, tuple[str, str]] = {
     "controlled.shutdown.retry.backoff.ms": ("100", "shutting down never waits for seconds"),
     "group.initial.rebalance.delay.ms": ("50", "members that start together join together"),
     "group.min.session.timeout.ms": ("100", "tests may use short sessions"),
+    "group.consumer.heartbeat.interval.ms": ("100", "rebalances go at the pace of heartbeats"),
+    "group.consumer.session.timeout.ms": ("6000", "a dead member is noticed in seconds"),
     "offsets.topic.num.partitions": ("1", "one internal partition is created, not fifty"),
     "transaction.state.log.num.partitions": ("1", "likewise"),
 }
@@ -55,10 +58,22 @@ def cluster_config(
     for name, wanted in _PER_BROKER_COUNT.items():
         values[name] = min(wanted, brokers)
     values.update(config or {})
+    _check_protocols(values.get("group.coordinator.rebalance.protocols", ()), kafka_version)
     for name in (*TEST_DEFAULTS, *_PER_BROKER_COUNT):
         if name in values and _is_default(name, values[name], kafka_version):
             del values[name]  # who describes the configuration shall see a default
     return values
+
+
+def _check_protocols(protocols: Any, kafka_version: str) -> None:
+    """Refuse the consumer protocol where no release of Kafka has it."""
+    names = protocols.split(",") if isinstance(protocols, str) else protocols
+    is_wanted = CONSUMER_PROTOCOL in [str(name).strip() for name in names]
+    if is_wanted and not behaviour(kafka_version).consumer_groups:
+        raise UsageError(
+            "group.coordinator.rebalance.protocols: groups of the consumer protocol (KIP-848) "
+            f"need kafka_version='3.9', not {kafka_version!r}"
+        )
 
 
 def _is_default(name: str, value: Any, kafka_version: str) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 
 from ...protocol.awaiting import Task
 from ...protocol.data import MetadataResponse
+from ...protocol.groups import CLASSIC_PROTOCOL, CONSUMER_PROTOCOL
 from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
+from .assigned_member import AssignedMember
 from .assignors import ASSIGNORS, Partitions
 from .client import refuse_setting
 from .consumer import ConsumerSettings, SimulatedConsumer
@@ -29,6 +31,10 @@ class GroupConsumerSettings(ConsumerSettings):
     topics: tuple[str, ...] = ()
     assignor: str = "range"
     """``range``, ``roundrobin``, ``sticky`` or ``cooperative-sticky``."""
+    group_protocol: str = "classic"
+    """``consumer`` where the coordinator assigns (KIP-848); it says how often to beat then."""
+    group_remote_assignor: str | None = None
+    """``uniform`` or ``range``, for the consumer protocol."""
     session_timeout_ms: int = 45000
     heartbeat_interval_ms: int = 3000
     rebalance_timeout_ms: int = 300000
@@ -46,6 +52,8 @@ class GroupConsumerSettings(ConsumerSettings):
             refuse_setting(self, "topics", "at least one topic")
         if self.assignor not in ASSIGNORS:
             refuse_setting(self, "assignor", f"one of {', '.join(ASSIGNORS)}")
+        if self.group_protocol not in (CLASSIC_PROTOCOL, CONSUMER_PROTOCOL):
+            refuse_setting(self, "group_protocol", f"{CLASSIC_PROTOCOL} or {CONSUMER_PROTOCOL}")
         for name, low in _LEAST.items():
             if not getattr(self, name) >= low:
                 refuse_setting(self, name, f"a number >= {low}")
@@ -88,8 +96,13 @@ class SimulatedGroupConsumer(SimulatedConsumer):
             settings.rebalance_timeout_ms,
             settings.group_instance_id,
             settings.request_timeout_ms,
+            settings.group_remote_assignor,
         )
-        self.membership = GroupMember(self, self, membership, lambda: self._known)
+        self._topic_ids: dict[str, str] = {}
+        kind = AssignedMember if settings.group_protocol == CONSUMER_PROTOCOL else GroupMember
+        self.membership: GroupMember | AssignedMember = kind(
+            self, self, membership, lambda: self._known
+        )
         for topic in settings.topics:
             self.use_topic(topic)
         self.start_task(self.membership.run())
@@ -144,6 +157,16 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         self._counts = {topic: self.partitions[topic] for topic in topics}
         return self._counts
 
+    def topic_name(self, topic_id: str) -> str | None:
+        for topic, known in self._topic_ids.items():
+            if known == topic_id:
+                return topic
+        self.refresh_metadata()
+        return None
+
+    def topic_id(self, topic: str) -> str:
+        return self._topic_ids[topic]
+
     def partitions_assigned(
         self, partitions: Partitions, positions: Mapping[TopicPartition, int]
     ) -> None:
@@ -167,6 +190,9 @@ class SimulatedGroupConsumer(SimulatedConsumer):
     def _learn(self, response: MetadataResponse) -> bool:
         """The leader has the group rebalance when a topic has got more partitions."""
         again = super()._learn(response)
+        for topic in response.topics:
+            if topic.name is not None and topic.topic_id:
+                self._topic_ids[topic.name] = topic.topic_id
         if self.membership.is_leader and any(
             self.partitions.get(topic, count) != count for topic, count in self._counts.items()
         ):

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from ...protocol.awaiting import Disconnected, RequestTimeout, Signal
-from ...protocol.data import FindCoordinatorRequest
-from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.awaiting import Signal
+from ...protocol.errors import ErrorCode
 from ...protocol.groups import (
     CONSUMER_PROTOCOL_TYPE,
     NO_GENERATION,
@@ -18,14 +17,10 @@ from ...protocol.groups import (
     JoinGroupResponse,
     LeaveGroupRequest,
     LeavingMember,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 from ...protocol.host import sleep
-from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition, frozen
 from ..node import Node
 from .assignors import (
@@ -38,11 +33,11 @@ from .assignors import (
     encode_subscription,
 )
 from .client import RETRY_BACKOFF_MS
+from .coordinator_link import ELSEWHERE, CoordinatorLink
 
 _NONE = ErrorCode.NONE
 _JOIN_ALLOWANCE_MS = 5000
 """A join is answered within the rebalance timeout, and this is allowed for its way."""
-_ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _FATAL = (
     ErrorCode.FENCED_INSTANCE_ID,
     ErrorCode.GROUP_MAX_SIZE_REACHED,
@@ -66,6 +61,8 @@ class MembershipSettings:
     """Kafka's ``max.poll.interval.ms``."""
     group_instance_id: str | None = None
     request_timeout_ms: int = 30000
+    remote_assignor: str | None = None
+    """Kafka's ``group.remote.assignor``, for members of the consumer protocol."""
 
 
 class MemberOwner(Protocol):
@@ -73,6 +70,14 @@ class MemberOwner(Protocol):
 
     def partition_counts(self) -> Mapping[str, int] | None:
         """Partitions of the topics subscribed to; None while some are not known."""
+        ...
+
+    def topic_name(self, topic_id: str) -> str | None:
+        """The name of a topic; None, and it is asked for, while that is not known."""
+        ...
+
+    def topic_id(self, topic: str) -> str:
+        """The id of a topic that was assigned by its id."""
         ...
 
     def partitions_assigned(self, partitions: Partitions, positions: Mapping[Any, int]) -> None:
@@ -101,9 +106,7 @@ class GroupMember:
         self._node = node
         self._owner = owner
         self._settings = settings
-        self._brokers = brokers
-        self._asked = 0
-        self._coordinator: int | None = None
+        self._link = CoordinatorLink(node, settings.group_id, brokers, settings.request_timeout_ms)
         self._rejoins = False
         self._wake = Signal()
         self.member_id = NO_MEMBER
@@ -121,7 +124,7 @@ class GroupMember:
     async def run(self) -> None:
         """Join, beat, join again; until it leaves or may not be a member."""
         while not self.has_left and self.failure is None:
-            if self._coordinator is None and not await self._find_coordinator():
+            if self._link.broker_id is None and not await self._link.find():
                 await sleep(self._node, RETRY_BACKOFF_MS)
                 continue
             if await self._join():
@@ -143,34 +146,8 @@ class GroupMember:
             request = LeaveGroupRequest(
                 self._settings.group_id, (LeavingMember(self.member_id, None, "closed"),)
             )
-            await self._ask(request, self._settings.request_timeout_ms)
+            await self._link.ask(request)
         self.generation = NO_GENERATION
-
-    async def _find_coordinator(self) -> bool:
-        brokers = self._brokers()
-        broker_id = brokers[self._asked % len(brokers)]
-        self._asked += 1
-        request = FindCoordinatorRequest((self._settings.group_id,))
-        response = await self._ask_broker(broker_id, request, self._settings.request_timeout_ms)
-        if response is None or response.coordinators[0].error is not _NONE:
-            return False
-        self._coordinator = response.coordinators[0].node_id
-        return True
-
-    async def _ask(self, request: Any, timeout_ms: int) -> Any:
-        """Ask the coordinator; None, and it is to be looked for anew, if there is no answer."""
-        if self._coordinator is None:
-            return None
-        response = await self._ask_broker(self._coordinator, request, timeout_ms)
-        if response is None:
-            self._coordinator = None
-        return response
-
-    async def _ask_broker(self, broker_id: int, request: Any, timeout_ms: int) -> Any:
-        try:
-            return await self._node.ask(broker_name(broker_id), request, timeout_ms)
-        except (RequestTimeout, Disconnected, KafkaError):
-            return None
 
     # -- joining -------------------------------------------------------------------------------
 
@@ -182,7 +159,7 @@ class GroupMember:
             await self.commit()
             self._give_up(self.owned, is_lost=False)
         self._rejoins = False
-        response: JoinGroupResponse | None = await self._ask(
+        response: JoinGroupResponse | None = await self._link.ask(
             JoinGroupRequest(
                 settings.group_id,
                 settings.session_timeout_ms,
@@ -227,7 +204,7 @@ class GroupMember:
         self, joined: JoinGroupResponse, assignments: tuple[tuple[str, bytes], ...]
     ) -> bool:
         settings = self._settings
-        response: SyncGroupResponse | None = await self._ask(
+        response: SyncGroupResponse | None = await self._link.ask(
             SyncGroupRequest(
                 settings.group_id,
                 joined.generation,
@@ -254,37 +231,20 @@ class GroupMember:
             self._give_up(revoked, is_lost=False)
             self._rejoins = True  # others wait for them (KIP-429)
         new = tuple(p for p in assigned if p not in self.owned)
-        positions = await self._fetch_committed(new)
+        positions = await self._link.fetch_committed(new, lambda: not self.has_left)
         if positions is None or self.has_left:
             return False
         self.owned = assigned
         self._owner.partitions_assigned(new, positions)
         return True
 
-    async def _fetch_committed(self, partitions: Partitions) -> dict[TopicPartition, int] | None:
-        """Where to begin; None when the membership has to be sought again first."""
-        while partitions and not self.has_left:
-            request = OffsetFetchRequest(self._settings.group_id, partitions, True)
-            response = await self._ask(request, self._settings.request_timeout_ms)
-            if response is None:
-                return None
-            errors = [response.error, *(answer.error for answer in response.partitions)]
-            failed = next((error for error in errors if error is not _NONE), _NONE)
-            if failed is _NONE:
-                return {answer.topic_partition: answer.offset for answer in response.partitions}
-            if failed in _ELSEWHERE:
-                self._coordinator = None
-                return None
-            await sleep(self._node, RETRY_BACKOFF_MS)
-        return {}
-
     async def _refused(self, error: ErrorCode) -> None:
         """What an error of the coordinator asks for before the next attempt."""
         if error in _FATAL:
             self.failure = error
             self._give_up(self.owned, is_lost=True)
-        elif error in _ELSEWHERE:
-            self._coordinator = None
+        elif error in ELSEWHERE:
+            self._link.broker_id = None
         elif error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             if error is ErrorCode.UNKNOWN_MEMBER_ID:
                 self.member_id = NO_MEMBER
@@ -312,19 +272,19 @@ class GroupMember:
                 timer.cancel()
             if self._rejoins or self.has_left:
                 return
-            if self._coordinator is None and not await self._find_coordinator():
+            if self._link.broker_id is None and not await self._link.find():
                 await sleep(self._node, RETRY_BACKOFF_MS)
                 continue
             request = HeartbeatRequest(
                 settings.group_id, self.generation, self.member_id, settings.group_instance_id
             )
-            response = await self._ask(request, settings.session_timeout_ms)
+            response = await self._link.ask(request, settings.session_timeout_ms)
             if response is None or response.error is _NONE:
                 continue
             if response.error is ErrorCode.REBALANCE_IN_PROGRESS:
                 return
             await self._refused(response.error)
-            if response.error not in _ELSEWHERE:
+            if response.error not in ELSEWHERE:
                 return
 
     async def commit(self) -> bool:
@@ -332,20 +292,7 @@ class GroupMember:
         positions = self._owner.read_positions(self.owned)
         if not positions:
             return True
-        request = OffsetCommitRequest(
-            self._settings.group_id,
-            self.generation,
-            self.member_id,
-            self._settings.group_instance_id,
-            tuple(OffsetCommitPartition(p, offset) for p, offset in positions.items()),
+        instance_id = self._settings.group_instance_id
+        return await self._link.commit(
+            positions, self.generation, self.member_id, instance_id, self.committed
         )
-        response = await self._ask(request, self._settings.request_timeout_ms)
-        if response is None:
-            return False
-        errors = dict(response.partitions)
-        for partition, offset in positions.items():
-            if errors.get(partition) is _NONE:
-                self.committed[partition] = offset
-        if any(error in _ELSEWHERE for error in errors.values()):
-            self._coordinator = None
-        return all(error is _NONE for error in errors.values())

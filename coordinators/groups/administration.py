@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import ErrorCode
 from ...protocol.groups import (
+    CLASSIC_PROTOCOL,
+    CONSUMER_PROTOCOL,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribedGroup,
@@ -21,16 +23,14 @@ from ...protocol.groups import (
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .gate import GroupGate
-from .group import Group
 from .state import GroupState
-from .store import GroupStore
+from .store import AnyGroup, GroupStore
 
 if TYPE_CHECKING:
     from ...protocol.host import Host
     from ...replication.partition.metadata_cache import MetadataCache
 
 _NONE = ErrorCode.NONE
-_CLASSIC = "classic"
 
 
 class GroupAdministration:
@@ -87,22 +87,28 @@ class GroupAdministration:
             wanted = frozenset(state.lower() for state in wanted)
         types = frozenset(name.lower() for name in request.types)
         groups = []
-        for group in self._store.groups.values():
+        for group in self._store.groups.values() if not types or CLASSIC_PROTOCOL in types else ():
             state = self.state_name(group.state)
             shown = state.lower() if self._behaviour.group_filters_ignore_case else state
-            if (not wanted or shown in wanted) and (not types or _CLASSIC in types):
+            if not wanted or shown in wanted:
                 groups.append(ListedGroup(group.group_id, group.protocol_type or "", state))
+        if not types or CONSUMER_PROTOCOL in types:
+            for modern in self._store.consumer_groups.values():
+                state = modern.state_name
+                if not wanted or state.lower() in wanted:
+                    listed = modern.group_id, modern.protocol_type, state, CONSUMER_PROTOCOL
+                    groups.append(ListedGroup(*listed))
         return ListGroupsResponse(error, tuple(groups))
 
     def delete(self, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
         """Delete groups without members, with their offsets (KIP-229)."""
         errors: dict[str, ErrorCode] = {}
-        eligible: list[Group] = []
+        eligible: list[AnyGroup] = []
         for group_id in dict.fromkeys(request.group_ids):
             error, group = self._find(group_id)
             if group is not None:
-                if group.state is GroupState.EMPTY:
-                    group.transition_to(GroupState.DEAD, self._host.now_ms())
+                if group.is_empty:
+                    group.end(self._host.now_ms())
                     eligible.append(group)
                 else:
                     error = ErrorCode.NON_EMPTY_GROUP
@@ -112,15 +118,15 @@ class GroupAdministration:
 
     def _find(
         self, group_id: str, *, may_be_nameless: bool | None = None
-    ) -> tuple[ErrorCode, Group | None]:
+    ) -> tuple[ErrorCode, AnyGroup | None]:
         """A living group, or why there is none."""
         if may_be_nameless is None:
             may_be_nameless = self._behaviour.loading_told_before_ownership
         error = self._gate.refusal(group_id, may_be_nameless=may_be_nameless)
         if error is not _NONE:
             return error, None
-        group = self._store.groups.get(group_id)
-        if group is None or group.state is GroupState.DEAD:
+        group = self._store.find(group_id)
+        if group is None or group.is_dead:
             is_gone = self._store.is_gone(group_id)
             return ErrorCode.GROUP_ID_NOT_FOUND if is_gone else ErrorCode.NOT_COORDINATOR, None
         return _NONE, group
@@ -137,7 +143,7 @@ class GroupAdministration:
         error, group = self._find(request.group_id, may_be_nameless=False)
         if group is None:
             return OffsetDeleteResponse(error)
-        if group.state is not GroupState.EMPTY:
+        if not group.is_empty:
             if not group.is_consumer_group:
                 return OffsetDeleteResponse(ErrorCode.NON_EMPTY_GROUP)
             for partition in known:

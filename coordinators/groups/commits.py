@@ -21,17 +21,19 @@ from ...protocol.groups import (
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
+from ..consumer_groups.offsets import FIRST_COMMIT_VERSION, commit_refusal, fetch_refusal
 from .gate import GroupGate
 from .group import Group
 from .rebalances import Rebalances
 from .records import OffsetValue
 from .state import GroupState
-from .store import GroupStore
+from .store import AnyGroup, GroupStore
 
 if TYPE_CHECKING:
     from ...protocol.host import Host
     from ...replication.partition.metadata_cache import MetadataCache
 
+NEWEST_COMMIT_VERSION = 9
 _NONE = ErrorCode.NONE
 Errors = dict[TopicPartition, ErrorCode]
 
@@ -78,7 +80,10 @@ class Commits:
     # -- OffsetCommit --------------------------------------------------------------------------
 
     def commit(
-        self, request: OffsetCommitRequest, respond: Callable[[OffsetCommitResponse], object]
+        self,
+        request: OffsetCommitRequest,
+        respond: Callable[[OffsetCommitResponse], object],
+        api_version: int = NEWEST_COMMIT_VERSION,
     ) -> None:
         """Store offsets; answered once they are replicated."""
         partitions = request.partitions
@@ -92,7 +97,7 @@ class Commits:
         if not values:
             answer({})
             return
-        error, group = self._check_commit(request)
+        error, group = self._check_commit(request, api_version)
         if group is None or error is not _NONE:
             answer(dict.fromkeys(values, error))
             return
@@ -127,14 +132,22 @@ class Commits:
         committed_ms = partition.commit_timestamp_ms
         return (now_ms if committed_ms < 0 else committed_ms) + retention_time_ms
 
-    def _check_commit(self, request: OffsetCommitRequest) -> tuple[ErrorCode, Group | None]:
+    def _check_commit(
+        self, request: OffsetCommitRequest, api_version: int
+    ) -> tuple[ErrorCode, AnyGroup | None]:
         error = self._gate.refusal(request.group_id, may_be_nameless=True)
         if error is not _NONE:
             return error, None
+        modern = self._store.consumer_groups.get(request.group_id)
+        if modern is not None:
+            member_id, epoch = request.member_id, request.generation
+            return commit_refusal(modern, member_id, epoch, api_version), modern
         group = self._store.groups.get(request.group_id)
         if group is None:
             if request.generation >= 0:
-                return ErrorCode.ILLEGAL_GENERATION, None
+                knows = self._store.has_consumer_groups and api_version >= FIRST_COMMIT_VERSION
+                unknown = ErrorCode.GROUP_ID_NOT_FOUND if knows else ErrorCode.ILLEGAL_GENERATION
+                return unknown, None
             group = self._store.get_or_create(request.group_id)
         return self._check_member(group, request), group
 
@@ -181,8 +194,14 @@ class Commits:
         if error is not _NONE:
             answer(dict.fromkeys(values, error))
             return
-        group = self._store.get_or_create(commit.group_id)
-        error = self._check_transactional_member(group, commit)
+        group: AnyGroup
+        modern = self._store.consumer_groups.get(commit.group_id)
+        if modern is not None:
+            group = modern
+            error = commit_refusal(modern, commit.member_id, commit.generation, None)
+        else:
+            group = classic = self._store.get_or_create(commit.group_id)
+            error = self._check_transactional_member(classic, commit)
         if error is not _NONE:
             answer(dict.fromkeys(values, error))
             return
@@ -223,9 +242,14 @@ class Commits:
         error = self._gate.refusal(request.group_id, may_be_nameless=True)
         if error is not _NONE:
             return OffsetFetchResponse(error, ())
-        group = self._store.groups.get(request.group_id)
+        modern = self._store.consumer_groups.get(request.group_id)
+        if modern is not None:
+            error = fetch_refusal(modern, request.member_id, request.member_epoch)
+            if error is not _NONE:
+                return OffsetFetchResponse(error, ())
+        group = self._store.find(request.group_id)
         wanted = request.partitions
-        if group is None or group.state is GroupState.DEAD:
+        if group is None or group.is_dead:
             nothing = tuple(CommittedOffset(partition, _NONE) for partition in wanted or ())
             return OffsetFetchResponse(_NONE, nothing)
         asks_for_all = wanted is None or (
@@ -238,7 +262,7 @@ class Commits:
         )
 
 
-def _committed(group: Group, partition: TopicPartition, require_stable: bool) -> CommittedOffset:
+def _committed(group: AnyGroup, partition: TopicPartition, require_stable: bool) -> CommittedOffset:
     if require_stable and group.offsets.is_unstable(partition):
         return CommittedOffset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     value = group.offsets.get(partition)

@@ -10,6 +10,7 @@ from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
+from ..consumer_groups.coordinator import ConsumerGroupCoordinator
 from .administration import GroupAdministration
 from .commits import Commits, TransactionalCommit
 from .gate import GroupGate
@@ -32,11 +33,13 @@ class GroupCoordinator:
         "administration",
         "commit",
         "commit_in_transaction",
+        "consumer_groups",
         "fetch_offsets",
         "groups",
         "heartbeat",
         "join",
         "leave",
+        "modern",
         "partition_for",
         "rebalances",
         "sync",
@@ -63,10 +66,21 @@ class GroupCoordinator:
         self.administration = GroupAdministration(host, behaviour, metadata_cache, store, gate)
         self.groups = store.groups
         """The groups coordinated here, by id; others only read."""
-        self.join = joining.join
-        self.sync = membership.sync
-        self.heartbeat = membership.heartbeat
-        self.leave = membership.leave
+        self.consumer_groups = store.consumer_groups
+        """Likewise, those of the consumer protocol."""
+        self.modern: ConsumerGroupCoordinator | None = None
+        """The part for the consumer protocol, if it is switched on."""
+        if store.has_consumer_groups:
+            classic = joining, membership, rebalances
+            modern = ConsumerGroupCoordinator(
+                host, config, store, gate, replica_manager, classic, log
+            )
+            self.modern = modern
+            self.join, self.sync = modern.join, modern.sync
+            self.heartbeat, self.leave = modern.heartbeat, modern.leave
+        else:
+            self.join, self.sync = joining.join, membership.sync
+            self.heartbeat, self.leave = membership.heartbeat, membership.leave
         self.commit = commits.commit
         self.commit_in_transaction: Callable[
             [TransactionalCommit, Callable[[dict[TopicPartition, ErrorCode]], object]], None
@@ -87,6 +101,11 @@ class GroupCoordinator:
     def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget what was committed for partitions that are being deleted."""
         self._store.partitions_deleted(partitions)
+
+    def topics_changed(self, topics: Iterable[str]) -> None:
+        """The metadata of topics has changed; for groups that the coordinator assigns to."""
+        if self.modern is not None:
+            self.modern.topics_changed(topics)
 
     def transaction_completed(
         self, producer_id: int, partitions: Iterable[int], is_commit: bool

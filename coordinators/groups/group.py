@@ -19,7 +19,14 @@ from ...protocol.host import StateListener, Timer
 from ...protocol.values import TopicPartition
 from .member import JoinAnswer, Member, Protocols
 from .offsets import GroupOffsets
-from .records import GroupValue, MemberValue, OffsetValue, subscribed_topics
+from .records import (
+    GroupKey,
+    GroupValue,
+    MemberValue,
+    OffsetValue,
+    encode_group_key,
+    subscribed_topics,
+)
 from .state import PREVIOUS_STATES, GroupState
 
 
@@ -114,6 +121,27 @@ class Group:
         self.state_timestamp_ms = now_ms
         if self._listener is not None:
             self._listener(f"groups/{self.group_id}/state", old.value, state.value)
+
+    @property
+    def is_dead(self) -> bool:
+        return self.state is GroupState.DEAD
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members, and may be deleted."""
+        return self.state is GroupState.EMPTY
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    def end(self, now_ms: int) -> None:
+        """It is removed."""
+        self.transition_to(GroupState.DEAD, now_ms)
+
+    def tombstones(self) -> list[bytes]:
+        """Keys of the records of the group itself, if there are any."""
+        return [encode_group_key(GroupKey(self.group_id))] if self.generation > 0 else []
 
     @property
     def can_rebalance(self) -> bool:
@@ -357,6 +385,12 @@ class Group:
         group.subscribed_topics = group._find_subscribed_topics()
         group._listener = listener
         return group
+
+    def settle(self, listener: StateListener | None) -> None:
+        """All members have been added to a group that was of the other protocol."""
+        self.protocol = self.select_protocol()
+        self.subscribed_topics = self._find_subscribed_topics()
+        self._listener = listener
 
     # -- expiry --------------------------------------------------------------------------------
 

@@ -90,14 +90,18 @@ class Joining:
         error = self._gate.refusal(request.group_id)
         if error is not _NONE:
             return None, error
-        shortest = self._config["group.min.session.timeout.ms"]
-        longest = self._config["group.max.session.timeout.ms"]
-        if not shortest <= request.session_timeout_ms <= longest:
+        if not self.takes_session(request):
             return None, ErrorCode.INVALID_SESSION_TIMEOUT
         if request.member_id == NO_MEMBER:
             return self._store.get_or_create(request.group_id), _NONE
         group = self._store.groups.get(request.group_id)
         return group, _UNKNOWN if group is None else _NONE
+
+    def takes_session(self, request: JoinGroupRequest) -> bool:
+        """Whether members may have such a session timeout."""
+        shortest: int = self._config["group.min.session.timeout.ms"]
+        longest: int = self._config["group.max.session.timeout.ms"]
+        return shortest <= request.session_timeout_ms <= longest
 
     def _has_room(self, group: Group, member_id: str) -> bool:
         """Whether another member may join (KIP-389).

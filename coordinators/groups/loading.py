@@ -10,6 +10,9 @@ from ...protocol.host import StateListener
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
+from ..consumer_groups.group import ConsumerGroup
+from ..consumer_groups.records import GroupRecord, RecordKind
+from ..consumer_groups.records import decode as decode_modern
 from .group import Group
 from .offsets import CommitRecord
 from .records import (
@@ -27,11 +30,16 @@ _Commits = dict[OffsetKey, CommitRecord]
 class LoadedPartition:
     """What the records read so far amount to."""
 
-    __slots__ = ("_offsets", "_retention_ms", "_values", "pending")
+    __slots__ = ("_modern", "_modern_records", "_offsets", "_retention_ms", "_values", "pending")
 
-    def __init__(self, retention_ms: int | None) -> None:
-        """``retention_ms`` is what offsets live for that do not say, where each has its time."""
+    def __init__(self, retention_ms: int | None, has_consumer_groups: bool = False) -> None:
+        """``retention_ms`` is what offsets live for that do not say, where each has its time.
+
+        Records of groups of the consumer protocol are passed over unless there may be some.
+        """
         self._retention_ms = retention_ms
+        self._modern = has_consumer_groups
+        self._modern_records: dict[str, list[GroupRecord]] = {}
         self._offsets: _Commits = {}
         self._values: dict[str, GroupValue] = {}
         self.pending: dict[int, _Commits] = {}
@@ -54,6 +62,8 @@ class LoadedPartition:
     def _take_record(self, record: Record, batch_offset: int, target: _Commits) -> None:
         if record.key is None:
             return
+        if self._modern and self._take_modern(record.key, record.value):
+            return
         key = decode_key(record.key)
         if isinstance(key, OffsetKey):
             if record.value is None:
@@ -66,6 +76,17 @@ class LoadedPartition:
             self._values.pop(key.group_id, None)
         else:
             self._values[key.group_id] = decode_group_value(record.value)
+
+    def _take_modern(self, key: bytes, value: bytes | None) -> bool:
+        """Whether it was a record of a group of the consumer protocol."""
+        found = decode_modern(key, value)
+        if found is None:
+            return False
+        if found.kind is RecordKind.GROUP_EPOCH and found.value is None:
+            self._modern_records.pop(found.group_id, None)
+        else:
+            self._modern_records.setdefault(found.group_id, []).append(found)
+        return True
 
     def _with_expiry(self, value: OffsetValue) -> OffsetValue:
         if self._retention_ms is None or value.expire_timestamp_ms >= 0:
@@ -83,15 +104,21 @@ class LoadedPartition:
             if known is None or (known.batch_offset or 0) < (commit.batch_offset or 0):
                 self._offsets[key] = commit
 
-    def groups(self, now_ms: int, listener: StateListener | None) -> Iterator[Group]:
+    def groups(
+        self, now_ms: int, listener: StateListener | None
+    ) -> Iterator[Group | ConsumerGroup]:
         """The groups in the order in which they were stored, those without a record of their own
         (they only commit) behind."""
-        groups = {
+        groups: dict[str, Group | ConsumerGroup] = {
             group_id: Group.of_value(group_id, value, listener)
             for group_id, value in self._values.items()
         }
+        for group_id, records in self._modern_records.items():
+            if any(r.kind is RecordKind.GROUP_EPOCH for r in records):
+                modern = groups[group_id] = ConsumerGroup(group_id, listener)
+                modern.apply(records)
 
-        def group_of(group_id: str) -> Group:
+        def group_of(group_id: str) -> Group | ConsumerGroup:
             known = groups.get(group_id)
             if known is None:
                 known = groups[group_id] = Group(group_id, now_ms, listener=listener)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...protocol.errors import ErrorCode
 from ...protocol.groups import (
     NO_MEMBER,
@@ -135,8 +137,13 @@ class Membership:
 
     # -- LeaveGroup ----------------------------------------------------------------------------
 
-    def leave(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    def leave(
+        self, request: LeaveGroupRequest, respond: Callable[[LeaveGroupResponse], object]
+    ) -> None:
         """Members leave of their own will, or an administrator removes static ones."""
+        respond(self._left(request))
+
+    def _left(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
         error = self._gate.refusal(request.group_id)
         if error is not _NONE:
             return LeaveGroupResponse(error)

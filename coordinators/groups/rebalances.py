@@ -307,6 +307,13 @@ class Rebalances:
         for member in group.members.values():
             self.extend_session(group, member)
 
+    def send_away(self, group: Group) -> None:
+        """The group changes its protocol: whoever waits is to join again."""
+        again = ErrorCode.REBALANCE_IN_PROGRESS
+        for member in list(group.members.values()):
+            group.answer_join(member, self.failed_join(member.member_id, again))
+            member.answer_sync(SyncGroupResponse(again))
+
     def unloaded(self, group: Group) -> None:
         """Another broker coordinates the group: whoever waits is told to look for it."""
         state = group.state

@@ -134,7 +134,7 @@ def encode_group_value(value: GroupValue, version: int = 3) -> bytes:
 # -- reading ------------------------------------------------------------------------------------
 
 
-class _Cursor:
+class Cursor:
     """Reads fields one after the other; raises ``ClientError`` where they end too early."""
 
     __slots__ = ("at", "data")
@@ -185,13 +185,49 @@ class _Cursor:
     def sized_bytes(self) -> bytes:
         return self.slice(self.number(">i"), "a field")
 
+    # The compact encoding (KIP-482): lengths are varints and one too large, so that 0 is null.
+
+    def varint(self) -> int:
+        value = shift = 0
+        while shift < 35:
+            byte = self.number(">B")
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+        raise ClientError(f"the varint before byte {self.at} is too long")
+
+    def compact_length(self) -> int:
+        """A length; that of null is 0, too."""
+        return max(self.varint() - 1, 0)
+
+    def nullable_compact_string(self) -> str | None:
+        size = self.varint()
+        if size == 0:
+            return None
+        at = self.at
+        try:
+            return self.slice(size - 1, "a string").decode()
+        except UnicodeDecodeError as error:
+            raise ClientError(f"the string at byte {at} is no UTF-8: {error.reason}") from None
+
+    def compact_string(self) -> str:
+        text = self.nullable_compact_string()
+        if text is None:
+            raise ClientError(f"the string before byte {self.at} is null")
+        return text
+
+    def tags(self) -> dict[int, bytes]:
+        """Tagged fields by their number."""
+        return {self.varint(): self.slice(self.varint(), "a field") for _ in range(self.varint())}
+
 
 def decode_key(data: bytes) -> OffsetKey | GroupKey:
     """The key of an offset, or of a group's own record.
 
     Raises ``ClientError`` for anything else.
     """
-    cursor = _Cursor(data)
+    cursor = Cursor(data)
     version = cursor.number(">h")
     if version == _GROUP_KEY_VERSION:
         return GroupKey(cursor.string())
@@ -202,7 +238,7 @@ def decode_key(data: bytes) -> OffsetKey | GroupKey:
 
 def decode_value(data: bytes) -> OffsetValue:
     """A committed offset of any value version."""
-    cursor = _Cursor(data)
+    cursor = Cursor(data)
     version = cursor.number(">h")
     if version not in (0, 1, 2, 3):
         raise ClientError(f"value version {version} of {OFFSETS_TOPIC} is unknown")
@@ -216,7 +252,7 @@ def decode_value(data: bytes) -> OffsetValue:
 
 def decode_group_value(data: bytes) -> GroupValue:
     """A generation of a group of any value version."""
-    cursor = _Cursor(data)
+    cursor = Cursor(data)
     version = cursor.number(">h")
     if not 0 <= version <= _GROUP_VALUE_VERSION_MAX:
         raise ClientError(f"value version {version} of a group in {OFFSETS_TOPIC} is unknown")
@@ -254,7 +290,7 @@ def subscribed_topics(metadata: bytes) -> tuple[str, ...]:
 
     Raises ``ClientError`` for what is no subscription.
     """
-    cursor = _Cursor(metadata)
+    cursor = Cursor(metadata)
     if cursor.number(">h") < 0:
         raise ClientError("a subscription of a negative version")
     return tuple([cursor.string() for _ in range(cursor.number(">i"))])

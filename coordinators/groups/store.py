@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...protocol.config import BrokerConfig
 from ...protocol.data import ProducePartitionResponse
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.groups import CONSUMER_PROTOCOL
 from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ..append_errors import APPEND_ERRORS
+from ..consumer_groups.group import ConsumerGroup
 from .group import Group
 from .loading import LoadedPartition
-from .offsets import CommitRecord
+from .offsets import CommitRecord, GroupOffsets
 from .offsets_log import ACKS_NONE, OffsetsLog
 from .records import (
     GroupKey,
@@ -34,7 +36,6 @@ from .records import (
     encode_key,
     encode_value,
 )
-from .state import GroupState
 
 if TYPE_CHECKING:
     from ...protocol.host import Host
@@ -59,6 +60,36 @@ _GROUP_ERRORS = {
 }
 
 
+class AnyGroup(Protocol):
+    """A group of either protocol."""
+
+    group_id: str
+    offsets: GroupOffsets
+
+    @property
+    def is_dead(self) -> bool: ...
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    @property
+    def is_consumer_group(self) -> bool: ...
+
+    @property
+    def state_name(self) -> str: ...
+
+    def end(self, now_ms: int) -> None: ...
+
+    def tombstones(self) -> list[bytes]: ...
+
+    def is_subscribed_to(self, topic: str) -> bool: ...
+
+    def remove_expired_offsets(self, now_ms: int, retention_ms: int) -> list[TopicPartition]: ...
+
+
+G = TypeVar("G", bound=AnyGroup)
+
+
 class GroupStore:
     """Groups by id, the partitions they live in, and what is written of them."""
 
@@ -75,11 +106,17 @@ class GroupStore:
         self._log = OffsetsLog(host, config, replica_manager)
         self.partition_for = self._log.partition_for
         self.groups: dict[str, Group] = {}
+        """Those of the classic protocol."""
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
+        """Those of the consumer protocol (KIP-848), if the configuration switches it on."""
+        protocols = config["group.coordinator.rebalance.protocols"]
+        self.has_consumer_groups = behaviour.consumer_groups and CONSUMER_PROTOCOL in protocols
         self.owned: dict[int, None] = {}
         """Partitions of the internal topic whose groups are coordinated here."""
         self.loading: dict[int, None] = {}
         self.on_loaded: Callable[[Group], object] = lambda group: None
         self.on_unloaded: Callable[[Group], object] = lambda group: None
+        self.on_consumer_group_loaded: Callable[[ConsumerGroup], object] = lambda group: None
         self._epochs: dict[int, int] = {}
         """Partition -> leader epoch in which it was loaded or unloaded last."""
         self._open_groups: dict[int, dict[str, None]] = {}
@@ -99,11 +136,36 @@ class GroupStore:
             self.groups[group_id] = group
         return group
 
+    def find(self, group_id: str) -> AnyGroup | None:
+        """The group, of whichever protocol."""
+        group = self.groups.get(group_id)
+        return self.consumer_groups.get(group_id) if group is None else group
+
+    def all(self) -> list[AnyGroup]:
+        """The groups of both protocols."""
+        return [*self.groups.values(), *self.consumer_groups.values()]
+
     def is_gone(self, group_id: str) -> bool:
         """Whether the group would live here and does not."""
-        group = self.groups.get(group_id)
-        is_dead = group is None or group.state is GroupState.DEAD
+        group = self.find(group_id)
+        is_dead = group is None or group.is_dead
         return is_dead and self.partition_for(group_id) in self.owned
+
+    # -- groups that change their protocol -----------------------------------------------------
+
+    def keep_consumer_group(self, group: ConsumerGroup) -> None:
+        """The group speaks the consumer protocol now, if it did not already."""
+        classic = self.groups.pop(group.group_id, None)
+        if classic is not None:
+            self.on_unloaded(classic)
+        self.consumer_groups[group.group_id] = group
+
+    def keep_classic_group(self, group: Group) -> None:
+        """The group speaks the classic protocol now."""
+        old = self.consumer_groups.pop(group.group_id, None)
+        if old is not None:
+            old.end(self._host.now_ms())
+        self.groups[group.group_id] = group
 
     # -- loading and unloading -----------------------------------------------------------------
 
@@ -157,7 +219,8 @@ class GroupStore:
         self.loading[number] = None
         yield
         by_state = self._behaviour.offsets_expire_by_group_state
-        loaded = LoadedPartition(None if by_state else self._retention_ms)
+        retention_ms = None if by_state else self._retention_ms
+        loaded = LoadedPartition(retention_ms, self.has_consumer_groups)
         log = partition.log
         if log is not None:
             yield from _read(partition, log, loaded)
@@ -165,7 +228,12 @@ class GroupStore:
             for key in commits:
                 self._open_groups.setdefault(producer_id, {})[key.group_id] = None
         for group in loaded.groups(self._host.now_ms(), self._host.state_listener):
-            if group.group_id not in self.groups:
+            if self.find(group.group_id) is not None:
+                continue
+            if isinstance(group, ConsumerGroup):
+                self.consumer_groups[group.group_id] = group
+                self.on_consumer_group_loaded(group)
+            else:
                 self.groups[group.group_id] = group
                 self.on_loaded(group)
         self.loading.pop(number, None)
@@ -182,6 +250,11 @@ class GroupStore:
             if self.partition_for(group_id) == number:
                 self.on_unloaded(group)
                 del self.groups[group_id]
+                gone[group_id] = None
+        for group_id, modern in list(self.consumer_groups.items()):
+            if self.partition_for(group_id) == number:
+                modern.end(self._host.now_ms())
+                del self.consumer_groups[group_id]
                 gone[group_id] = None
         for producer_id, group_ids in list(self._open_groups.items()):
             for group_id in [g for g in group_ids if g in gone]:
@@ -200,10 +273,10 @@ class GroupStore:
         self, producer_id: int, partitions: frozenset[int], is_commit: bool
     ) -> Iterator[None]:
         for group_id in list(self._open_groups.get(producer_id, ())):
-            group = self.groups.get(group_id)
+            group = self.find(group_id)
             if self.partition_for(group_id) not in partitions or group is None:
                 continue
-            if group.state is not GroupState.DEAD:
+            if not group.is_dead:
                 group.offsets.complete_transaction(producer_id, is_commit)
                 self._close_group(producer_id, group_id)
         yield from ()
@@ -236,7 +309,7 @@ class GroupStore:
 
     def store_offsets(
         self,
-        group: Group,
+        group: AnyGroup,
         values: Mapping[TopicPartition, OffsetValue],
         respond: Callable[[dict[TopicPartition, ErrorCode]], object],
         producer_id: int = -1,
@@ -259,7 +332,9 @@ class GroupStore:
 
         def appended(outcome: ProducePartitionResponse) -> None:
             error = outcome.error
-            if group.state is not GroupState.DEAD:
+            owner = self.find(group.group_id)
+            # A group that has changed its protocol meanwhile has the same offsets.
+            if owner is not None and owner.offsets is offsets and not owner.is_dead:
                 for partition, value in accepted.items():
                     commit = CommitRecord(outcome.base_offset, value)
                     if error is ErrorCode.NONE and in_transaction:
@@ -310,9 +385,7 @@ class GroupStore:
         now_ms = self._host.now_ms()
         if self._behaviour.offsets_expire_by_group_state:
             retention_ms = self._retention_ms
-            self.clean_up(
-                self.groups.values(), lambda g: g.remove_expired_offsets(now_ms, retention_ms)
-            )
+            self.clean_up(self.all(), lambda g: g.remove_expired_offsets(now_ms, retention_ms))
         else:
             self.clean_up(self.groups.values(), lambda g: g.remove_offsets_past_their_time(now_ms))
         interval_ms = self._config["offsets.retention.check.interval.ms"]
@@ -322,11 +395,9 @@ class GroupStore:
         """Forget what was committed for partitions that are being deleted."""
         if self._behaviour.offsets_go_with_their_topic:
             deleted = list(partitions)
-            self.clean_up(self.groups.values(), lambda group: group.offsets.remove(deleted))
+            self.clean_up(self.all(), lambda group: group.offsets.remove(deleted))
 
-    def clean_up(
-        self, groups: Iterable[Group], remove: Callable[[Group], list[TopicPartition]]
-    ) -> None:
+    def clean_up(self, groups: Iterable[G], remove: Callable[[G], list[TopicPartition]]) -> None:
         """Remove offsets of groups, and groups that have nothing left.
 
         Each group gets tombstones that nobody waits for: if they are lost, so are the offsets
@@ -334,17 +405,17 @@ class GroupStore:
         """
         for group in list(groups):
             removed = remove(group)
-            if group.state is GroupState.EMPTY and group.offsets.is_empty:
-                group.transition_to(GroupState.DEAD, self._host.now_ms())
+            if group.is_empty and group.offsets.is_empty:
+                group.end(self._host.now_ms())
             if not self._log.is_here(group.group_id):
                 continue
             pairs: list[tuple[bytes, bytes | None]] = [
                 (encode_key(OffsetKey(group.group_id, *partition)), None) for partition in removed
             ]
-            if group.state is GroupState.DEAD:
+            if group.is_dead:
                 self.groups.pop(group.group_id, None)
-                if group.generation > 0:  # else there is no record of the group itself
-                    pairs.append((encode_group_key(GroupKey(group.group_id)), None))
+                self.consumer_groups.pop(group.group_id, None)
+                pairs += [(key, None) for key in group.tombstones()]
             if pairs:
                 self._log.append(group.group_id, pairs, _not_awaited, acks=ACKS_NONE)
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.awaiting import Disconnected, RequestTimeout
 from ...protocol.errors import ErrorCode, KafkaError, UsageError, did_you_mean
 from ...protocol.groups import (
+    CONSUMER_PROTOCOL,
+    CONSUMER_PROTOCOL_TYPE,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescription,
     DeleteGroupsRequest,
     DescribedGroup,
     DescribedMember,
     DescribeGroupsRequest,
+    ListedGroup,
     ListGroupsRequest,
     OffsetFetchRequest,
 )
@@ -60,18 +65,54 @@ def _all_groups(cluster: Cluster, wanted: str | None = None) -> list[dict[str, A
         listed = _ask(cluster, name, ListGroupsRequest())
         if listed is None:
             continue
-        ids = [g.group_id for g in listed.groups if wanted in (None, g.group_id)]
-        if not ids:
-            continue
-        described = _ask(cluster, name, DescribeGroupsRequest(tuple(ids)))
+        groups = [group for group in listed.groups if wanted in (None, group.group_id)]
+        for shown in _described(cluster, name, groups):
+            offsets = _ask(cluster, name, OffsetFetchRequest(shown["group"], None))
+            shown["offsets"] = _shown_offsets(offsets, high_watermarks)
+            shown["lag"] = sum(entry["lag"] or 0 for entry in shown["offsets"])
+            found[shown["group"]] = shown
+    return [found[group_id] for group_id in sorted(found)]
+
+
+def _described(
+    cluster: Cluster, coordinator: str, groups: list[ListedGroup]
+) -> Iterator[dict[str, Any]]:
+    """Groups and their members, each asked for by the protocol that it speaks."""
+    modern = tuple(g.group_id for g in groups if g.group_type == CONSUMER_PROTOCOL)
+    classic = tuple(g.group_id for g in groups if g.group_type != CONSUMER_PROTOCOL)
+    ways: tuple[tuple[Any, Callable[[Any, str], dict[str, Any]]], ...] = (
+        (DescribeGroupsRequest(classic), _shown_group),
+        (ConsumerGroupDescribeRequest(modern), _shown_consumer_group),
+    )
+    for request, show in ways:
+        described = _ask(cluster, coordinator, request) if request.group_ids else None
         for group in () if described is None else described.groups:
             if group.error == ErrorCode.NONE:
-                offsets = _ask(cluster, name, OffsetFetchRequest(group.group_id, None))
-                shown = _shown_group(group, name)
-                shown["offsets"] = _shown_offsets(offsets, high_watermarks)
-                shown["lag"] = sum(entry["lag"] or 0 for entry in shown["offsets"])
-                found[group.group_id] = shown
-    return [found[group_id] for group_id in sorted(found)]
+                yield show(group, coordinator)
+
+
+def _shown_consumer_group(group: ConsumerGroupDescription, coordinator: str) -> dict[str, Any]:
+    return {
+        "group": group.group_id,
+        "state": group.state,
+        "coordinator": coordinator,
+        "protocol_type": CONSUMER_PROTOCOL_TYPE,
+        "protocol": group.assignor,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "assignment": [
+                    [topic.topic, number]
+                    for topic in member.assignment
+                    for number in topic.partitions
+                ],
+            }
+            for member in group.members
+        ],
+    }
 
 
 def _high_watermarks(cluster: Cluster) -> Callable[[Any], int | None]:

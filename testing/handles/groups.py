@@ -70,7 +70,7 @@ def _look(broker: Broker, group_id: str) -> GroupView | None:
     coordinator = broker.groups
     group = coordinator.groups.get(group_id)
     if group is None:
-        return None
+        return _look_at_consumer_group(broker, group_id)
     offsets = group.offsets.committed
     return GroupView(
         group_id,
@@ -86,6 +86,41 @@ def _look(broker: Broker, group_id: str) -> GroupView | None:
                 member.client_id,
                 member.group_instance_id,
                 _assigned(group, member.assignment),
+            )
+            for member in group.members.values()
+        ),
+        {partition: offsets[partition].value.offset for partition in sorted(offsets)},
+    )
+
+
+def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
+    """A group of the consumer protocol (KIP-848); None where there is none."""
+    modern = broker.groups.modern
+    group = broker.groups.consumer_groups.get(group_id)
+    if group is None or modern is None:
+        return None
+    administration = modern.administration
+    offsets = group.offsets.committed
+    return GroupView(
+        group_id,
+        group.state_name,
+        broker.broker_id,
+        group.epoch,
+        group.protocol_type,
+        administration.assignor(group),
+        None,
+        tuple(
+            GroupMemberView(
+                member.member_id,
+                member.client_id,
+                member.group_instance_id,
+                tuple(
+                    sorted(
+                        TopicPartition(topic.topic, number)
+                        for topic in administration.named(member.assigned)
+                        for number in topic.partitions
+                    )
+                ),
             )
             for member in group.members.values()
         ),

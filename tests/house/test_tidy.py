@@ -28,6 +28,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("file_size", "replication/disk/disk.py"): "one class: the logs of a broker, and their moves",
     ("file_size", "replication/disk/file_storage.py"): "one class: the directory of a partition",
     ("file_size", "actors/broker/broker.py"): "one class: the parts of a broker and its life",
+    ("file_size", "coordinators/groups/group.py"): "one class: a group of the classic protocol",
+    ("file_size", "coordinators/groups/store.py"): "one class: groups and their log",
     ("file_size", "coordinators/transactions/coordinator.py"): "one class: what producers ask",
     ("file_size", "testing/emulated_cluster.py"): "one class: what users ask a cluster",
     ("file_size", "protocol/versions.py"): "the one table in which versions are compared",

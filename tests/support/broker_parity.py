@@ -9,9 +9,7 @@ from typing import Any
 from fakekafka.protocol import admin, control
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
-from fakekafka.wire.kafka.api import CodecAnswer
-from fakekafka.wire.kafka.apis.api_68_consumer_group_heartbeat import NewProtocolIsOff
-from fakekafka.wire.kafka.apis.api_69_consumer_group_describe import NotOfNewProtocol
+from fakekafka.tests.support import consumer_group_parity
 from hypothesis import strategies as st
 
 _texts = st.text(max_size=8)
@@ -70,8 +68,7 @@ RESPONSES: dict[int, Any] = {
         _some(st.tuples(_texts, _errors, st.none() | _texts)),
     ),
     67: st.builds(control.AllocateProducerIdsResponse, _errors, _int64s, _int32s),
-    68: st.just(NewProtocolIsOff()),
-    69: st.builds(NotOfNewProtocol, _some(_texts)),
+    **consumer_group_parity.RESPONSES,
 }
 """By key: responses that a broker may give."""
 
@@ -167,46 +164,13 @@ def _allocate_producer_ids(r: Any, version: int) -> Any:
     }
 
 
-def _heartbeat(r: Any, version: int) -> Any:
-    return {
-        "throttle_time": 0,
-        "error_code": ErrorCode.UNSUPPORTED_VERSION,
-        "error_message": None,
-        "member_id": None,
-        "member_epoch": 0,
-        "heartbeat_interval": 0,
-        "assignment": None,
-    }
-
-
-def _describe_groups(r: Any, version: int) -> Any:
-    return {
-        "throttle_time": 0,
-        "groups": [
-            {
-                "error_code": ErrorCode.UNSUPPORTED_VERSION,
-                "error_message": None,
-                "group_id": group_id,
-                "group_state": "",
-                "group_epoch": 0,
-                "assignment_epoch": 0,
-                "assignor_name": "",
-                "members": [],
-                "authorized_operations": -(2**31),
-            }
-            for group_id in r.group_ids
-        ],
-    }
-
-
 TREES: dict[int, Any] = {
     34: _alter_log_dirs,
     35: _describe_log_dirs,
     56: _alter_partition,
     57: _update_features,
     67: _allocate_producer_ids,
-    68: _heartbeat,
-    69: _describe_groups,
+    **consumer_group_parity.TREES,
 }
 """By key: what kio must read of such a response."""
 
@@ -273,7 +237,6 @@ EXPECTED: dict[int, Any] = {
         getattr(e, "validate_only", False),
     ),
     67: lambda e: control.AllocateProducerIdsRequest(e.broker_id, e.broker_epoch),
-    68: lambda e: CodecAnswer(NewProtocolIsOff()),
-    69: lambda e: CodecAnswer(NotOfNewProtocol(tuple(e.group_ids))),
+    **consumer_group_parity.EXPECTED,
 }
 """By key: the request that an entity of kio's stands for."""

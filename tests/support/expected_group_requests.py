@@ -70,7 +70,13 @@ def offset_fetch(e: Any) -> Any:
     if hasattr(e, "groups"):
         return SplitRequest(
             tuple(
-                groups.OffsetFetchRequest(g.group_id, indexes_of(g.topics), stable)
+                groups.OffsetFetchRequest(
+                    g.group_id,
+                    indexes_of(g.topics),
+                    stable,
+                    getattr(g, "member_id", None),
+                    getattr(g, "member_epoch", -1),
+                )
                 for g in e.groups
             )
         )

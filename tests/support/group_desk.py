@@ -127,9 +127,9 @@ def log_of(*pairs: tuple[bytes | None, bytes | None]) -> StubLog:
 class Replicas:
     """Stands for the replica manager: knows topics, stores what is appended, answers for it."""
 
-    def __init__(self, partition_count: int) -> None:
+    def __init__(self, partition_count: int, metadata_cache: Any = None) -> None:
         self.known = [ORDERS, AUDIT, TopicPartition("orders", 1)]
-        self.metadata_cache = SimpleNamespace(
+        self.metadata_cache = metadata_cache or SimpleNamespace(
             partition_count=lambda _topic: partition_count,
             contains=lambda partition: partition in self.known,
         )
@@ -181,12 +181,13 @@ class GroupDesk:
         partition_count: int = 1,
         lead: bool = True,
         log: StubLog | None = None,
+        metadata_cache: Any = None,
         **config: Any,
     ) -> None:
         values = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 1000}
         values.update({name.replace("_", "."): value for name, value in config.items()})
         self.host = ManualHost()
-        self.replicas = Replicas(partition_count)
+        self.replicas = Replicas(partition_count, metadata_cache)
         self.behaviour = behaviour(kafka_version)
         self.config = BrokerConfig({"broker.id": 1, **values}, kafka_version)
         self.lines: list[str] = []
@@ -310,7 +311,9 @@ class GroupDesk:
             else LeavingMember(self.ids.get(member, member))
             for member in leaving
         )
-        return self.coordinator.leave(LeaveGroupRequest("group", members))
+        answers: list[LeaveGroupResponse] = []
+        self.coordinator.leave(LeaveGroupRequest("group", members), answers.append)
+        return answers[0]
 
     def stable(self, *names: str, **settings: Any) -> None:
         """A stable group of these members, the first of whom leads."""

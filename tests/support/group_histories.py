@@ -2,7 +2,8 @@
 
 ``python -m fakekafka.tests.support.group_histories --runs 200 --seed 1`` runs the seeds 1 to 200.
 At the end every partition has one owner and everything was read. On the way no partition has two
-owners in one generation, and no committed offset is lost.
+owners in one generation, and no committed offset is lost. With ``--protocol consumer`` the
+coordinator assigns (KIP-848), and no partition has two owners at any moment.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import random
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 from fakekafka import Simulation
 from fakekafka.actors.clients.group_consumer import AssignmentChange, SimulatedGroupConsumer
@@ -22,6 +24,7 @@ PARTITIONS = 6
 STEPS = 14
 MEMBERS_MAX = 5
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+SERVER_ASSIGNORS = ("uniform", "range")
 KEEPING_VERSIONS = ("2.8", "3.9")
 """Those that lose no replicated record when brokers die; older ones may (KIP-101, KIP-279)."""
 _HEALED_MS = 300_000
@@ -35,6 +38,7 @@ class GroupWorld:
     rng: random.Random
     assignor: str
     kills_brokers: bool
+    protocol: str = "classic"
     members: list[SimulatedGroupConsumer] = field(default_factory=list)
     claims: dict[tuple[int, TopicPartition], str] = field(default_factory=dict)
     """(generation, partition) -> who owned it then; static members by their instance."""
@@ -52,15 +56,32 @@ class GroupWorld:
             "g",
             ["t"],
             name=f"member-{self.joined}",
-            assignor=self.assignor,
+            **self._protocol_settings(),
             session_timeout_ms=10_000,
             rebalance_timeout_ms=20_000,
             auto_commit_interval_ms=self.rng.choice((500, 5000)),
             group_instance_id=instance,
         )
         owner = instance or consumer.name
-        consumer.on_rebalance = lambda what: self._rebalanced(consumer, owner, what)
+        if self.protocol == "consumer":
+            consumer.on_rebalance = lambda what: self._assigned(consumer, what)
+        else:
+            consumer.on_rebalance = lambda what: self._rebalanced(consumer, owner, what)
         self.members.append(consumer)
+
+    def _protocol_settings(self) -> dict[str, Any]:
+        if self.protocol == "classic":
+            return {"assignor": self.assignor}
+        return {"group_protocol": "consumer", "group_remote_assignor": self.assignor}
+
+    def _assigned(self, consumer: SimulatedGroupConsumer, change: AssignmentChange) -> None:
+        """Nobody who lives, and whom the coordinator knows, reads what another is given."""
+        if change.kind != "assigned":
+            return
+        for other in self.members:
+            both = sorted(set(other.owned) & set(change.partitions))
+            if other is not consumer and both:
+                self.problems.append(f"{both} have two owners: {consumer.name}, {other.name}")
 
     def _rebalanced(
         self, consumer: SimulatedGroupConsumer, owner: str, rebalance: AssignmentChange
@@ -93,6 +114,8 @@ class GroupWorld:
         self._gone(member)
         instance = member.group_settings.group_instance_id
         if instance is not None:
+            if self.protocol == "consumer":
+                self.simulation.run_for(60_000)  # its place is not given away before
             self.join(instance)
 
     def _gone(self, member: SimulatedGroupConsumer) -> None:
@@ -185,7 +208,10 @@ class GroupWorld:
         self.note_commits()
         leader = self._coordinator_id()
         broker = None if leader is None else self.simulation.processes[leader].broker
-        group = None if broker is None else broker.groups.groups.get("g")
+        groups = None if broker is None else broker.groups
+        group = (
+            None if groups is None else groups.groups.get("g") or groups.consumer_groups.get("g")
+        )
         for partition, offset in sorted(self.acknowledged.items()):
             value = None if group is None else group.offsets.get(partition)
             if value is None or value.offset < offset:
@@ -194,22 +220,29 @@ class GroupWorld:
             self.problems.append(f"failures: {self.simulation.failures}")
 
 
-def run(seed: int, version: str | None = None) -> list[str]:
+def run(seed: int, version: str | None = None, protocol: str = "classic") -> list[str]:
     """Run a history; its problems, none if all is well."""
     rng = random.Random(f"group history {seed}")
     kills_brokers = rng.random() < 0.75
     versions = KEEPING_VERSIONS if kills_brokers else ("0.10", "1.1", *KEEPING_VERSIONS)
     chosen = version or rng.choice(versions)
+    is_classic = protocol == "classic"
+    assignors = ASSIGNORS if is_classic else SERVER_ASSIGNORS
     topics = {"t": {"partitions": PARTITIONS, "replication_factor": 3}}
-    config = {
+    config: dict[str, Any] = {
         "offsets.topic.num.partitions": 1,
         "min.insync.replicas": rng.choice((1, 2)),
         "group.initial.rebalance.delay.ms": rng.choice((0, 3000)),
     }
+    if not is_classic:
+        chosen = "3.9"
+        config["group.coordinator.rebalance.protocols"] = "classic,consumer"
+        config["group.consumer.session.timeout.ms"] = 10_000
+        config["group.consumer.heartbeat.interval.ms"] = rng.choice((500, 3000))
     with Simulation(
         3, seed=seed, kafka_version=chosen, topics=topics, config=config, trace=False
     ) as simulation:
-        world = GroupWorld(simulation, rng, rng.choice(ASSIGNORS), kills_brokers)
+        world = GroupWorld(simulation, rng, rng.choice(assignors), kills_brokers, protocol)
         world.produce()
         world.join()
         for _ in range(STEPS):
@@ -223,11 +256,12 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--version")
+    parser.add_argument("--protocol", default="classic")
     asked = parser.parse_args()
     failed = 0
     for seed in range(asked.seed, asked.seed + asked.runs):
         try:
-            problems = run(seed, asked.version)
+            problems = run(seed, asked.version, asked.protocol)
         except Exception as error:
             problems = [f"{type(error).__name__}: {error}"]
         for problem in problems:

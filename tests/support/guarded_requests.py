@@ -164,6 +164,16 @@ NEEDS: dict[str, tuple[Any, list[Right], str]] = {
         [(GROUP, "g", AclOperation.DESCRIBE)],
         "GROUP",
     ),
+    "ConsumerGroupHeartbeat": (
+        groups.ConsumerGroupHeartbeatRequest("g", "m", 1),
+        [(GROUP, "g", AclOperation.READ)],
+        "GROUP",
+    ),
+    "ConsumerGroupDescribe": (
+        groups.ConsumerGroupDescribeRequest(("g",)),
+        [(GROUP, "g", AclOperation.DESCRIBE)],
+        "GROUP",
+    ),
     "DeleteGroups": (
         groups.DeleteGroupsRequest(("g",)),
         [(GROUP, "g", AclOperation.DELETE)],

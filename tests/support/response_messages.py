@@ -7,9 +7,8 @@ from typing import Any
 from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch
-from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
+from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition, uuid_text
 from fakekafka.tests.support import broker_parity, security_parity, transaction_messages
-from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import strategies as st
 
 int16s = st.integers(-(2**15), 2**15 - 1)

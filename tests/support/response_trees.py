@@ -10,13 +10,13 @@ import dataclasses
 from typing import Any
 
 from fakekafka.protocol import admin, data
+from fakekafka.protocol.values import uuid_bytes
 from fakekafka.tests.support import (
     broker_parity,
     response_trees_groups,
     response_trees_transactions,
     security_parity,
 )
-from fakekafka.wire.kafka.topic_names import uuid_bytes
 
 NOT_ASKED = -(2**31)
 

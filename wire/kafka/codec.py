@@ -25,6 +25,7 @@ from .primitives import Buffer, CompactReader, CompactWriter, Reader, Writer
 from .registry import CODEC_RANGES, CODECS
 from .topic_names import NO_TOPIC_NAMES, TopicNames
 
+CONSUMER_GROUP_HEARTBEAT = 68
 _HEADER = Struct(">hhih")
 _SIZE_AND_CORRELATION = Struct(">ii")
 _JOINED_BYTES_MAX = 65536
@@ -59,9 +60,16 @@ class Codec:
         kafka_version: str,
         names: TopicNames = NO_TOPIC_NAMES,
         listener: str = "PLAINTEXT",
+        *,
+        has_consumer_groups: bool = False,
     ) -> None:
-        """Raises ``UsageError`` for a release that is not emulated."""
+        """``has_consumer_groups`` offers what clients of such groups need today (KIP-848).
+
+        Raises ``UsageError`` for a release that is not emulated.
+        """
         self.ranges: dict[int, VersionRange] = offered_ranges(kafka_version, CODEC_RANGES)
+        if has_consumer_groups:
+            self.ranges[CONSUMER_GROUP_HEARTBEAT] = CODEC_RANGES[CONSUMER_GROUP_HEARTBEAT]
         """API key -> versions offered, as ApiVersions tells."""
         flags = behaviour(kafka_version)
         self._features_epoch = 0 if flags.feature_versioning else None

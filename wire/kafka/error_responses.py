@@ -83,6 +83,16 @@ _BUILDERS: dict[type, _Builder] = {
     groups.DescribeGroupsRequest: lambda request, error: groups.DescribeGroupsResponse(
         tuple(groups.DescribedGroup(error, group_id) for group_id in request.group_ids)
     ),
+    groups.ConsumerGroupHeartbeatRequest: lambda _, error: groups.ConsumerGroupHeartbeatResponse(
+        error
+    ),
+    groups.ConsumerGroupDescribeRequest: lambda request, error: (
+        groups.ConsumerGroupDescribeResponse(
+            tuple(
+                groups.ConsumerGroupDescription(error, group_id) for group_id in request.group_ids
+            )
+        )
+    ),
     groups.ListGroupsRequest: lambda _, error: groups.ListGroupsResponse(error),
     groups.DeleteGroupsRequest: lambda request, error: groups.DeleteGroupsResponse(
         tuple((group_id, error) for group_id in request.group_ids)

@@ -9,14 +9,13 @@ from ...protocol.data import RequestContext
 from ...protocol.names import TCP_CLIENTS, broker_name
 from ...protocol.security.configuration import ListenerSpec
 from ...protocol.security.scram import ScramCredential
-from ...protocol.values import EndPoint
+from ...protocol.values import EndPoint, uuid_bytes, uuid_text
 from .backend import Backend
 from .listener import KafkaListener
 from .security.listener_security import ListenerSecurity
 from .security.sasl import TokenCredential
 from .security.throttling import ThrottlingBackend
 from .service import BrokerService
-from .topic_names import uuid_bytes, uuid_text
 
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
@@ -153,6 +152,7 @@ class TcpListener:
         max_request_bytes: int,
         idle_ms: int,
         queued_bytes_max: int,
+        has_consumer_groups: bool = False,
         guard: Callable[[TcpGateway], Backend] | None = None,
     ) -> None:
         """``listeners`` has the port of each, 0 for a free one; ``security_of`` gives what a
@@ -168,6 +168,7 @@ class TcpListener:
         self._max_request_bytes = max_request_bytes
         self._idle_ms = idle_ms
         self._queued_bytes_max = queued_bytes_max
+        self._has_consumer_groups = has_consumer_groups
         self.host = host
         self._advertised_host = advertised_host
         self._ports = {spec.name: port for spec, port in self._specs}
@@ -213,6 +214,7 @@ class TcpListener:
             idle_ms=self._idle_ms,
             queued_bytes_max=self._queued_bytes_max,
             security=self._security_of(self._broker_id, spec),
+            has_consumer_groups=self._has_consumer_groups,
         )
         return KafkaListener(loop, self.host, port, service)
 

@@ -39,6 +39,7 @@ class BrokerService:
         idle_ms: int = 600000,
         queued_bytes_max: int = -1,
         security: ListenerSecurity = OPEN,
+        has_consumer_groups: bool = False,
     ) -> None:
         """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
         ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
@@ -51,7 +52,10 @@ class BrokerService:
         self.idle_ms = idle_ms
         self.security = security
         self.codec = Codec(
-            backend.kafka_version, BrokerTopicNames(backend, broker_id), listener_name
+            backend.kafka_version,
+            BrokerTopicNames(backend, broker_id),
+            listener_name,
+            has_consumer_groups=has_consumer_groups,
         )
         self.memory = RequestMemory(loop, queued_bytes_max)
         self.receive_buffer = memoryview(b"")

@@ -7,12 +7,11 @@ UNKNOWN_TOPIC_ID.
 
 from __future__ import annotations
 
-import base64
 from typing import Protocol
 
 from ...protocol.errors import ErrorCode
+from ...protocol.values import ZERO_UUID, uuid_bytes, uuid_text
 
-ZERO_UUID = bytes(16)
 _STAND_IN_PREFIX = "<topic id "
 _STAND_IN_SUFFIX = ">"
 
@@ -42,20 +41,6 @@ class NoTopicNames:
 
 
 NO_TOPIC_NAMES: TopicNames = NoTopicNames()
-
-
-def uuid_text(uuid: bytes) -> str:
-    """A uuid as Kafka prints it: url-safe base64 without padding; the zero uuid is empty."""
-    if uuid == ZERO_UUID:
-        return ""
-    return base64.urlsafe_b64encode(uuid)[:22].decode("ascii")
-
-
-def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of a uuid as Kafka prints it; zero for the empty text."""
-    if not text:
-        return ZERO_UUID
-    return base64.urlsafe_b64decode(text + "==")
 
 
 def resolved_name(names: TopicNames, topic_id: bytes) -> str:

@@ -102,6 +102,9 @@ class ControlHandlers:
                 self._dynamic_config.forget(topic)
         if deleted:
             self._groups.partitions_deleted(deleted)
+        if self._groups.modern is not None:
+            topics = dict.fromkeys(state.topic for state in request.partition_states)
+            self._groups.topics_changed(topics)
         self._transactions.metadata_changed()
         self._waiters.examine()
         return response

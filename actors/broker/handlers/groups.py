@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ....coordinators.consumer_groups.heartbeats import HeartbeatClient
+from ....coordinators.groups.commits import NEWEST_COMMIT_VERSION
 from ....coordinators.groups.joining import JoiningClient
 from ....protocol.data import (
     INTERNAL_CONTEXT,
@@ -13,6 +15,11 @@ from ....protocol.data import (
 from ....protocol.errors import INVALID_REQUEST_TEXT, ErrorCode
 from ....protocol.groups import (
     CommittedOffset,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupDescription,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     HeartbeatRequest,
@@ -41,6 +48,7 @@ TRANSACTION = 1
 _IN_ZOOKEEPER = 0
 """The version of OffsetCommit and OffsetFetch whose offsets are kept in ZooKeeper."""
 _FIRST_WITH_MEMBER_ID_REQUIRED = 4
+_HEARTBEAT_OF_3_9 = 0
 _FIRST_WITH_SKIPPED_ASSIGNMENT = 9
 _FIRST_WITH_PROTOCOL_IN_SYNC = 5
 
@@ -83,7 +91,9 @@ class GroupHandlers:
             JoinGroupRequest: self.join_group,
             SyncGroupRequest: self.sync_group,
             HeartbeatRequest: self.heartbeat,
-            LeaveGroupRequest: lambda request, _: self._groups.leave(request),
+            LeaveGroupRequest: self.leave_group,
+            ConsumerGroupHeartbeatRequest: self.consumer_group_heartbeat,
+            ConsumerGroupDescribeRequest: self.consumer_group_describe,
             OffsetCommitRequest: self.offset_commit,
             OffsetFetchRequest: self.offset_fetch,
             OffsetDeleteRequest: lambda request, _: administration.delete_offsets(request),
@@ -193,13 +203,49 @@ class GroupHandlers:
     def heartbeat(self, request: HeartbeatRequest, _delivery: Delivery) -> HeartbeatResponse:
         return HeartbeatResponse(self._groups.heartbeat(request))
 
+    def leave_group(self, request: LeaveGroupRequest, delivery: Delivery) -> None:
+        self._groups.leave(request, lambda response: self._node.reply(delivery, response))
+
+    def consumer_group_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, delivery: Delivery
+    ) -> ConsumerGroupHeartbeatResponse | None:
+        """Unless the protocol is switched on, clients are told that it is not spoken."""
+        modern = self._groups.modern
+        if modern is None:
+            return ConsumerGroupHeartbeatResponse(ErrorCode.UNSUPPORTED_VERSION)
+        context: RequestContext | None = delivery.context
+        if context is None:
+            client = HeartbeatClient(delivery.sender.name, "/127.0.0.1", _HEARTBEAT_OF_3_9)
+        else:
+            host = f"/{context.client_host}"
+            client = HeartbeatClient(context.client_id, host, context.api_version)
+        modern.beat(
+            request,
+            client,
+            lambda response: self._node.reply(delivery, response),
+        )
+        return None
+
+    def consumer_group_describe(
+        self, request: ConsumerGroupDescribeRequest, _delivery: Delivery
+    ) -> ConsumerGroupDescribeResponse:
+        modern = self._groups.modern
+        if modern is None:
+            error = ErrorCode.UNSUPPORTED_VERSION
+            return ConsumerGroupDescribeResponse(
+                tuple(ConsumerGroupDescription(error, group_id) for group_id in request.group_ids)
+            )
+        return modern.administration.describe(request)
+
     # -- offsets -------------------------------------------------------------------------------
 
     def offset_commit(self, request: OffsetCommitRequest, delivery: Delivery) -> None:
-        if (delivery.context or INTERNAL_CONTEXT).api_version == _IN_ZOOKEEPER:
+        context: RequestContext = delivery.context or INTERNAL_CONTEXT
+        if context.api_version == _IN_ZOOKEEPER:
             self._node.reply_with(self._commit_to_zookeeper(request), delivery)
             return
-        self._groups.commit(request, lambda response: self._node.reply(delivery, response))
+        version = NEWEST_COMMIT_VERSION if delivery.context is None else context.api_version
+        self._groups.commit(request, lambda response: self._node.reply(delivery, response), version)
 
     def offset_fetch(
         self, request: OffsetFetchRequest, delivery: Delivery

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
+from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition, uuid_text
 from fakekafka.wire.kafka.listener import KafkaListener
 from fakekafka.wire.kafka.service import BrokerService
-from fakekafka.wire.kafka.topic_names import uuid_text
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

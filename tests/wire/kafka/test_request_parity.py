@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol import admin, data
+from fakekafka.protocol.values import uuid_text
 from fakekafka.tests.support import (
     broker_parity,
     expected_group_requests,
@@ -18,7 +19,6 @@ from fakekafka.tests.support.expected_group_requests import indexes_of, ms, part
 from fakekafka.wire.kafka.api import CodecAnswer
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
 from fakekafka.wire.kafka.registry import CODEC_RANGES, CODECS
-from fakekafka.wire.kafka.topic_names import uuid_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.index import load_request_schema

@@ -15,10 +15,10 @@ from struct import pack
 
 from ....protocol.data import MetadataPartition, MetadataRequest, MetadataResponse, MetadataTopic
 from ....protocol.errors import ErrorCode
+from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
 from ..api import Api
 from ..endpoints import write_address
 from ..primitives import CompactWriter, Reader, Writer
-from ..topic_names import ZERO_UUID, uuid_bytes, uuid_text
 
 NOT_ASKED = -2147483648
 """Authorized operations where the client did not ask for them."""

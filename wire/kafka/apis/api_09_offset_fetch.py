@@ -2,8 +2,8 @@
 
 Versions 0-9. 0: from ZooKeeper. 2: null asks for all partitions, error for the whole answer.
 5: leader epoch. 6: flexible. 7: wait for pending transactions (KIP-447). 8: several groups at
-once (KIP-709): each is a request of its own to the backend. 9: member id and epoch of KIP-848
-groups, which classic groups ignore. An unknown group is no error: its offsets are -1.
+once (KIP-709): each is a request of its own to the backend. 9: member id and epoch, which
+groups of the consumer protocol check (KIP-848). An unknown group is no error: its offsets are -1.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def _decode_groups(reader: Reader, version: int) -> SplitRequest:
     groups = []
     for _ in range(reader.array()):
         group_id = reader.string()
-        if version >= 9:
-            reader.nullable_string()  # member id
-            reader.int32()  # member epoch
-        groups.append((group_id, reader.nullable_topic_partitions()))
+        member_id = reader.nullable_string() if version >= 9 else None
+        member_epoch = reader.int32() if version >= 9 else -1
+        partitions = reader.nullable_topic_partitions()
+        groups.append((group_id, partitions, member_id, member_epoch))
         reader.tags()
     require_stable = reader.boolean()
     reader.tags()
     return SplitRequest(
         tuple(
-            OffsetFetchRequest(group_id, partitions, require_stable)
-            for group_id, partitions in groups
+            OffsetFetchRequest(group_id, partitions, require_stable, member_id, member_epoch)
+            for group_id, partitions, member_id, member_epoch in groups
         )
     )
 

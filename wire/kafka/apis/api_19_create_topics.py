@@ -15,9 +15,9 @@ from ....protocol.admin import (
     NewTopic,
     TopicResult,
 )
+from ....protocol.values import uuid_bytes
 from ..api import Api
 from ..primitives import Reader, Writer
-from ..topic_names import uuid_bytes
 
 _SOURCE_TOPIC = 1
 

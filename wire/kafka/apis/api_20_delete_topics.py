@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse
 from ....protocol.errors import ErrorCode
+from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
 from ..api import Api
 from ..primitives import Reader, Writer
-from ..topic_names import ZERO_UUID, uuid_bytes, uuid_text
 
 
 def decode(reader: Reader, version: int) -> DeleteTopicsRequest:

@@ -1,52 +1,76 @@
-"""ConsumerGroupHeartbeat (key 68): a member of a group of the new protocol (KIP-848).
+"""ConsumerGroupHeartbeat (key 68): a member of a group of the consumer protocol (KIP-848).
 
-Version 0, flexible. A broker with ZooKeeper advertises it, and answers UNSUPPORTED_VERSION: its
-coordinator has the classic protocol only.
+Versions 0-1, flexible. A broker with ZooKeeper advertises version 0, and answers
+UNSUPPORTED_VERSION unless the protocol is switched on. Version 1 is Kafka's since 4.0, and offered
+only where the protocol is switched on: a regular expression for topics, ids made by members
+(KIP-1082).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ....protocol.errors import ErrorCode
-from ..api import Api, CodecAnswer
+from ....protocol.groups import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from ....protocol.values import uuid_bytes, uuid_text
+from ..api import Api
 from ..primitives import Reader, Writer
 
 _NULL_STRUCTURE = -1
+_STRUCTURE = 1
 
 
-@dataclass(frozen=True, slots=True)
-class NewProtocolIsOff:
-    """The refusal; it names nothing of the request."""
-
-
-def decode(reader: Reader, version: int) -> CodecAnswer:
-    reader.string()  # group id
-    reader.string()  # member id
-    reader.int32()  # member epoch
-    reader.nullable_string()  # instance id
-    reader.nullable_string()  # rack
-    reader.int32()  # rebalance timeout
-    for _ in range(reader.nullable_array()):
-        reader.string()  # subscribed topic
-    reader.nullable_string()  # assignor
-    for _ in range(reader.nullable_array()):
-        reader.uuid()
-        reader.int32s()
-        reader.tags()
+def decode(reader: Reader, version: int) -> ConsumerGroupHeartbeatRequest:
+    group_id, member_id, epoch = reader.string(), reader.string(), reader.int32()
+    instance_id, rack = reader.nullable_string(), reader.nullable_string()
+    rebalance_timeout_ms = reader.int32()
+    count = reader.nullable_array()
+    topics = None if count < 0 else tuple([reader.string() for _ in range(count)])
+    regex = reader.nullable_string() if version >= 1 else None
+    assignor = reader.nullable_string()
+    count = reader.nullable_array()
+    owned = None if count < 0 else tuple([_partitions(reader) for _ in range(count)])
     reader.tags()
-    return CodecAnswer(NewProtocolIsOff())
+    return ConsumerGroupHeartbeatRequest(
+        group_id,
+        member_id,
+        epoch,
+        instance_id,
+        rack,
+        rebalance_timeout_ms,
+        topics,
+        regex,
+        assignor,
+        owned,
+    )
 
 
-def encode(writer: Writer, version: int, response: NewProtocolIsOff, request: object) -> None:
+def _partitions(reader: Reader) -> tuple[str, tuple[int, ...]]:
+    topic_id, numbers = uuid_text(reader.uuid()), reader.int32s()
+    reader.tags()
+    return topic_id, numbers
+
+
+def encode(
+    writer: Writer, version: int, response: ConsumerGroupHeartbeatResponse, request: object
+) -> None:
     writer.int32(0)  # throttle time
-    writer.int16(ErrorCode.UNSUPPORTED_VERSION)
-    writer.nullable_string(None)
-    writer.nullable_string(None)  # member id
-    writer.int32(0)  # member epoch
-    writer.int32(0)  # heartbeat interval
-    writer.int8(_NULL_STRUCTURE)  # assignment
+    writer.int16(response.error)
+    writer.nullable_string(response.error_message)
+    writer.nullable_string(response.member_id)
+    writer.int32(response.member_epoch)
+    writer.int32(response.heartbeat_interval_ms)
+    if response.assignment is None:
+        writer.int8(_NULL_STRUCTURE)
+    else:
+        writer.int8(_STRUCTURE)
+        writer.array(len(response.assignment))
+        for topic_id, numbers in response.assignment:
+            writer.uuid(uuid_bytes(topic_id))
+            writer.int32s(numbers)
+            writer.tags()
+        writer.tags()
     writer.tags()
 
 
-API = Api(68, "ConsumerGroupHeartbeat", 0, 0, flexible_from=0, decode=decode, encode=encode)
+API = Api(68, "ConsumerGroupHeartbeat", 0, 1, flexible_from=0, decode=decode, encode=encode)

@@ -69,7 +69,10 @@ def offset_delete(permissions: Permissions, request: groups.OffsetDeleteRequest)
     )
 
 
-def describe_groups(permissions: Permissions, request: groups.DescribeGroupsRequest) -> Decision:
+def describe_groups(
+    permissions: Permissions,
+    request: groups.DescribeGroupsRequest | groups.ConsumerGroupDescribeRequest,
+) -> Decision:
     decision = divided(
         request,
         "group_ids",
@@ -81,7 +84,7 @@ def describe_groups(permissions: Permissions, request: groups.DescribeGroupsRequ
         return decision
     divide = decision.finish
 
-    def finish(response: groups.DescribeGroupsResponse) -> groups.DescribeGroupsResponse:
+    def finish(response: Any) -> Any:
         shown = tuple(
             replace(
                 group,

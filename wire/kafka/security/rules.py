@@ -36,6 +36,8 @@ RULES: dict[type, Callable[[Permissions, Any], Decision]] = {
     groups.OffsetDeleteRequest: group_rules.offset_delete,
     groups.DescribeGroupsRequest: group_rules.describe_groups,
     groups.ListGroupsRequest: group_rules.list_groups,
+    groups.ConsumerGroupHeartbeatRequest: group(AclOperation.READ),
+    groups.ConsumerGroupDescribeRequest: group_rules.describe_groups,
     groups.DeleteGroupsRequest: group_rules.delete_groups,
     transactions.AddPartitionsToTxnRequest: group_rules.add_partitions,
     transactions.AddOffsetsToTxnRequest: group_rules.add_offsets,

@@ -1,0 +1,124 @@
+"""A member's connection to the coordinator of its group: finding it, asking it, and the offsets
+that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol.awaiting import Disconnected, RequestTimeout
+from ...protocol.data import FindCoordinatorRequest
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.groups import (
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
+from ...protocol.host import sleep
+from ...protocol.names import broker_name
+from ...protocol.values import TopicPartition
+from ..node import Node
+from .assignors import Partitions
+from .client import RETRY_BACKOFF_MS
+
+_NONE = ErrorCode.NONE
+ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+"""Errors after which the coordinator is looked for."""
+
+
+class CoordinatorLink:
+    """Knows which broker coordinates the group, until that fails to answer."""
+
+    __slots__ = ("_asked", "_brokers", "_group_id", "_node", "_timeout_ms", "broker_id")
+
+    def __init__(
+        self, node: Node, group_id: str, brokers: Callable[[], list[int]], timeout_ms: int
+    ) -> None:
+        self._node = node
+        self._group_id = group_id
+        self._brokers = brokers
+        self._timeout_ms = timeout_ms
+        self._asked = 0
+        self.broker_id: int | None = None
+        """None while it is unknown."""
+
+    async def find(self) -> bool:
+        """Ask the next broker who coordinates the group; whether it knew."""
+        brokers = self._brokers()
+        broker_id = brokers[self._asked % len(brokers)]
+        self._asked += 1
+        request = FindCoordinatorRequest((self._group_id,))
+        response = await self._ask_broker(broker_id, request, self._timeout_ms)
+        if response is None or response.coordinators[0].error is not _NONE:
+            return False
+        self.broker_id = response.coordinators[0].node_id
+        return True
+
+    async def ask(self, request: Any, timeout_ms: int | None = None) -> Any:
+        """Ask the coordinator; None, and it is to be looked for anew, if there is no answer."""
+        if self.broker_id is None:
+            return None
+        wait_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        response = await self._ask_broker(self.broker_id, request, wait_ms)
+        if response is None:
+            self.broker_id = None
+        return response
+
+    async def _ask_broker(self, broker_id: int, request: Any, timeout_ms: int) -> Any:
+        try:
+            return await self._node.ask(broker_name(broker_id), request, timeout_ms)
+        except (RequestTimeout, Disconnected, KafkaError):
+            return None
+
+    # -- offsets -------------------------------------------------------------------------------
+
+    async def fetch_committed(
+        self, partitions: Partitions, goes_on: Callable[[], bool], member: Any = (None, -1)
+    ) -> dict[TopicPartition, int] | None:
+        """What is committed; None when the membership has to be sought again first.
+
+        ``member`` is the id and epoch of a member of the consumer protocol.
+        """
+        while partitions and goes_on():
+            request = OffsetFetchRequest(self._group_id, partitions, True, *member)
+            response = await self.ask(request)
+            if response is None:
+                return None
+            errors = [response.error, *(answer.error for answer in response.partitions)]
+            failed = next((error for error in errors if error is not _NONE), _NONE)
+            if failed is _NONE:
+                return {answer.topic_partition: answer.offset for answer in response.partitions}
+            if failed in ELSEWHERE:
+                self.broker_id = None
+                return None
+            if failed in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH):
+                return None
+            await sleep(self._node, RETRY_BACKOFF_MS)
+        return {}
+
+    async def commit(
+        self,
+        positions: dict[TopicPartition, int],
+        generation: int,
+        member_id: str,
+        group_instance_id: str | None,
+        committed: dict[TopicPartition, int],
+    ) -> bool:
+        """Commit positions, and note those that were taken; whether all were."""
+        request = OffsetCommitRequest(
+            self._group_id,
+            generation,
+            member_id,
+            group_instance_id,
+            tuple(OffsetCommitPartition(p, offset) for p, offset in positions.items()),
+        )
+        response = await self.ask(request)
+        if response is None:
+            return False
+        errors = dict(response.partitions)
+        for partition, offset in positions.items():
+            if errors.get(partition) is _NONE:
+                committed[partition] = offset
+        if any(error in ELSEWHERE for error in errors.values()):
+            self.broker_id = None
+        return all(error is _NONE for error in errors.values())

@@ -1,0 +1,106 @@
+"""The assignors of the coordinator as pure functions (KIP-848; Kafka: ``RangeAssignor``,
+``UniformAssignor``). Members and topics count in the order in which they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from ...protocol.groups import TopicIdPartitions
+from .uneven_subscriptions import assign_to_uneven
+
+
+class MemberSpec(NamedTuple):
+    """What an assignor knows of a member."""
+
+    topics: tuple[str, ...]
+    """The names that it subscribes to, in order."""
+    topic_ids: tuple[str, ...]
+    """Those of them that exist."""
+    target: TopicIdPartitions
+    """What it shall have up to now."""
+    group_instance_id: str | None = None
+
+
+Specs = Mapping[str, MemberSpec]
+"""By member id."""
+Assignor = Callable[[Specs, Mapping[str, int]], dict[str, TopicIdPartitions]]
+"""Takes members and the numbers of partitions by topic id; gives each member its target."""
+
+
+def range_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
+    """Topic by topic, neighbouring partitions to each member; the first get one more.
+
+    Static members stand first, by their instance ids.
+    """
+    order = sorted(members, key=lambda member_id: _range_rank(member_id, members[member_id]))
+    result: dict[str, TopicIdPartitions] = {member_id: {} for member_id in order}
+    for topic_id in counts:
+        readers = [m for m in order if topic_id in members[m].topic_ids]
+        if not readers:
+            continue
+        share, rest = divmod(counts[topic_id], len(readers))
+        start = 0
+        for index, member_id in enumerate(readers):
+            end = start + share + (index < rest)
+            if start < end:
+                result[member_id][topic_id] = tuple(range(start, end))
+            start = end
+    return result
+
+
+def _range_rank(member_id: str, member: MemberSpec) -> tuple[int, str]:
+    instance_id = member.group_instance_id
+    return (1, member_id) if instance_id is None else (0, instance_id)
+
+
+def uniform_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
+    """Balanced to one partition, and every member keeps what balance lets it keep."""
+    first = next(iter(members.values()))
+    if any(member.topics != first.topics for member in members.values()):
+        topics = {member_id: member.topic_ids for member_id, member in members.items()}
+        targets = {member_id: member.target for member_id, member in members.items()}
+        return assign_to_uneven(topics, targets, counts)
+    if not first.topic_ids:
+        return {}
+    return _assign_to_even(members, {t: n for t, n in counts.items() if t in first.topic_ids})
+
+
+def _assign_to_even(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
+    """For members that all read the same topics."""
+    taken = {
+        (topic_id, number)
+        for member in members.values()
+        for topic_id, numbers in member.target.items()
+        for number in numbers
+    }
+    left = [(t, n) for t, count in counts.items() for n in range(count) if (t, n) not in taken]
+    least, rest = divmod(sum(counts.values()), len(members))
+    kept: dict[str, list[tuple[str, int]]] = {}
+    room: dict[str, int] = {}
+    for index, (member_id, member) in enumerate(members.items()):
+        quota = least + (index < rest)
+        kept[member_id] = []
+        for topic_id, numbers in member.target.items():
+            present = [n for n in numbers if n < counts.get(topic_id, 0)]
+            kept[member_id] += [(topic_id, n) for n in present[:quota]]
+            left += [(topic_id, n) for n in present[quota:]]
+            quota -= min(quota, len(present))
+        room[member_id] = quota
+    start = 0
+    for member_id, count in room.items():
+        kept[member_id] += left[start : start + count]
+        start += count
+    return {member_id: by_topic(partitions) for member_id, partitions in kept.items()}
+
+
+def by_topic(partitions: list[tuple[str, int]]) -> TopicIdPartitions:
+    """Pairs of topic id and partition as a target."""
+    found: dict[str, list[int]] = {}
+    for topic_id, number in partitions:
+        found.setdefault(topic_id, []).append(number)
+    return {topic_id: tuple(sorted(found[topic_id])) for topic_id in sorted(found)}
+
+
+ASSIGNORS: dict[str, Assignor] = {"uniform": uniform_assignor, "range": range_assignor}
+"""By the names that members ask for them."""

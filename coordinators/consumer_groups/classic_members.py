@@ -1,0 +1,278 @@
+"""Members of the classic protocol in a group of the consumer protocol, while members change over
+(KIP-848; Kafka: ``GroupMetadataManager.classicGroupJoinToConsumerGroup`` and its neighbours).
+
+They join, sync and beat as ever. What they are given comes from the group's target assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ClientError, ErrorCode, KafkaError
+from ...protocol.groups import (
+    CONSUMER_PROTOCOL_TYPE,
+    NO_MEMBER,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+    LeftMember,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from ...protocol.values import uuid_text
+from ..groups.joining import JoiningClient
+from .departures import Departures
+from .embedded_protocol import (
+    EmbeddedSubscription,
+    decode_subscription,
+    encode_assignment,
+    version_of,
+)
+from .group import ConsumerGroup
+from .heartbeats import check_instance, replace_static
+from .log import ConsumerGroupLog
+from .member import ClassicMembership, ConsumerMember, MemberState
+from .member_updates import JOIN, SESSION, SYNC, MemberUpdates
+from .migration import Migration
+from .reconciliation import Owned
+from .records import GroupRecord
+
+if TYPE_CHECKING:
+    from ...protocol.host import Host
+    from ..groups.member import JoinAnswer, SyncAnswer
+
+_NONE = ErrorCode.NONE
+
+
+class ClassicMembers:
+    """Answers them."""
+
+    __slots__ = ("_config", "_departures", "_host", "_log", "_migration", "_updates")
+
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        log: ConsumerGroupLog,
+        updates: MemberUpdates,
+        departures: Departures,
+        migration: Migration,
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._log = log
+        self._updates = updates
+        self._departures = departures
+        self._migration = migration
+
+    # -- JoinGroup -----------------------------------------------------------------------------
+
+    def join(
+        self,
+        group: ConsumerGroup,
+        request: JoinGroupRequest,
+        client: JoiningClient,
+        respond: JoinAnswer,
+    ) -> None:
+        """Answered once the member's part of the assignment is known and stored."""
+        try:
+            self._join(group, request, client, respond)
+        except KafkaError as refusal:
+            respond(JoinGroupResponse(refusal.code, request.member_id))
+
+    def _join(
+        self,
+        group: ConsumerGroup,
+        request: JoinGroupRequest,
+        client: JoiningClient,
+        respond: JoinAnswer,
+    ) -> None:
+        is_new = request.member_id == NO_MEMBER
+        member_id = uuid_text(self._host.rng.randbytes(16)) if is_new else request.member_id
+        largest = self._config["group.consumer.max.size"]
+        if len(group.members) >= largest and member_id not in group.members:
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        if not group.supports(request.protocol_type, [name for name, _ in request.protocols]):
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if is_new and request.group_instance_id is None and client.may_need_member_id:
+            respond(JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+            return
+        records: list[GroupRecord] = []
+        known = _find_member(group, request, member_id, records)
+        try:
+            subscription = decode_subscription(request.protocols[0][1])
+        except ClientError:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+        rebalance_timeout_ms = request.rebalance_timeout_ms
+        updated = known._replace(
+            group_instance_id=request.group_instance_id or known.group_instance_id,
+            rack=subscription.rack or known.rack,
+            rebalance_timeout_ms=(
+                known.rebalance_timeout_ms if rebalance_timeout_ms == -1 else rebalance_timeout_ms
+            ),
+            topics=tuple(sorted(set(subscription.topics))),
+            client_id=client.client_id,
+            client_host=client.host,
+            classic=ClassicMembership(request.session_timeout_ms, request.protocols),
+        )
+        owned = self._owned(subscription)
+        stepped = self._updates.update(group, known, updated, owned, records)
+        response = JoinGroupResponse(
+            _NONE,
+            stepped.member_id,
+            stepped.member_epoch,
+            CONSUMER_PROTOCOL_TYPE,
+            request.protocols[0][0],
+        )
+
+        def written(error: ErrorCode) -> None:
+            if error is not _NONE:
+                respond(JoinGroupResponse(error))
+                return
+            self._log.cancel_timer(group, JOIN, member_id)
+            self._updates.expect(group, SESSION, member_id, request.session_timeout_ms)
+            self._updates.expect(group, SYNC, member_id, request.rebalance_timeout_ms)
+            respond(response)
+
+        self._log.write(group, records, written)
+
+    def _owned(self, subscription: EmbeddedSubscription) -> Owned:
+        topics = self._updates.topics
+        pairs = [(topics.id(topic), numbers) for topic, numbers in subscription.owned]
+        return [(topic_id, numbers) for topic_id, numbers in pairs if topic_id]
+
+    # -- SyncGroup -----------------------------------------------------------------------------
+
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncAnswer) -> None:
+        """Answered with what the member may read now."""
+        try:
+            member, classic = _classic_member(group, request.member_id, request.group_instance_id)
+            _check_generation(member, request.generation)
+            if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or (
+                request.protocol not in (None, classic.protocols[0][0])
+            ):
+                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            if (
+                group.epoch > member.member_epoch
+                and member.state is not MemberState.UNREVOKED_PARTITIONS
+            ):
+                self._expect_join(group, member)
+                raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        except KafkaError as refusal:
+            respond(SyncGroupResponse(refusal.code))
+            return
+        version = version_of(classic.protocols[0][1])
+        assignment = encode_assignment(self._migration.named(member.assigned), version)
+
+        def read(error: ErrorCode) -> None:
+            if error is not _NONE:
+                respond(SyncGroupResponse(error))
+                return
+            self._log.cancel_timer(group, SYNC, member.member_id)
+            self._updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
+            respond(SyncGroupResponse(_NONE, request.protocol_type, request.protocol, assignment))
+
+        self._log.write(group, (), read)
+
+    def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        timeout_ms = member.rebalance_timeout_ms
+        self._updates.expect_if_absent(group, JOIN, member.member_id, timeout_ms)
+
+    # -- Heartbeat -----------------------------------------------------------------------------
+
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
+        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
+        try:
+            member, classic = _classic_member(group, request.member_id, request.group_instance_id)
+            _check_generation(member, request.generation)
+        except KafkaError as refusal:
+            return refusal.code
+        self._updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
+        may_get_more = (
+            member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)
+        )
+        if (
+            member.member_epoch < group.epoch
+            or member.state is MemberState.UNREVOKED_PARTITIONS
+            or may_get_more
+        ):
+            self._expect_join(group, member)
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return _NONE
+
+    # -- LeaveGroup ----------------------------------------------------------------------------
+
+    def leave(
+        self,
+        group: ConsumerGroup,
+        request: LeaveGroupRequest,
+        respond: Callable[[LeaveGroupResponse], object],
+    ) -> None:
+        """Members leave of their own will, or an administrator removes static ones."""
+        left: list[ConsumerMember] = []
+        answers: list[LeftMember] = []
+        for leaving in request.members:
+            try:
+                member = _leaving_member(group, leaving)
+            except KafkaError as refusal:
+                answers.append(
+                    LeftMember(leaving.member_id, leaving.group_instance_id, refusal.code)
+                )
+                continue
+            if member not in left:
+                left.append(member)
+            answers.append(LeftMember(member.member_id, leaving.group_instance_id, _NONE))
+
+        def written(error: ErrorCode) -> None:
+            if error is not _NONE:
+                respond(LeaveGroupResponse(error))
+            else:
+                respond(LeaveGroupResponse(_NONE, tuple(answers)))
+
+        records = self._departures.records(group, left) if left else []
+        self._log.write(group, records, written)
+
+
+def _find_member(
+    group: ConsumerGroup, request: JoinGroupRequest, member_id: str, records: list[GroupRecord]
+) -> ConsumerMember:
+    instance_id = request.group_instance_id
+    if instance_id is None:
+        return group.members.get(member_id) or ConsumerMember(member_id)
+    known = group.static_member(instance_id)
+    if request.member_id != NO_MEMBER:
+        return check_instance(group, known, member_id, instance_id)
+    if known is None:
+        return ConsumerMember(member_id)
+    return replace_static(group, known, member_id, records)
+
+
+def _leaving_member(group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMember:
+    if leaving.group_instance_id is None:
+        return _classic_member(group, leaving.member_id, None)[0]
+    known = group.static_member(leaving.group_instance_id)
+    if leaving.member_id != NO_MEMBER or known is None:
+        known = check_instance(group, known, leaving.member_id, leaving.group_instance_id)
+    return _classic_member(group, known.member_id, None)[0]
+
+
+def _classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> tuple[ConsumerMember, ClassicMembership]:
+    """The member and how it takes part; one that speaks the other protocol is unknown."""
+    if instance_id is not None:
+        check_instance(group, group.static_member(instance_id), member_id, instance_id)
+    member = group.members.get(member_id)
+    if member is None or member.classic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    return member, member.classic
+
+
+def _check_generation(member: ConsumerMember, generation: int) -> None:
+    if generation != member.member_epoch:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)

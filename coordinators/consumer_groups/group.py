@@ -1,0 +1,273 @@
+"""One group of the consumer protocol as its coordinator holds it (Kafka: ``ConsumerGroup``).
+
+It is what the records of the group add up to. Nothing here answers a request or sets a timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...protocol.groups import CONSUMER_PROTOCOL_TYPE, TopicIdPartitions
+from ...protocol.host import StateListener, Timer
+from ...protocol.values import TopicPartition
+from ..groups.offsets import GroupOffsets
+from ..groups.records import OffsetValue
+from .member import ConsumerMember, MemberState
+from .records import GroupRecord, RecordKind, SubscribedTopic, encode, group_tombstones
+
+_LEFT_EPOCH = -1
+_NOT_ASSIGNED = -1
+
+
+class ConsumerGroup:
+    """Members, what each shall have and has, and the epochs of all that."""
+
+    __slots__ = (
+        "_holders",
+        "_listener",
+        "epoch",
+        "group_id",
+        "is_dead",
+        "members",
+        "offsets",
+        "refresh_epoch",
+        "refresh_ms",
+        "static_members",
+        "target",
+        "target_epoch",
+        "timers",
+        "topics",
+        "waiting",
+    )
+
+    protocol_type = CONSUMER_PROTOCOL_TYPE
+    is_consumer_group = True
+    """Its members are consumers, and what they read is known."""
+
+    def __init__(
+        self,
+        group_id: str,
+        listener: StateListener | None = None,
+        offsets: GroupOffsets | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.is_dead = False
+        self.epoch = 0
+        """Raised by every change of members, subscriptions or topics."""
+        self.target_epoch = 0
+        """The group's epoch that the target assignment was made for."""
+        self.members: dict[str, ConsumerMember] = {}
+        """By member id, in the order they came."""
+        self.static_members: dict[str, str] = {}
+        """Instance id -> member id."""
+        self.target: dict[str, TopicIdPartitions] = {}
+        """Member id -> what it shall have."""
+        self.topics: tuple[SubscribedTopic, ...] = ()
+        """The topics that members read, as the target assignment knows them, by name."""
+        self.offsets = GroupOffsets() if offsets is None else offsets
+        self.timers: dict[tuple[str, str], Timer] = {}
+        """(what ends, member id) -> the timer."""
+        self.refresh_ms = 0
+        """When the topics are to be looked at again."""
+        self.refresh_epoch = 0
+        """The epoch that a look at the topics led to; if that was never stored, look again."""
+        self.waiting: list[object] = []
+        """Writes that are not replicated yet."""
+        self._holders: dict[tuple[str, int], int] = {}
+        """(topic id, partition) -> epoch of the member that has it or still has to give it up."""
+        self._listener = listener
+
+    # -- what it is ----------------------------------------------------------------------------
+
+    @property
+    def state_name(self) -> str:
+        """Kafka's name of the state."""
+        if self.is_dead:
+            return "Dead"
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.target_epoch:
+            return "Assigning"
+        if all(m.is_reconciled_to(self.target_epoch) for m in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def is_free(self, topic_id: str, partition: int) -> bool:
+        """Whether no member has a partition, or has still to give it up."""
+        return (topic_id, partition) not in self._holders
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """The member that has the place of an instance."""
+        member_id = None if instance_id is None else self.static_members.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def target_of(self, member_id: str, instance_id: str | None) -> TopicIdPartitions:
+        """What a member shall have; a static one has what its instance had."""
+        if instance_id is not None:
+            member_id = self.static_members.get(instance_id, "")
+        return self.target.get(member_id, {})
+
+    def waits_for_others(self, member: ConsumerMember) -> bool:
+        """Whether others still have partitions that are meant for a member."""
+        return member.state is MemberState.UNRELEASED_PARTITIONS and any(
+            number not in member.assigned.get(topic_id, ()) and not self.is_free(topic_id, number)
+            for topic_id, numbers in self.target.get(member.member_id, {}).items()
+            for number in numbers
+        )
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a member reads a topic."""
+        return any(member.reads(topic) for member in self.members.values())
+
+    def server_assignor(self, instead: Mapping[str, ConsumerMember] | None = None) -> str | None:
+        """The assignor that most members ask for; of equals, ``uniform``.
+
+        ``instead`` replaces members by their ids.
+        """
+        votes: dict[str, int] = {"uniform": 0, "range": 0}
+        for member in {**self.members, **(instead or {})}.values():
+            if member.server_assignor is not None:
+                votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
+        name = max(votes, key=votes.__getitem__)
+        return name if votes[name] else None
+
+    # -- members of the classic protocol -------------------------------------------------------
+
+    @property
+    def classic_count(self) -> int:
+        """How many members speak the classic protocol."""
+        return sum(member.classic is not None for member in self.members.values())
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether who names these protocols of the classic protocol may be a member."""
+        if protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return False
+        classics = [m.classic for m in self.members.values() if m.classic is not None]
+        return any(
+            all(any(name == known for known, _ in classic.protocols) for classic in classics)
+            for name in names
+        )
+
+    # -- records -------------------------------------------------------------------------------
+
+    def apply(self, records: Iterable[GroupRecord]) -> None:
+        """Take in what was written to the log, or is read from it."""
+        listener = self._listener
+        if listener is None:
+            for record in records:
+                self._apply(record)
+            return
+        before = self._shown()
+        for record in records:
+            self._apply(record)
+        for name, old, new in zip(
+            ("state", "epoch", "members"), before, self._shown(), strict=True
+        ):
+            if old != new:
+                listener(f"groups/{self.group_id}/{name}", old, new)
+
+    def _shown(self) -> tuple[object, ...]:
+        return self.state_name, self.epoch, tuple(self.members)
+
+    def end(self, _now_ms: int) -> None:
+        """It was removed, or is coordinated elsewhere."""
+        old = self.state_name
+        self.is_dead = True
+        for timer in self.timers.values():
+            timer.cancel()
+        self.timers.clear()
+        if self._listener is not None:
+            self._listener(f"groups/{self.group_id}/state", old, self.state_name)
+
+    def _apply(self, record: GroupRecord) -> None:
+        kind, member_id, value = record.kind, record.member_id, record.value
+        if kind is RecordKind.GROUP_EPOCH:
+            self.epoch = 0 if value is None else value
+        elif kind is RecordKind.TOPICS:
+            self.topics = () if value is None else value
+        elif kind is RecordKind.TARGET_EPOCH:
+            self.target_epoch = _NOT_ASSIGNED if value is None else value
+        elif kind is RecordKind.TARGET:
+            if value is None:
+                self.target.pop(member_id, None)
+            else:
+                self.target[member_id] = value
+        elif kind is RecordKind.MEMBER:
+            self._apply_metadata(member_id, value)
+        elif value is None:
+            left = self.members.get(member_id)
+            if left is not None:
+                gone = left._replace(member_epoch=_LEFT_EPOCH, previous_epoch=_LEFT_EPOCH)
+                self._put(gone._replace(assigned={}, pending_revocation={}))
+        else:
+            known = self.members.get(member_id) or ConsumerMember(member_id)
+            self._put(known._replace(**value._asdict()))
+
+    def _apply_metadata(self, member_id: str, value: ConsumerMember | None) -> None:
+        if value is None:
+            member = self.members.pop(member_id, None)
+            if member is not None:
+                self._release(member)
+                if self.static_members.get(member.group_instance_id or "") == member_id:
+                    del self.static_members[member.group_instance_id or ""]
+            return
+        known = self.members.get(member_id) or ConsumerMember(member_id)
+        self._put(
+            value._replace(
+                member_epoch=known.member_epoch,
+                previous_epoch=known.previous_epoch,
+                state=known.state,
+                assigned=known.assigned,
+                pending_revocation=known.pending_revocation,
+            )
+        )
+
+    def _put(self, member: ConsumerMember) -> None:
+        known = self.members.get(member.member_id)
+        if known is not None:
+            self._release(known)
+        self.members[member.member_id] = member
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        for partitions in (member.assigned, member.pending_revocation):
+            for topic_id, numbers in partitions.items():
+                for number in numbers:
+                    self._holders[topic_id, number] = member.member_epoch
+
+    def _release(self, member: ConsumerMember) -> None:
+        for partitions in (member.assigned, member.pending_revocation):
+            for topic_id, numbers in partitions.items():
+                for number in numbers:
+                    self._holders.pop((topic_id, number), None)
+
+    def tombstones(self) -> list[bytes]:
+        """Keys of all records of the group."""
+        return [encode(r)[0] for r in group_tombstones(self.group_id, tuple(self.members))]
+
+    # -- the topics ----------------------------------------------------------------------------
+
+    def is_refresh_due(self, now_ms: int) -> bool:
+        """Whether the topics are to be looked at."""
+        return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch
+
+    def request_refresh(self) -> None:
+        """A topic that members read has changed."""
+        self.refresh_ms = self.refresh_epoch = 0
+
+    # -- expiry --------------------------------------------------------------------------------
+
+    def remove_expired_offsets(self, now_ms: int, retention_ms: int) -> list[TopicPartition]:
+        """Forget offsets of topics that no member reads, counted from their commit."""
+
+        def is_expired(partition: TopicPartition, value: OffsetValue) -> bool:
+            if self.is_subscribed_to(partition.topic):
+                return False
+            if value.expire_timestamp_ms >= 0:
+                return now_ms >= value.expire_timestamp_ms
+            return now_ms - value.commit_timestamp_ms >= retention_ms
+
+        return self.offsets.remove_expired(is_expired)

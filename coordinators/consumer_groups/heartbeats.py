@@ -1,0 +1,351 @@
+"""ConsumerGroupHeartbeat: members join, keep in touch, are told what to read, and leave (KIP-848;
+Kafka: ``GroupMetadataManager.consumerGroupHeartbeat``, ``consumerGroupLeave``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.groups import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from ...protocol.values import uuid_text
+from ..groups.gate import GroupGate
+from ..groups.store import GroupStore
+from . import records as group_records
+from .departures import Departures
+from .group import ConsumerGroup
+from .log import ConsumerGroupLog, Pairs
+from .member import ConsumerMember
+from .member_updates import SESSION, MemberUpdates, assignor_names
+from .migration import Migration
+from .reconciliation import Owned, is_subset
+from .records import GroupRecord
+
+if TYPE_CHECKING:
+    from ...protocol.host import Host
+
+NEWEST_HEARTBEAT_VERSION = 1
+_NONE = ErrorCode.NONE
+Answer = Callable[[ConsumerGroupHeartbeatResponse], object]
+
+
+class HeartbeatClient(NamedTuple):
+    """Whose heartbeat it is."""
+
+    client_id: str
+    host: str
+    api_version: int = NEWEST_HEARTBEAT_VERSION
+
+
+class ConsumerGroupHeartbeats:
+    """Answers the heartbeats of members that speak the consumer protocol."""
+
+    __slots__ = (
+        "_assignors",
+        "_config",
+        "_departures",
+        "_gate",
+        "_host",
+        "_log",
+        "_migration",
+        "_store",
+        "_updates",
+    )
+
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        store: GroupStore,
+        gate: GroupGate,
+        log: ConsumerGroupLog,
+        updates: MemberUpdates,
+        departures: Departures,
+        migration: Migration,
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._store = store
+        self._gate = gate
+        self._log = log
+        self._updates = updates
+        self._departures = departures
+        self._migration = migration
+        self._assignors = assignor_names(config)
+
+    def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client: HeartbeatClient, respond: Answer
+    ) -> None:
+        """Answered once what it changes is replicated."""
+        error = self._gate.refusal(request.group_id, may_be_nameless=True)
+        if error is not _NONE:
+            respond(ConsumerGroupHeartbeatResponse(error))
+            return
+        try:
+            self._check(request, client.api_version)
+            if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+                self._leave(request, respond)
+            else:
+                self._beat(request, client, respond)
+        except KafkaError as refusal:
+            respond(ConsumerGroupHeartbeatResponse(refusal.code, refusal.message or None))
+
+    def _check(self, request: ConsumerGroupHeartbeatRequest, api_version: int) -> None:
+        """Raise ``KafkaError`` for a request that no member should send."""
+        epoch = request.member_epoch
+        problem = ""
+        if not request.group_id.strip():
+            problem = "GroupId can't be empty."
+        elif request.group_instance_id is not None and not request.group_instance_id.strip():
+            problem = "InstanceId can't be empty."
+        elif request.rack is not None and not request.rack.strip():
+            problem = "RackId can't be empty."
+        elif not request.member_id.strip() and (api_version >= 1 or epoch != JOIN_EPOCH):
+            problem = "MemberId can't be empty."
+        elif epoch == JOIN_EPOCH:
+            if request.rebalance_timeout_ms == -1:
+                problem = "RebalanceTimeoutMs must be provided in first request."
+            elif request.owned is None or request.owned:
+                problem = "TopicPartitions must be empty when (re-)joining."
+            elif api_version < 1 and not request.topics:
+                problem = "SubscribedTopicNames must be set in first request."
+            elif request.topics is None and request.topic_regex is None:
+                problem = (
+                    "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+                    "(re-)joining."
+                )
+        elif epoch < STATIC_LEAVE_EPOCH:
+            problem = "MemberEpoch is invalid."
+        elif epoch == STATIC_LEAVE_EPOCH and request.group_instance_id is None:
+            problem = "InstanceId can't be null."
+        if problem:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+        if request.topic_regex:
+            _check_regex(request.topic_regex)
+        wanted = request.server_assignor
+        if wanted is not None and wanted not in self._assignors:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_ASSIGNOR,
+                f"ServerAssignor {wanted} is not supported. Supported assignors: "
+                f"{', '.join(self._assignors)}.",
+            )
+
+    # -- joining and staying -------------------------------------------------------------------
+
+    def _beat(
+        self, request: ConsumerGroupHeartbeatRequest, client: HeartbeatClient, respond: Answer
+    ) -> None:
+        joins = request.member_epoch == JOIN_EPOCH
+        records: list[GroupRecord] = []
+        group, replaced = self._find_group(request.group_id, joins)
+        self._check_room(group, request.member_id)
+        member_id = request.member_id or uuid_text(self._host.rng.randbytes(16))
+        known = self._find_member(group, request, member_id, joins, records)
+        updated = known._replace(
+            group_instance_id=_or(request.group_instance_id, known.group_instance_id),
+            rack=_or(request.rack, known.rack),
+            rebalance_timeout_ms=(
+                known.rebalance_timeout_ms
+                if request.rebalance_timeout_ms == -1
+                else request.rebalance_timeout_ms
+            ),
+            server_assignor=_or(request.server_assignor, known.server_assignor),
+            topic_regex=_or(request.topic_regex, known.topic_regex) or "",
+            topics=(known.topics if request.topics is None else tuple(sorted(set(request.topics)))),
+            client_id=client.client_id,
+            client_host=client.host,
+            classic=None,
+        )
+        stepped = self._updates.update(group, known, updated, request.owned, records)
+        says_all = joins or (
+            request.rebalance_timeout_ms != -1
+            and request.topics is not None
+            and request.owned is not None
+        )
+        assignment = None
+        if says_all or stepped.assigned != known.assigned:
+            assignment = tuple(stepped.assigned.items())
+        response = ConsumerGroupHeartbeatResponse(
+            _NONE,
+            None,
+            stepped.member_id,
+            stepped.member_epoch,
+            self._config["group.consumer.heartbeat.interval.ms"],
+            assignment,
+        )
+
+        def written(error: ErrorCode) -> None:
+            respond(response if error is _NONE else ConsumerGroupHeartbeatResponse(error))
+
+        self._updates.expect(group, SESSION, stepped.member_id)
+        self._log.write(group, records, written, replaced)
+
+    def _find_group(self, group_id: str, joins: bool) -> tuple[ConsumerGroup, Pairs]:
+        """The group, and the records that end the classic one that it replaces."""
+        group = self._store.consumer_groups.get(group_id)
+        if group is not None:
+            return group, ()
+        classic = self._store.groups.get(group_id)
+        if classic is None:
+            if not joins:
+                raise KafkaError(
+                    ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found."
+                )
+            return ConsumerGroup(group_id, self._host.state_listener), ()
+        converted = self._migration.upgraded(classic) if joins else None
+        if converted is None:
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
+            )
+        return converted
+
+    def _check_room(self, group: ConsumerGroup, member_id: str) -> None:
+        largest = self._config["group.consumer.max.size"]
+        if len(group.members) >= largest and member_id not in group.members:
+            raise KafkaError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The consumer group has reached its maximum capacity of {largest} members.",
+            )
+
+    def _find_member(
+        self,
+        group: ConsumerGroup,
+        request: ConsumerGroupHeartbeatRequest,
+        member_id: str,
+        joins: bool,
+        records: list[GroupRecord],
+    ) -> ConsumerMember:
+        instance_id = request.group_instance_id
+        if instance_id is None:
+            known = group.members.get(member_id)
+            if known is None:
+                if not joins:
+                    raise _unknown_member(member_id, group.group_id)
+                known = ConsumerMember(member_id)
+            _check_epoch(known, request.member_epoch, request.owned)
+            return known
+        known = group.static_member(instance_id)
+        if not joins:
+            known = check_instance(group, known, member_id, instance_id)
+            _check_epoch(known, request.member_epoch, request.owned)
+            return known
+        if known is None:
+            return group.members.get(member_id) or ConsumerMember(member_id)
+        if known.member_epoch != STATIC_LEAVE_EPOCH:
+            raise KafkaError(
+                ErrorCode.UNRELEASED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} cannot join the group "
+                f"because the instance id is owned by {known.member_id} member.",
+            )
+        return replace_static(group, known, member_id, records)
+
+    # -- leaving -------------------------------------------------------------------------------
+
+    def _leave(self, request: ConsumerGroupHeartbeatRequest, respond: Answer) -> None:
+        group_id, member_id = request.group_id, request.member_id
+        group = self._store.consumer_groups.get(group_id)
+        if group is None:
+            text = f"Group {group_id} not found."
+            if group_id in self._store.groups:
+                text = f"Group {group_id} is not a consumer group."
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
+        instance_id = request.group_instance_id
+        if instance_id is None:
+            known = group.members.get(member_id)
+            if known is None:
+                raise _unknown_member(member_id, group_id)
+        else:
+            known = group.static_member(instance_id)
+            known = check_instance(group, known, member_id, instance_id)
+
+        def written(error: ErrorCode) -> None:
+            if error is not _NONE:
+                respond(ConsumerGroupHeartbeatResponse(error))
+            else:
+                epoch = request.member_epoch
+                respond(ConsumerGroupHeartbeatResponse(_NONE, None, member_id, epoch))
+
+        if instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
+            away = known._replace(member_epoch=STATIC_LEAVE_EPOCH, pending_revocation={})
+            self._log.write(group, [group_records.current(group_id, away)], written)
+        else:
+            self._departures.fence(group, known, written)
+
+
+def _check_regex(regex: str) -> None:
+    """Raise INVALID_REGULAR_EXPRESSION for one that is none."""
+    try:
+        re.compile(regex)
+    except re.error as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}.",
+        ) from None
+
+
+def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
+    """Raise FENCED_MEMBER_EPOCH unless it is the member's epoch.
+
+    The previous one will do where the answer with the present one may have been lost.
+    """
+    if epoch > member.member_epoch:
+        size = "greater"
+    elif epoch < member.member_epoch and not (
+        epoch == member.previous_epoch and is_subset(owned, member.assigned)
+    ):
+        size = "smaller"
+    else:
+        return
+    raise KafkaError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {size} member epoch ({epoch}) than the one known by "
+        f"the group coordinator ({member.member_epoch}). The member must abandon all its "
+        "partitions and rejoin.",
+    )
+
+
+def check_instance(
+    group: ConsumerGroup, known: ConsumerMember | None, member_id: str, instance_id: str
+) -> ConsumerMember:
+    """The member that has the place of an instance, which must be the one that asks."""
+    if known is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if known.member_id != member_id:
+        raise KafkaError(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} was fenced by member "
+            f"{known.member_id}.",
+        )
+    return known
+
+
+def replace_static(
+    group: ConsumerGroup, known: ConsumerMember, member_id: str, records: list[GroupRecord]
+) -> ConsumerMember:
+    """A static member is back under a new id: it gets the place and the partitions it had."""
+    group_id = group.group_id
+    new = known._replace(member_id=member_id, member_epoch=0, previous_epoch=0)
+    records += group_records.member_tombstones(group_id, known.member_id)
+    records.append(group_records.member_metadata(group_id, new))
+    kept = group.target.get(known.member_id, {})
+    records.append(group_records.target(group_id, member_id, kept))
+    records.append(group_records.current(group_id, new))
+    return new
+
+
+def _unknown_member(member_id: str, group_id: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}."
+    )
+
+
+def _or(value: str | None, otherwise: str | None) -> str | None:
+    return otherwise if value is None else value

@@ -1,0 +1,194 @@
+"""What every member's request does to its group: take in what has changed, raise the epoch, assign,
+reconcile (Kafka: ``GroupMetadataManager.consumerGroupHeartbeat``, its steps 1 to 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...protocol.config import INT_MAX, BrokerConfig
+from ...protocol.groups import TopicIdPartitions
+from . import records as group_records
+from .assignors import ASSIGNORS, MemberSpec
+from .group import ConsumerGroup
+from .log import ConsumerGroupLog, Done
+from .member import ConsumerMember, MemberState
+from .reconciliation import Owned, reconciled
+from .records import GroupRecord, SubscribedTopic
+from .subscribed_topics import TopicCatalogue
+
+if TYPE_CHECKING:
+    from ...protocol.host import Host
+
+REFRESH_INTERVAL_MS = INT_MAX
+"""Topics are looked at when they change; Kafka does it at this interval, too."""
+SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
+"""Times of a member that end its membership."""
+Log = Callable[[str, str], object]
+
+
+class MemberUpdates:
+    """Finds the records that a request of a member leads to."""
+
+    __slots__ = ("_config", "_default_assignor", "_fence", "_host", "_log", "_out", "topics")
+
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        topics: TopicCatalogue,
+        log: ConsumerGroupLog,
+        out: Log,
+    ) -> None:
+        self._host = host
+        self._config = config
+        self.topics = topics
+        self._log = log
+        self._out = out
+        self._fence: Callable[[ConsumerGroup, ConsumerMember, Done], object] = _no_fence
+        self._default_assignor = assignor_names(config)[0]
+
+    def fence_by(self, fence: Callable[[ConsumerGroup, ConsumerMember, Done], object]) -> None:
+        """How a member is removed whose time is up."""
+        self._fence = fence
+
+    def update(
+        self,
+        group: ConsumerGroup,
+        known: ConsumerMember,
+        updated: ConsumerMember,
+        owned: Owned | None,
+        records: list[GroupRecord],
+    ) -> ConsumerMember:
+        """Add what is to be written to ``records``; gives the member as it is then."""
+        group_id = group.group_id
+        members = dict(group.members)
+        replaced = group.static_member(updated.group_instance_id)
+        if replaced is not None:
+            members.pop(replaced.member_id, None)
+        members[updated.member_id] = updated
+        raises_epoch = (updated.topics, updated.topic_regex) != (known.topics, known.topic_regex)
+        if updated != known:
+            records.append(group_records.member_metadata(group_id, updated))
+        epoch, topics = group.epoch, group.topics
+        now_ms = self._host.now_ms()
+        if raises_epoch or group.is_refresh_due(now_ms):
+            topics = self.topics.of(members.values())
+            if topics != group.topics:
+                raises_epoch = True
+                records.append(group_records.subscribed_topics(group_id, topics))
+            if raises_epoch:
+                epoch += 1
+                records.append(group_records.group_epoch(group_id, epoch))
+                self._out("info", f"group {group_id} has epoch {epoch}")
+            group.refresh_ms, group.refresh_epoch = now_ms + REFRESH_INTERVAL_MS, epoch
+        if epoch > group.target_epoch:
+            target_epoch = epoch
+            target = self._assign(group, epoch, members, updated, topics, records)
+        else:
+            target_epoch = group.target_epoch
+            target = group.target_of(updated.member_id, updated.group_instance_id)
+        return self._reconcile(group, updated, target_epoch, target, owned, records)
+
+    def _assign(
+        self,
+        group: ConsumerGroup,
+        epoch: int,
+        members: dict[str, ConsumerMember],
+        updated: ConsumerMember,
+        topics: tuple[SubscribedTopic, ...],
+        records: list[GroupRecord],
+    ) -> TopicIdPartitions:
+        """Make a new target assignment; gives that of the updated member."""
+        ids = {topic.topic: topic.topic_id for topic in topics}
+        specs = {}
+        for member_id, member in members.items():
+            names = self.topics.names(member)
+            known = tuple([ids[topic] for topic in names if topic in ids])
+            target = group.target_of(member_id, member.group_instance_id)
+            specs[member_id] = MemberSpec(names, known, target, member.group_instance_id)
+        name = group.server_assignor({updated.member_id: updated}) or self._default_assignor
+        counts = {topic.topic_id: topic.partition_count for topic in topics}
+        found = ASSIGNORS[name](specs, counts)
+        for member_id in members:
+            target = found.get(member_id, {})
+            if target != group.target.get(member_id):
+                records.append(group_records.target(group.group_id, member_id, target))
+        records.append(group_records.target_epoch(group.group_id, epoch))
+        return found.get(updated.member_id, {})
+
+    def _reconcile(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        target_epoch: int,
+        target: TopicIdPartitions,
+        owned: Owned | None,
+        records: list[GroupRecord],
+    ) -> ConsumerMember:
+        """The member's next step towards its target."""
+        if member.is_reconciled_to(target_epoch):
+            return member
+        stepped = reconciled(member, target_epoch, target, group.is_free, owned)
+        if stepped == member:
+            return member
+        records.append(group_records.current(group.group_id, stepped))
+        self._out(
+            "info",
+            f"member {stepped.member_id} of group {group.group_id} has epoch "
+            f"{stepped.member_epoch} and is {stepped.state.name}",
+        )
+        if stepped.classic is None:
+            if stepped.state is MemberState.UNREVOKED_PARTITIONS:
+                self.expect_revocation(group, stepped)
+            else:
+                self._log.cancel_timer(group, REBALANCE, stepped.member_id)
+        return stepped
+
+    # -- times ---------------------------------------------------------------------------------
+
+    def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """It is to give partitions up within its rebalance timeout."""
+        epoch = member.member_epoch
+
+        def expired(done: Done) -> None:
+            late = group.members[member.member_id]
+            if late.member_epoch == epoch:
+                self._fence(group, late, done)
+
+        timeout_ms = member.rebalance_timeout_ms
+        self._log.start_timer(group, REBALANCE, member.member_id, timeout_ms, expired)
+
+    def expect(
+        self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int | None = None
+    ) -> None:
+        """The member is to be heard of within a time, by default the session of the broker."""
+        if timeout_ms is None:
+            timeout_ms = self._config["group.consumer.session.timeout.ms"]
+
+        def expired(done: Done) -> None:
+            self._out("info", f"member {member_id} of group {group.group_id}: {name} ended")
+            self._fence(group, group.members[member_id], done)
+
+        self._log.start_timer(group, name, member_id, timeout_ms, expired)
+
+    def expect_if_absent(
+        self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int
+    ) -> None:
+        """As ``expect``, but a time that runs goes on."""
+        if (name, member_id) not in group.timers:
+            self.expect(group, name, member_id, timeout_ms)
+
+
+def assignor_names(config: BrokerConfig) -> tuple[str, ...]:
+    """The names of the assignors that the configuration lists, the default first."""
+    found = []
+    for entry in config["group.consumer.assignors"]:
+        name = entry.rpartition(".")[2].removesuffix("Assignor").lower()
+        if name in ASSIGNORS:
+            found.append(name)
+    return tuple(found) or tuple(ASSIGNORS)
+
+
+def _no_fence(_group: ConsumerGroup, _member: ConsumerMember, _done: Done) -> None:
+    """Stands until ``fence_by`` says how."""

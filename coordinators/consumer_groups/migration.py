@@ -1,0 +1,224 @@
+"""A group changes its protocol while it has members (``group.consumer.migration.policy``; Kafka:
+``GroupMetadataManager.convertToConsumerGroup``, ``convertToClassicGroup``).
+
+A group without members always changes to the protocol of the first member that joins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ClientError, ErrorCode, KafkaError
+from ...protocol.groups import CONSUMER_PROTOCOL_TYPE, TopicIdPartitions
+from ..groups.group import Group
+from ..groups.member import Member
+from ..groups.records import GroupKey, encode_group_key, encode_group_value
+from ..groups.state import GroupState
+from ..groups.store import GroupStore
+from . import records as group_records
+from .embedded_protocol import (
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    version_of,
+)
+from .group import ConsumerGroup
+from .log import ConsumerGroupLog, Done, Pairs
+from .member import ClassicMembership, ConsumerMember
+from .member_updates import SESSION, MemberUpdates
+from .records import GroupRecord
+from .subscribed_topics import TopicCatalogue
+
+if TYPE_CHECKING:
+    from ...protocol.host import Host
+    from ..groups.rebalances import Rebalances
+
+_NONE = ErrorCode.NONE
+_GROUP_VALUE_VERSION = 3
+
+
+class Migration:
+    """Makes a group of the other protocol of one."""
+
+    __slots__ = (
+        "_config",
+        "_host",
+        "_log",
+        "_policy",
+        "_rebalances",
+        "_store",
+        "_topics",
+        "_updates",
+    )
+
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        store: GroupStore,
+        topics: TopicCatalogue,
+        log: ConsumerGroupLog,
+        updates: MemberUpdates,
+        rebalances: Rebalances,
+    ) -> None:
+        self._host = host
+        self._config = config
+        self._store = store
+        self._topics = topics
+        self._log = log
+        self._updates = updates
+        self._rebalances = rebalances
+        self._policy: str = config["group.consumer.migration.policy"].lower()
+
+    # -- upwards -------------------------------------------------------------------------------
+
+    def upgraded(self, classic: Group) -> tuple[ConsumerGroup, Pairs] | None:
+        """The group of the consumer protocol, and the records that lead to it; None where the
+        policy does not allow it.
+
+        Raises ``KafkaError`` if the members cannot be understood.
+        """
+        end = [(encode_group_key(GroupKey(classic.group_id)), None)]
+        group = ConsumerGroup(classic.group_id, self._host.state_listener, classic.offsets)
+        if classic.state in (GroupState.EMPTY, GroupState.DEAD):
+            return group, end
+        if not self._may_upgrade(classic):
+            return None
+        try:
+            records = self._records_of(classic)
+        except ClientError:
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Cannot upgrade the classic group {classic.group_id} to consumer group because "
+                "the embedded consumer protocol is malformed.",
+            ) from None
+        group.apply(records)
+        self._rebalances.send_away(classic)
+        for member in group.members.values():
+            if member.classic is not None:
+                timeout_ms = member.classic.session_timeout_ms
+                self._updates.expect(group, SESSION, member.member_id, timeout_ms)
+        return group, [*end, *map(group_records.encode, records)]
+
+    def _may_upgrade(self, classic: Group) -> bool:
+        return (
+            self._policy in ("upgrade", "bidirectional")
+            and classic.is_consumer_group
+            and len(classic.members) <= self._config["group.consumer.max.size"]
+        )
+
+    def _records_of(self, classic: Group) -> list[GroupRecord]:
+        group_id, epoch = classic.group_id, classic.generation
+        members = [self._of_classic(member, classic) for member in classic.members.values()]
+        records = [group_records.member_metadata(group_id, member) for member in members]
+        records.append(group_records.group_epoch(group_id, epoch))
+        records += [group_records.target(group_id, m.member_id, m.assigned) for m in members]
+        records.append(group_records.target_epoch(group_id, epoch))
+        records += [group_records.current(group_id, member) for member in members]
+        return records
+
+    def _of_classic(self, member: Member, classic: Group) -> ConsumerMember:
+        protocol = classic.protocol or member.protocols[0][0]
+        subscription = decode_subscription(member.metadata(protocol))
+        assigned: TopicIdPartitions = {}
+        for topic, numbers in decode_assignment(member.assignment):
+            topic_id = self._topics.id(topic)
+            if topic_id and numbers:
+                assigned[topic_id] = tuple(sorted(numbers))
+        return ConsumerMember(
+            member.member_id,
+            classic.generation,
+            classic.generation,
+            group_instance_id=member.group_instance_id,
+            rack=subscription.rack,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            topics=tuple(sorted(set(subscription.topics))),
+            assigned=assigned,
+            classic=ClassicMembership(member.session_timeout_ms, member.protocols),
+        )
+
+    # -- downwards -----------------------------------------------------------------------------
+
+    def may_downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> bool:
+        """Whether the last member that speaks the consumer protocol leaves, and others stay."""
+        left = len(group.members) - 1
+        return (
+            leaving.classic is None
+            and group.classic_count == left
+            and 0 < left <= self._config["group.max.size"]
+            and self._policy in ("downgrade", "bidirectional")
+        )
+
+    def downgrade(self, group: ConsumerGroup, leaving: ConsumerMember, done: Done) -> None:
+        """Make it a classic group, which rebalances at once."""
+        try:
+            classic = self._classic_of(group, leaving)
+        except ClientError as error:
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Cannot downgrade the classic group {group.group_id}: {error}.",
+            ) from None
+        assignments = {m.member_id: m.assignment for m in classic.members.values()}
+        value = encode_group_value(classic.to_value(assignments), _GROUP_VALUE_VERSION)
+        tombstones = group_records.group_tombstones(group.group_id, tuple(group.members))
+        pairs = [*map(group_records.encode, tombstones)]
+        pairs.append((encode_group_key(GroupKey(group.group_id)), value))
+
+        def appended() -> None:
+            self._store.keep_classic_group(classic)
+            for member in classic.members.values():
+                self._rebalances.extend_session(classic, member)
+            self._rebalances.prepare(classic, "the group is downgraded to the classic protocol")
+
+        self._log.append(group, pairs, appended, done)
+
+    def _classic_of(self, group: ConsumerGroup, leaving: ConsumerMember) -> Group:
+        now_ms = self._host.now_ms()
+        classic = Group(group.group_id, now_ms, GroupState.STABLE)
+        classic.generation = group.epoch
+        classic.offsets = group.offsets
+        for member in group.members.values():
+            if member.member_id != leaving.member_id and member.classic is not None:
+                classic.add(_classic_member(member, member.classic))
+        classic.settle(self._host.state_listener)
+        for stays in classic.members.values():
+            version = version_of(stays.metadata(classic.protocol or ""))
+            target = group.target.get(stays.member_id, {})
+            stays.assignment = encode_assignment(self.named(target), version)
+        return classic
+
+    def named(self, partitions: TopicIdPartitions) -> list[tuple[str, tuple[int, ...]]]:
+        """Partitions by the names of topics, of those that there are."""
+        named = [(self._topics.name(topic_id), n) for topic_id, n in partitions.items()]
+        return sorted((topic, numbers) for topic, numbers in named if topic is not None)
+
+    # -- without members -----------------------------------------------------------------------
+
+    def replace_empty(self, group: ConsumerGroup) -> None:
+        """A member of the classic protocol joins a group without members: it is a classic one.
+
+        Nobody waits for the records: without them it is found empty, and replaced, once more.
+        """
+        tombstones = group_records.group_tombstones(group.group_id, ())
+        classic = Group(group.group_id, self._host.now_ms(), listener=self._host.state_listener)
+        classic.offsets = group.offsets
+        pairs = [*map(group_records.encode, tombstones)]
+        self._log.append(
+            group, pairs, lambda: self._store.keep_classic_group(classic), lambda _error: None
+        )
+
+
+def _classic_member(member: ConsumerMember, classic: ClassicMembership) -> Member:
+    return Member(
+        member.member_id,
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        classic.session_timeout_ms,
+        CONSUMER_PROTOCOL_TYPE,
+        classic.protocols,
+    )

@@ -1,0 +1,82 @@
+"""What a member may do next on the way to its target assignment: first it gives up what is not
+meant for it any more, then it gets what nobody else has (Kafka: ``CurrentAssignmentBuilder``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ...protocol.groups import TopicIdPartitions
+from .member import ConsumerMember, MemberState
+
+Owned = Iterable[tuple[str, tuple[int, ...]]]
+
+
+def reconciled(
+    member: ConsumerMember,
+    target_epoch: int,
+    target: TopicIdPartitions,
+    is_free: Callable[[str, int], bool],
+    owned: Owned | None,
+) -> ConsumerMember:
+    """The member after its next step; the same one where it has to wait.
+
+    ``is_free`` tells whether no member has a partition; ``owned`` is what the member says that it
+    reads, None if it does not say.
+    """
+    if member.state is MemberState.STABLE:
+        if member.member_epoch == target_epoch:
+            return member
+        epoch = member.member_epoch
+    elif member.state is MemberState.UNREVOKED_PARTITIONS:
+        if _reads_any(owned, member.pending_revocation):
+            return member
+        epoch = member.member_epoch + 1
+    else:
+        epoch = member.member_epoch
+    kept: TopicIdPartitions = {}
+    given_up: TopicIdPartitions = {}
+    wanted: TopicIdPartitions = {}
+    waits_for_others = False
+    for topic_id in sorted({*target, *member.assigned}):
+        aim, has = target.get(topic_id, ()), member.assigned.get(topic_id, ())
+        _put(kept, topic_id, [number for number in has if number in aim])
+        _put(given_up, topic_id, [number for number in has if number not in aim])
+        missing = [number for number in aim if number not in has]
+        free = [number for number in missing if is_free(topic_id, number)]
+        waits_for_others = waits_for_others or len(free) < len(missing)
+        _put(wanted, topic_id, free)
+    if given_up and _reads_any(owned, given_up):
+        return member.entering(epoch)._replace(
+            state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=given_up
+        )
+    state = MemberState.UNRELEASED_PARTITIONS if waits_for_others else MemberState.STABLE
+    return member.entering(target_epoch)._replace(
+        state=state, assigned=merged(kept, wanted), pending_revocation={}
+    )
+
+
+def _put(partitions: TopicIdPartitions, topic_id: str, numbers: list[int]) -> None:
+    if numbers:
+        partitions[topic_id] = tuple(numbers)
+
+
+def merged(one: TopicIdPartitions, other: TopicIdPartitions) -> TopicIdPartitions:
+    """The partitions of both."""
+    return {
+        topic_id: tuple(sorted({*one.get(topic_id, ()), *other.get(topic_id, ())}))
+        for topic_id in sorted({*one, *other})
+    }
+
+
+def is_subset(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
+    """Whether a member that says what it reads reads nothing but these."""
+    return owned is not None and all(
+        number in partitions.get(topic_id, ()) for topic_id, numbers in owned for number in numbers
+    )
+
+
+def _reads_any(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
+    """Whether a member may still read some of these; one that does not say may."""
+    return owned is None or any(
+        number in partitions.get(topic_id, ()) for topic_id, numbers in owned for number in numbers
+    )

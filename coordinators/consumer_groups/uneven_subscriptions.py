@@ -1,0 +1,120 @@
+"""The ``uniform`` assignor for members that read different topics (Kafka:
+``UniformHeterogeneousAssignmentBuilder``).
+
+Every member keeps what it has. What is left goes to the members with the fewest partitions. Then
+partitions move from members that have more to those that have two less or fewer, until no move
+helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...protocol.groups import TopicIdPartitions
+
+_Partition = tuple[str, int]
+
+
+def assign_to_uneven(
+    topics: Mapping[str, tuple[str, ...]],
+    targets: Mapping[str, TopicIdPartitions],
+    counts: Mapping[str, int],
+) -> dict[str, TopicIdPartitions]:
+    """Each member's target: ``topics`` and present ``targets`` are by member id, ``counts`` by
+    topic id."""
+    balance = _Balance(topics, counts)
+    if not balance.readers:
+        return {}
+    balance.keep(targets)
+    balance.share_the_rest()
+    balance.even_out()
+    return balance.result()
+
+
+class _Balance:
+    """An assignment in the making."""
+
+    __slots__ = ("_counts", "_most", "_moves", "_owner", "_sizes", "readers")
+
+    def __init__(self, topics: Mapping[str, tuple[str, ...]], counts: Mapping[str, int]) -> None:
+        self._counts = counts
+        self.readers: dict[str, list[str]] = {}
+        """Topic id -> the members that read it."""
+        for member_id, topic_ids in topics.items():
+            for topic_id in topic_ids:
+                self.readers.setdefault(topic_id, []).append(member_id)
+        self._owner: dict[_Partition, str] = {}
+        self._sizes = dict.fromkeys(topics, 0)
+        self._most = {m: sum(counts[t] for t in topic_ids) for m, topic_ids in topics.items()}
+        """Member id -> how many partitions it could have."""
+        self._moves: dict[_Partition, tuple[str, str]] = {}
+        """What was moved from whom to whom."""
+
+    def keep(self, targets: Mapping[str, TopicIdPartitions]) -> None:
+        """Leave members what they have and still read."""
+        for member_id, partitions in targets.items():
+            for topic_id, numbers in partitions.items():
+                if member_id in self.readers.get(topic_id, ()):
+                    for number in numbers:
+                        self._give((topic_id, number), member_id)
+
+    def share_the_rest(self) -> None:
+        """Give each other partition to the reader with the fewest, the scarcest first."""
+        for partition in self._ranked(self.readers):
+            if partition not in self._owner:
+                self._give(partition, min(self.readers[partition[0]], key=self._rank))
+
+    def even_out(self) -> None:
+        """Move partitions until no move makes members more equal."""
+        movable = self._ranked([t for t, readers in self.readers.items() if len(readers) > 1])
+        has_moved = True
+        while has_moved:
+            has_moved = False
+            for partition in movable:
+                readers = self.readers[partition[0]]
+                owner = self._owner[partition]
+                if any(self._sizes[owner] > self._sizes[other] + 1 for other in readers):
+                    self._move(partition, min(readers, key=self._rank))
+                    has_moved = True
+
+    def _move(self, partition: _Partition, to: str) -> None:
+        """Move a partition; better one of its topic that came the other way before."""
+        owner = self._owner[partition]
+        for other, move in self._moves.items():
+            if other[0] == partition[0] and move == (to, owner) and self._owner[other] == owner:
+                partition = other
+                break
+        came_from = self._moves.pop(partition, (owner, ""))[0]
+        if came_from != to:
+            self._moves[partition] = (came_from, to)
+        self._sizes[owner] -= 1
+        self._give(partition, to)
+
+    def _give(self, partition: _Partition, member_id: str) -> None:
+        self._owner[partition] = member_id
+        self._sizes[member_id] += 1
+
+    def _rank(self, member_id: str) -> tuple[bool, int, str]:
+        """Members with the fewest partitions first, those that have all they can last."""
+        size = self._sizes[member_id]
+        return size >= self._most[member_id], size, member_id
+
+    def _ranked(self, topic_ids: Mapping[str, object] | list[str]) -> list[_Partition]:
+        """Partitions of topics with many of them for each reader first."""
+        partitions = [(t, number) for t in sorted(topic_ids) for number in range(self._counts[t])]
+
+        def rank(partition: _Partition) -> tuple[float, int, int]:
+            count, readers = self._counts[partition[0]], len(self.readers[partition[0]])
+            return -count / readers, readers, partition[1]
+
+        return sorted(partitions, key=rank)
+
+    def result(self) -> dict[str, TopicIdPartitions]:
+        """By member id."""
+        found: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in self._sizes}
+        for (topic_id, number), member_id in sorted(self._owner.items()):
+            found[member_id].setdefault(topic_id, []).append(number)
+        return {
+            member_id: {topic_id: tuple(numbers) for topic_id, numbers in by_topic.items()}
+            for member_id, by_topic in found.items()
+        }

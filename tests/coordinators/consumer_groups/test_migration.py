@@ -1,0 +1,190 @@
+"""Groups that change between the classic protocol and the consumer protocol (KIP-848)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.groups import DescribeGroupsRequest, LeavingMember
+from fakekafka.tests.support.consumer_group_desk import ConsumerGroupDesk
+from fakekafka.tests.support.group_desk import error_of
+
+NONE = ErrorCode.NONE
+REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def subscription(*owned: int) -> tuple[tuple[str, bytes], ...]:
+    """What a classic consumer of ``orders`` says, in version 1."""
+    topic = struct.pack(">h6s", 6, b"orders")
+    partitions = struct.pack(f">i{len(owned)}i", len(owned), *owned)
+    data = struct.pack(">hi", 1, 1) + topic + b"\xff\xff\xff\xff"
+    data += struct.pack(">i", 1) + topic + partitions if owned else struct.pack(">i", 0)
+    return (("range", data),)
+
+
+def assignment(*numbers: int) -> bytes:
+    topic = struct.pack(">h6s", 6, b"orders")
+    partitions = struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
+    return struct.pack(">hi", 1, 1) + topic + partitions + b"\xff\xff\xff\xff"
+
+
+NOTHING = struct.pack(">hi", 1, 0) + b"\xff\xff\xff\xff"
+
+
+def classic_pair(policy: str, **config: Any) -> ConsumerGroupDesk:
+    """A stable classic group of ``c`` and ``d`` with two partitions each."""
+    desk = ConsumerGroupDesk(group_consumer_migration_policy=policy, **config)
+    for name in "cd":
+        desk.join(name, protocols=subscription())
+    desk.host.advance(0)
+    desk.join("c", protocols=subscription())
+    desk.host.advance(0)
+    desk.sync("d")
+    desk.sync("c", {"c": assignment(0, 1), "d": assignment(2, 3)})
+    assert desk.state == "Stable"
+    return desk
+
+
+def epoch_of(desk: ConsumerGroupDesk, name: str) -> int:
+    return int(desk.consumer_group.members[desk.ids[name]].member_epoch)
+
+
+def rejoin(desk: ConsumerGroupDesk, name: str, *owned: int) -> bytes:
+    """Join and sync as a classic member in the new group; its assignment."""
+    joined = desk.join(name, protocols=subscription(*owned))
+    assert joined is not None
+    assert joined.error is NONE, joined
+    synced = desk.sync(name, generation=joined.generation, protocol_type="consumer")
+    assert synced is not None
+    assert synced.error is NONE
+    return synced.assignment
+
+
+def test_an_empty_classic_group_changes_with_its_first_member() -> None:
+    """Whatever the policy is; the offsets stay."""
+    desk = ConsumerGroupDesk()
+    desk.commit()
+    assert desk.member("a").join().error is NONE
+    assert (desk.described().state, desk.offset()) == ("Stable", 7)
+    other = ConsumerGroupDesk(log=desk.log)
+    assert (other.described().state, other.offset()) == ("Stable", 7)
+
+
+def test_an_empty_group_of_the_consumer_protocol_changes_back() -> None:
+    desk = ConsumerGroupDesk()
+    a = desk.member("a").join()
+    desk.commit_as(a)
+    assert a.leave().error is NONE
+    desk.join("c")
+    desk.host.advance(0)
+    desk.sync("c", {"c": b""})
+    assert (desk.state, desk.offset()) == ("Stable", 5)
+    assert desk.described().error is ErrorCode.GROUP_ID_NOT_FOUND
+    other = ConsumerGroupDesk(log=desk.log)
+    assert (other.state, other.offset()) == ("Stable", 5)
+
+
+@pytest.mark.parametrize("policy", ["disabled", "downgrade"])
+def test_without_the_policy_a_classic_group_stays(policy: str) -> None:
+    desk = classic_pair(policy)
+    assert desk.member("a").join().error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert desk.state == "Stable"
+    assert desk.heartbeat("c") is NONE
+
+
+@pytest.mark.parametrize("policy", ["upgrade", "Bidirectional"])
+def test_a_member_of_the_consumer_protocol_upgrades_the_group(policy: str) -> None:
+    """The others keep what they have until they join again, and then share with it."""
+    desk = classic_pair(policy)
+    a = desk.member("a").join()
+    assert (a.error, a.epoch, a.owned) == (NONE, 2, set())
+    assert desk.heartbeat("c", 1) is REBALANCE
+    assert rejoin(desk, "c", 0, 1) == assignment(0, 1)
+    assert desk.heartbeat("c", epoch_of(desk, "c")) is NONE
+    assert desk.heartbeat("d", 1) is REBALANCE
+    assert rejoin(desk, "d", 2, 3) == assignment(2)
+    assert desk.heartbeat("d", 1) is REBALANCE
+    a.beat()
+    assert a.owned == set()
+    assert rejoin(desk, "d", 2) == assignment(2)
+    a.beat()
+    assert a.owned == {("orders", 3)}
+    assert desk.described().state == "Stable"
+    assert desk.heartbeat("d", 2) is NONE
+    other = ConsumerGroupDesk(log=desk.log)
+    assert other.described() == desk.described()
+
+
+def test_a_classic_member_joins_such_a_group() -> None:
+    """It is told its id first, if it understands that; static ones take their place."""
+    desk = classic_pair("upgrade")
+    a = desk.member("a").join()
+    answer = desk.join("e", member_id="", protocols=subscription(), needs_id=True)
+    assert answer is not None
+    assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
+    assert rejoin(desk, "e") == NOTHING
+    assert len(desk.described().members) == 4
+    refused = desk.join("f", member_id="", protocols=(("sticky", b""),))
+    assert error_of(refused) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert a.beat().error is NONE
+
+
+def test_classic_members_are_checked_as_ever() -> None:
+    desk = classic_pair("upgrade")
+    a = desk.member("a").join()
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.heartbeat("c", 7) is ErrorCode.ILLEGAL_GENERATION
+    assert desk.heartbeat("x", 1) is unknown
+    assert desk.heartbeat("x", 1, member_id=a.member_id) is unknown
+    assert error_of(desk.sync("c", generation=1)) is REBALANCE
+    assert error_of(desk.sync("c", generation=5)) is ErrorCode.ILLEGAL_GENERATION
+    mixed = desk.sync("c", generation=1, protocol="sticky")
+    assert error_of(mixed) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert desk.leave("x").members[0].error is unknown
+
+
+def test_a_classic_member_that_does_not_join_again_is_fenced() -> None:
+    """Within its rebalance timeout from when it was told to; it may beat meanwhile."""
+    desk = classic_pair("upgrade")
+    desk.member("a").join()
+    for _ in range(7):
+        assert desk.heartbeat("c", 1) is REBALANCE
+        desk.host.advance(9_000)
+    assert desk.heartbeat("c", 1) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_classic_member_leaves() -> None:
+    desk = classic_pair("upgrade")
+    a = desk.member("a").join()
+    left = desk.leave("c", LeavingMember("nobody"))
+    assert [member.error for member in left.members] == [NONE, ErrorCode.UNKNOWN_MEMBER_ID]
+    a.beat()
+    assert (a.epoch, a.owned) == (3, {("orders", 1)})  # d still has what else is meant for it
+
+
+@pytest.mark.parametrize(("policy", "state"), [("bidirectional", "Preparing"), ("upgrade", "")])
+def test_the_last_member_of_the_consumer_protocol_downgrades_the_group(
+    policy: str, state: str
+) -> None:
+    """The classic members go on with a rebalance, if the policy allows it."""
+    desk = classic_pair(policy)
+    a = desk.member("a").join()
+    desk.commit_as(a)
+    assert a.leave().error is NONE
+    if not state:
+        assert desk.described().state == "Assigning"
+        return
+    assert desk.state == "PreparingRebalance"
+    assert desk.described().error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert desk.heartbeat("c", desk.group.generation) is REBALANCE
+    for name in "cd":
+        desk.join(name, protocols=subscription())
+    desk.host.advance(0)
+    desk.sync("c", {"c": assignment(0, 1), "d": assignment(2, 3)})
+    assert (desk.state, desk.offset()) == ("Stable", 5)
+    describe = desk.coordinator.administration.describe
+    assert len(describe(DescribeGroupsRequest(("group",))).groups[0].members) == 2
+    other = ConsumerGroupDesk(log=desk.log)
+    assert (other.state, len(other.group.members), other.offset()) == ("Stable", 2, 5)
