@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import in_child, line
+from benchmarks.figures import in_child, line
 
 RUNS = 500
 SHAPE: dict[str, Any] = {"session_timeout_ms": 6000, "rate_per_s": 100}

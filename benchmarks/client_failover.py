@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import line
+from benchmarks.figures import line
 
 ROUNDS = 1
 LIMIT_S = 12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.common import in_child, line
+from benchmarks.figures import in_child, line
 
 COUNT = 1000
 MB_MAX = 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from benchmarks.common import in_child, line, served_cluster
+from benchmarks.figures import in_child, line, served_cluster
 
 REBALANCES = 10
 TRANSACTIONS = 200

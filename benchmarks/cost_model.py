@@ -7,7 +7,7 @@ cluster whose messages take the time that ``PUBLISHED_2018`` gives them; no form
 
 from __future__ import annotations
 
-from benchmarks.common import in_child, line
+from benchmarks.figures import in_child, line
 
 CODE = """
 import dataclasses, json, sys, time

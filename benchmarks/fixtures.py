@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.common import line
+from benchmarks.figures import line
 
 TESTS = 100
 ROUNDS = 30

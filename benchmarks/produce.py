@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from benchmarks.common import in_child, line, mock_cluster, served_cluster, spread
+from benchmarks.figures import in_child, line, mock_cluster, served_cluster, spread
 
 TOPIC = "bench"
 ROUNDS = 5

@@ -17,7 +17,7 @@ import sys
 from typing import NamedTuple
 
 from benchmarks.client import LoadClient
-from benchmarks.common import in_child, line, mock_cluster, served_cluster, spread
+from benchmarks.figures import in_child, line, mock_cluster, served_cluster, spread
 
 FACTORS = (1, 2, 3, 5)
 SIZE = 1000

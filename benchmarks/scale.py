@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.common import in_child, line
+from benchmarks.figures import in_child, line
 
 CODE = """
 import gc, json, os, resource, sys, time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 
-from benchmarks.common import line
+from benchmarks.figures import line
 
 ROUNDS = 9
 

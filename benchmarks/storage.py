@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from benchmarks.common import line
+from benchmarks.figures import line
 
 PENDING = 100_000
 ROUNDS = 3

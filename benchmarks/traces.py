@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import line
+from benchmarks.figures import line
 
 EVENTS = 1_000_000
 PARTITIONS = 12

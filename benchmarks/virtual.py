@@ -7,7 +7,7 @@ import random
 import time
 from pathlib import Path
 
-from benchmarks.common import line
+from benchmarks.figures import line
 
 SCENARIO = Path(__file__).parents[1] / "examples" / "scenarios" / "asymmetric_partition.toml"
 EVENTS = 500_000

@@ -25,6 +25,9 @@ GENERATED = ("constraints.txt", "docs/reference/coverage.md", "docs/reference/co
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("unfinished_words", "tests/house/test_tidy.py"): "names the words it looks for",
     ("foreign_words", "tests/house/test_tidy.py"): "names the words it looks for",
+    ("file_names", "actors/broker/parts.py"): "the parts that a broker hands its handlers",
+    ("file_names", "statemachines/admin/parts.py"): "the parts that the admin APIs are handed",
+    ("file_names", "statemachines/controller/parts.py"): "the parts that flows are handed",
     ("file_size", "replication/disk/disk.py"): "one class: the logs of a broker, and their moves",
     ("file_size", "replication/disk/file_storage.py"): "one class: the directory of a partition",
     ("file_size", "actors/broker/broker.py"): "one class: the parts of a broker and its life",
@@ -163,7 +166,20 @@ def _grep(path: str, text: str, pattern: re.Pattern[str], complaint: str) -> lis
     return found
 
 
+VAGUE_NAMES = (
+    *("base", "common", "facts", "hosting", "listings", "misc", "parts"),
+    *("steps", "told", "util", "utils", "waiting", "work"),
+)
+
+
+def file_names(path: str, _text: str) -> list[str]:
+    """The name of a file says what is in it."""
+    name = path.rpartition("/")[2].removesuffix(".py").removeprefix("test_")
+    return [f"{path}: the name does not say what is in it"] if name in VAGUE_NAMES else []
+
+
 RULES: tuple[Rule, ...] = (
+    file_names,
     file_size,
     function_size,
     line_width,
@@ -233,6 +249,15 @@ def test_the_rule_tells_bad_from_good(rule: Rule, path: str, bad: str, good: str
     """Each rule finds exactly the bad example."""
     assert len(rule(path, bad)) == 1
     assert rule(path, good) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "is_vague"),
+    [("a/common.py", True), ("tests/a/test_steps.py", True), ("a/common_names.py", False)],
+)
+def test_vague_names_of_files_are_found(path: str, is_vague: bool) -> None:
+    """Only the whole name counts, and a test file is named as what it tests."""
+    assert bool(file_names(path, "")) is is_vague
 
 
 @pytest.mark.parametrize("path", ["cli/b.py", "docs/generate.py", "examples/a.py"])

@@ -1,4 +1,4 @@
-"""What the measurements share: timing, a line per figure, librdkafka's own mock cluster."""
+"""Figures of the measurements: timing, a line for each, librdkafka's own mock cluster."""
 
 from __future__ import annotations
 
