@@ -5,6 +5,7 @@
 #   make check      lint, then strict mypy, then the tests
 #   make test       all tests: in parallel, then those that need the machine to themselves
 #   make docs       generated pages, then the site in out/docs
+#   make gallery    five traces and their pages in out/gallery, each verified
 #   make bench      the figures that matter, beside baselines; NAMES='start memory' for some
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
@@ -15,7 +16,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test docs bench clients oracle demo \
+.PHONY: help install lint format typecheck check test docs gallery bench clients oracle demo \
 	constraints clean
 
 VENV := .venv
@@ -72,6 +73,9 @@ $(PAGES): $(STAMP) $(PAGE_SOURCES)
 	$(BIN)/python docs/generate.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@touch $@
+
+gallery: $(STAMP)
+	$(BIN)/python docs/trace_gallery.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.run $(NAMES)

@@ -158,11 +158,18 @@ class Node(pykka.Actor):
 
     def own_session(self, session_id: int, client: str) -> None:
         """A client's ZooKeeper session is served here."""
-        self.runtime.sessions[session_id] = client
+        self.runtime.owners[session_id] = client
 
-    def blame_silence(self, session_id: int) -> None:
+    def blame_session(self, session_id: int, timeout_ms: int) -> None:
         """A session expires: what is done now is due to whatever silenced its client."""
-        self.runtime.expire(self.name, session_id)
+        client = self.runtime.owners.get(session_id, "")
+        text = f"session {session_id:#x} of {client or 'an unknown client'} expires"
+        self.runtime.blame_silence(self.name, client, timeout_ms, text)
+
+    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
+        """What is done now is due to whatever silenced a peer."""
+        client = self.runtime.owners.get(peer, peer)
+        self.runtime.blame_silence(self.name, client, silent_ms, text)
 
     def log(self, level: str, text: str) -> None:
         """Write a line of the log under this node's name."""

@@ -88,6 +88,8 @@ class Process:
         self.paused = False
         self.silenced_by: int | None = None
         """Seq of the event that killed or paused it last, when the run is traced."""
+        self.heard_again_us: int | None = None
+        """When that ended, by the runtime's clock."""
         self.held: list[Callable[[], object]] = []
 
 
@@ -203,9 +205,9 @@ class Surroundings(Protocol):
         """Write a fault or a note into the trace."""
         ...
 
-    sessions: dict[int, str]
-    """Whose ZooKeeper sessions these are, while the run is recorded."""
+    owners: dict[int | str, str]
+    """Whose ZooKeeper sessions and transactions these are, while the run is recorded."""
 
-    def expire(self, actor: str, session_id: int) -> None:
-        """A session expires at a server; what follows is due to what silenced its client."""
+    def blame_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
+        """An actor gives a silent peer up; what follows is due to what silenced it."""
         ...

@@ -17,7 +17,7 @@ from ..protocol.errors import UsageError
 from ..tracing.events import Event, jsonable
 from ..tracing.expressions import parse_duration_us
 from ..tracing.reading import causes, queries
-from ..tracing.reading.positions import seq_at
+from ..tracing.reading.places import seq_of
 from ..tracing.text import format_event, format_time
 from ..tracing.trace import StoredTrace
 from . import trace_comparison, trace_files
@@ -172,7 +172,7 @@ def at(
     from ..tracing.reading.state_history import state_at
 
     with opened(file) as trace:
-        state = state_at(trace, seq_at(trace, seq), actor, path)
+        state = state_at(trace, seq_of(trace, seq), actor, path)
         if as_json:
             print_json(
                 {
@@ -230,7 +230,7 @@ def why(
 ) -> None:
     """Show the causes that led to an event, the event first."""
     with opened(file) as trace:
-        chain = causes.why(trace, seq_at(trace, seq), is_folded=not every)
+        chain = causes.why(trace, seq_of(trace, seq), is_folded=not every)
         if as_json:
             print_json([event.as_dict() for event in chain])
             return
@@ -248,7 +248,7 @@ def effects(
 ) -> None:
     """Show what an event led to, as a tree."""
     with opened(file) as trace:
-        root = causes.effects(trace, seq_at(trace, seq), limit, depth)
+        root = causes.effects(trace, seq_of(trace, seq), limit, depth)
         if as_json:
             print_json({"tree": _tree(root), "complete": root.is_whole})
             return

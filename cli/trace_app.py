@@ -25,7 +25,13 @@ app = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(help="a .fktrace file")]
-Seq = Annotated[str, typer.Argument(help="an event such as 1234 or #1234, or a time such as 9.5s")]
+Seq = Annotated[
+    str,
+    typer.Argument(
+        help="an event such as 1234 or #1234, a time such as 9.5s, or what happens there: "
+        "'last change broker-1/orders-0/isr', 'kind == expire'"
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="machine-readable output")]
 Verbose = Annotated[
     int, typer.Option("-v", "--verbose", count=True, help="-v whole payload, -vv state changes")

@@ -119,6 +119,10 @@ def verify(file: File, as_json: Json = False) -> None:
         else:
             print(f"the run came out otherwise: {verdict.recorded} in the file,")
             print(f"{verdict.replayed} now ({verdict.events} events)")
-            print(f"first difference at {difference.describe()}" if difference else "")
+            print(
+                f"first difference at {difference.describe()}"
+                if difference
+                else "every event is the same: the fingerprint in the file is damaged"
+            )
     if not verdict.holds:
         raise typer.Exit(DOES_NOT_HOLD)

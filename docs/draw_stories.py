@@ -39,6 +39,8 @@ PICTURES: dict[str, tuple[str, ...]] = {
     "min_isr": ("3.9",),
     "min_isr_shrinks": ("0.10", "2.8", "3.9"),
     "back_too_soon": ("3.9",),
+    "controlled_shutdown": ("3.9",),
+    "split_controller": ("3.9",),
 }
 """Story to the versions its picture puts side by side."""
 
@@ -57,6 +59,9 @@ STORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("min-isr.md", "min.insync.replicas with one replica left",
      ("min_isr", "min_isr_shrinks", "min_isr_pending")),
     ("back-too-soon.md", "A broker is back too soon", ("back_too_soon", "back_in_time")),
+    ("controlled-shutdown.md", "A leader is told to stop", ("controlled_shutdown",)),
+    ("split-controller.md", "A controller that does not know that it was replaced",
+     ("split_controller",)),
 )  # fmt: skip
 """Page, title, and the scenarios it tells of."""
 

@@ -5,9 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fakekafka.docs.trace_gallery import site_files
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTED = ("actors", "protocol", "testing")
 """Folders with a class that docs/reference/python.md shows."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the gallery: its traces are recorded while the site is built."""
+    for path, content in site_files().items():
+        files.append(File.generated(config, path, content=content))
+    return files
 
 
 def on_startup(**_: Any) -> None:

@@ -44,6 +44,11 @@ class Host(Protocol):
         """Send a message to another actor through the network; no answer is expected."""
         ...
 
+    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
+        """What is done now is done because a peer was not heard of for this long, and is due to
+        what silenced it; told while a run is recorded."""
+        ...
+
 
 async def sleep(host: Host, delay_ms: float) -> None:
     """Park a coroutine of this actor for a while."""
@@ -59,7 +64,7 @@ class SessionHost(Host, Protocol):
         """A client's ZooKeeper session is served here; told while a run is recorded."""
         ...
 
-    def blame_silence(self, session_id: int) -> None:
+    def blame_session(self, session_id: int, timeout_ms: int) -> None:
         """A session expires, and what is done now is due to what silenced its client; told while a
         run is recorded."""
         ...

@@ -39,12 +39,15 @@ class Network:
         self._draw_us: Callable[[random.Random], int] = _no_delay
         self._link_models: dict[tuple[str, str], LatencyModel] = {}
         self._cut: dict[tuple[str, str], int | None] = {}  # to the event that cut it
+        self._mended: dict[tuple[str, str], tuple[int | None, int]] = {}  # that event, the end
         self._loss = 0.0
+        self._loss_by: int | None = None  # the event that began the last loss
         self._link_loss: dict[tuple[str, str], float] = {}
         self._links: dict[tuple[str, str], Link] = {}  # by (source, target) machine
         # Nothing sent under a new rule may overtake what is under way under the old ones.
         self._free_at_least = 0
         self._hold_filters: list[Filter] = []
+        self._hold_causes: list[int | None] = []  # for each, the event that began it
         self._interceptors: list[Interceptor] = []
         self._observers: list[Callable[[Delivery], object]] = []
         self.nodes: dict[str, Resident] = {}
@@ -236,7 +239,7 @@ class Network:
         runtime = self._runtime
         if target.blocked:
             if not target.stopped:
-                target.process.held.append(lambda: self.arrive(delivery))
+                target.process.held.append(lambda: self._arrive_late(delivery))
                 return
             refused_by = self._trace(delivery, "drop", "stopped")
             if delivery.correlation and not delivery.is_reply and not delivery.sender.stopped:
@@ -270,6 +273,11 @@ class Network:
         except Exception as error:
             runtime.report_failure(target, error)
         runtime.cause = None
+
+    def _arrive_late(self, delivery: Delivery) -> None:
+        """The target's process goes on, and takes what came while it was paused."""
+        self._trace(delivery, "release", "resumed")
+        self.arrive(delivery)
 
     # -- functions of whoever uses the cluster -------------------------------------------------
 
@@ -339,6 +347,8 @@ class Network:
         self, probability: float, source: str | None = None, target: str | None = None
     ) -> None:
         """Probability that a message is lost, on all links or on one."""
+        if probability > 0:
+            self._loss_by = self._runtime.cause
         if source is None or target is None:
             self._loss = probability
         else:
@@ -354,10 +364,28 @@ class Network:
         self._cut[source, target] = self._runtime.cause
         self._update_plain()
 
-    def cut_by(self, source: str, target: str) -> int | None:
-        """Seq of the event that cut a link, in this or the other direction, if it is recorded."""
-        seq = self._cut.get((source, target))
-        return self._cut.get((target, source)) if seq is None else seq
+    def cut_by(self, one: str, other: str, since_us: int) -> int | None:
+        """Seq of the event that cut the link between two machines, in either direction; the cut
+        is still there, or was mended after a time."""
+        for link in ((one, other), (other, one)):
+            seq = self._cut.get(link)
+            if seq is not None:
+                return seq
+        for link in ((one, other), (other, one)):
+            seq, mended_us = self._mended.get(link, (None, 0))
+            if seq is not None and mended_us > since_us:
+                return seq
+        return None
+
+    def hindered_by(self, one: str, other: str) -> int | None:
+        """Seq of the event that has messages between two machines held back, or lost."""
+        for delivery, _, rule in self._held:
+            if {delivery.sender.machine, delivery.target.machine} == {one, other}:
+                for wants, seq in zip(self._hold_filters, self._hold_causes, strict=True):
+                    if wants is rule:
+                        return seq
+        links = ((one, other), (other, one))
+        return self._loss_by if self._loss or any(map(self._link_loss.get, links)) else None
 
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut
@@ -374,6 +402,8 @@ class Network:
 
     def heal(self) -> None:
         """Remove every cut and every loss."""
+        now_us = self._runtime.now_us()
+        self._mended.update((link, (seq, now_us)) for link, seq in self._cut.items())
         self._cut.clear()
         self._loss = 0.0
         self._link_loss.clear()
@@ -402,6 +432,7 @@ class Network:
     def hold(self, wants: Filter) -> None:
         """Keep matching messages back until ``release``."""
         self._hold_filters.append(wants)
+        self._hold_causes.append(self._runtime.cause)
         self._update_plain()
 
     def release(self, wants: Filter | None = None) -> int:
@@ -411,6 +442,7 @@ class Network:
         """
         if wants is None:
             self._hold_filters.clear()
+            self._hold_causes.clear()
         freed = self._take_held(wants)
         self._let_go(freed)
         return len(freed)
@@ -453,9 +485,10 @@ class Network:
     def stop_holding(self, wants: Filter) -> bool:
         """End one rule of ``hold``; what it held stays held. False if it had ended before."""
         try:
-            self._hold_filters.remove(wants)
+            index = self._hold_filters.index(wants)
         except ValueError:
             return False
+        del self._hold_filters[index], self._hold_causes[index]
         self._update_plain()
         return True
 

@@ -193,7 +193,7 @@ class LiveRuntime(LoopRuntime):
             return
         if node is not None and node.blocked:
             if not node.stopped:
-                node.process.held.append(lambda: self._fire(timer))
+                node.process.held.append(lambda: self._fire_late(timer))
             return
         timer.callback = None
         if self.recorder is not None and node is not None:
@@ -208,6 +208,10 @@ class LiveRuntime(LoopRuntime):
         except Exception as error:
             self.report_failure(node, error)
         self.cause = None
+
+    def _fire_late(self, timer: LiveTimer) -> None:
+        timer.cause = self.cause  # what resumed the process
+        self._fire(timer)
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
         if delay_us > 0:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pykka
 
 from ...protocol.host import StateListener, Timer
-from ...protocol.names import machine_of
+from ...protocol.names import TCP_CLIENTS, machine_of
 from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
@@ -60,9 +60,12 @@ class Runtime(abc.ABC):
         self.rng = random.Random(seed)
         self.cause: int | None = None  # seq of the event being handled
         self._outside: int | None = None  # the last of what was done to the cluster
+        self.doing: str | None = None
+        """What a scenario does now: the steps in the trace say it."""
         self.failures: list[tuple[str, BaseException]] = []
         self.processes: dict[str, Process] = {}
-        self.sessions: dict[int, str] = {}
+        self.owners: dict[int | str, str] = {}
+        self._blamed: tuple[int | None, int | None] = (None, None)  # an expiry, what led to it
         self._correlation = 0
         self._incarnation = 0
         self.network = self._create_network()
@@ -141,6 +144,8 @@ class Runtime(abc.ABC):
         blocking reference; nodes of many clusters live here, so the runtime keeps its own.
         """
         node: Node = node_class(self, name, process, *args)
+        if not process.nodes:
+            process.heard_again_us = self.now_us()
         process.nodes[name] = node
         if process.paused:
             node.block(True)
@@ -164,7 +169,7 @@ class Runtime(abc.ABC):
         """Halt all nodes of a process; peers see their connections break unless ``silently``."""
         names = frozenset(process.nodes)
         process.paused = False
-        process.silenced_by = self.cause
+        process.silenced_by, process.heard_again_us = self.cause, None
         process.held.clear()
         for node in list(process.nodes.values()):
             node.halt()
@@ -176,12 +181,13 @@ class Runtime(abc.ABC):
     def pause(self, process: Process) -> None:
         """Freeze a process (a long garbage collection): nothing is handled, nothing is lost."""
         process.paused = True
-        process.silenced_by = self.cause
+        process.silenced_by, process.heard_again_us = self.cause, None
         for node in process.nodes.values():
             node.block(True)
 
     def resume(self, process: Process) -> None:
         process.paused = False
+        process.heard_again_us = self.now_us()
         for node in process.nodes.values():
             node.block(node.stopped)
         held, process.held = process.held, []
@@ -243,34 +249,46 @@ class Runtime(abc.ABC):
         """The cause of what is done now; without one, a test or a scenario acts from outside."""
         cause = self.cause
         if cause is None and self.recorder is not None:
-            cause = self.recorder.event(self.now_us(), "step", "scenario", None, None, None, None)
+            cause = self.recorder.event(
+                self.now_us(), "step", "scenario", None, None, None, None, self.doing
+            )
             self.cause = self._outside = cause
         return cause
 
-    def expire(self, actor: str, session_id: int) -> None:
-        """A client has been silent for too long: because of a crash, a pause or a cut."""
+    def blame_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
+        """A peer was silent for too long: because of a crash, a pause, a cut or a loss."""
         if self.recorder is None:
             return
-        client = self.sessions.get(session_id, "")
-        text = f"session {session_id:#x} of {client or 'nobody'} expires"
-        cause = self._silenced_by(actor, client)
-        if cause is None:
-            cause = self.begin_step()
+        expiry, before = self._blamed
+        if expiry is not None and self.cause == expiry:
+            self.cause = before  # one look finds several that are silent
+        before = self.begin_step()
+        silent = None if before == self._outside else self._silenced_by(actor, peer, silent_ms)
+        cause = before if silent is None else silent
         self.cause = self.recorder.event(
-            self.now_us(), "expire", actor, client or None, None, None, cause, text
+            self.now_us(), "expire", actor, peer or None, None, None, cause, text
         )
+        self._blamed = (self.cause, before)
 
-    def _silenced_by(self, actor: str, client: str) -> int | None:
-        """Seq of what keeps a client from being heard; a fault that expires it is the cause."""
-        if self.cause is not None and self.cause == self._outside:
-            return self.cause
+    def _silenced_by(self, actor: str, peer: str, silent_ms: float) -> int | None:
+        """Seq of what kept a peer from being heard at an actor in the last milliseconds.
+
+        What had ended before them is not to blame.
+        """
+        since_us = self.now_us() - int(silent_ms * 1000)
         server = self.network.nodes.get(actor)
-        node = self.network.nodes.get(client)
-        process = self.processes.get(machine_of(client)) if node is None else node.process
-        if process is None:
-            return None
-        cut = None if server is None else self.network.cut_by(process.name, server.machine)
-        return process.silenced_by if cut is None else cut
+        node = self.network.nodes.get(peer)
+        process = self.processes.get(machine_of(peer)) if node is None else node.process
+        machine = TCP_CLIENTS if process is None else process.name
+        if server is not None:
+            cut = self.network.cut_by(machine, server.machine, since_us)
+            if cut is not None:
+                return cut
+        if process is not None and process.silenced_by is not None:
+            ended_us = process.heard_again_us
+            if ended_us is None or ended_us > since_us:
+                return process.silenced_by
+        return None if server is None else self.network.hindered_by(machine, server.machine)
 
     @abc.abstractmethod
     def stop(self) -> None:

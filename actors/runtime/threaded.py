@@ -48,6 +48,11 @@ class ThreadedTimer:
             with contextlib.suppress(pykka.ActorDeadError):
                 node.actor_ref.tell(self)
 
+    def _due_late(self) -> None:
+        """The process goes on: that is why the timer fires now."""
+        self._cause = self._runtime.cause
+        self.due()
+
     def fire(self) -> None:
         """Runs in the node's thread, under its process's lock."""
         callback, node = self._callback, self._node
@@ -55,7 +60,7 @@ class ThreadedTimer:
             return
         if node is not None and node.blocked:
             if not node.stopped:
-                node.process.held.append(self.due)
+                node.process.held.append(self._due_late)
             return
         self._callback = None
         self._runtime.fires(node, callback, self._cause)

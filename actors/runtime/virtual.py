@@ -349,7 +349,11 @@ class VirtualRuntime(LoopRuntime):
         self.cause = None
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
-        node.process.held.append(lambda: self._fire(timer))
+        def fire_late() -> None:
+            timer.cause = self.cause  # what resumed the process
+            self._fire(timer)
+
+        node.process.held.append(fire_late)
 
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:
         """The run ends with the error, once this event is over."""

@@ -76,8 +76,19 @@ class Rebalances:
         ):
             return
         self._log("info", f"member {member.member_id} of group {group.group_id} has failed")
+        if self._host.state_listener is not None:
+            self._tell_silence(group, member)
         self.remove_member(
             group, member, f"removing member {member.member_id} on heartbeat expiration"
+        )
+
+    def _tell_silence(self, group: Group, member: Member) -> None:
+        timeout_ms = member.session_timeout_ms
+        self._host.blame_silence(
+            member.client_id,
+            timeout_ms,
+            f"member {member.member_id} of group {group.group_id} has not been heard of for "
+            f"{timeout_ms} ms",
         )
 
     def expect_pending(self, group: Group, member_id: str, timeout_ms: int) -> None:

@@ -373,6 +373,8 @@ class TransactionCoordinator:
                 and metadata.state is TransactionState.ONGOING
                 and metadata.start_ms + metadata.timeout_ms < now_ms
             ):
+                if self._host.state_listener is not None:
+                    self._tell_timeout(metadata)
                 fence = metadata.prepare_fence()
                 self._start_task(
                     self._end(
@@ -383,6 +385,11 @@ class TransactionCoordinator:
                         False,
                     )
                 )
+
+    def _tell_timeout(self, metadata: TransactionMetadata) -> None:
+        name, timeout_ms = metadata.transactional_id, metadata.timeout_ms
+        text = f"the transaction of {name} has been open for more than {timeout_ms} ms"
+        self._host.blame_silence(f"transaction/{name}", timeout_ms, text)
 
     # -- descriptions --------------------------------------------------------------------------
 

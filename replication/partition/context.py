@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...protocol.config import BrokerConfig, TopicConfig
+from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .isr_proposals import IsrUpdater
@@ -120,3 +121,15 @@ class PartitionContext:
         self.isr_shrinks = 0
         self.isr_expands = 0
         self.isr_failed_updates = 0
+
+    def tell_lag(self, topic_partition: TopicPartition, lagging: Iterable[int]) -> None:
+        """Tell whoever records the run that replicas have been behind for too long."""
+        if self.host.state_listener is None:
+            return
+        for broker_id in lagging:
+            self.host.blame_silence(
+                broker_name(broker_id),
+                self.lag_ms_max,
+                f"replica {broker_id} of {topic_partition} has been behind for more than "
+                f"{self.lag_ms_max} ms",
+            )

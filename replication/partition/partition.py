@@ -374,6 +374,7 @@ class Partition:
         lagging = self.out_of_sync_replicas(now_ms)
         if not lagging:
             return
+        self.context.tell_lag(self.topic_partition, lagging)
         self._propose(
             tuple(broker_id for broker_id in self.isr if broker_id not in lagging),
             is_expansion=False,

@@ -30,6 +30,12 @@ class MessageFilter:
             and not (self.is_between_nodes and delivery.sender is delivery.target)
         )
 
+    def __str__(self) -> str:
+        kinds = ", ".join(kind.__name__ for kind in self.messages) or "all messages"
+        source = "" if self.source is None else f" from {self.source}"
+        target = "" if self.target is None else f" to {self.target}"
+        return f"{kinds}{source}{target}"
+
     def covers(self, other: MessageFilter) -> bool:
         """Whether this one holds for everything for which the other does."""
         return (
@@ -65,6 +71,7 @@ class MessageGate:
         if not messages:
             rule = replace(rule, is_between_nodes=True)
         self._rules.append(rule)
+        self._fault(f"{rule}: held back")
         self._network.hold(rule)
 
     def release(
@@ -72,6 +79,7 @@ class MessageGate:
     ) -> None:
         """End the rules about these, and deliver those that were held."""
         wanted = self._end_rules(messages, source, target)
+        self._fault(f"{wanted}: released")
         self._network.release(wanted)
 
     def lose(
@@ -79,7 +87,11 @@ class MessageGate:
     ) -> None:
         """End the rules about these, and drop those that were held."""
         wanted = self._end_rules(messages, source, target)
+        self._fault(f"{wanted}: lost")
         self._network.lose_held(wanted)
+
+    def _fault(self, text: str) -> None:
+        self._running.runtime.note("fault", "network", text)
 
     def _end_rules(
         self, messages: tuple[type, ...], source: int | str | None, target: int | str | None

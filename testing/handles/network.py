@@ -32,7 +32,12 @@ class Hold:
 
         rule.__qualname__ = getattr(wants, "__qualname__", repr(wants))
         self._rule = rule
-        self._run(lambda: self._network.hold(rule))
+
+        def hold() -> None:
+            self._fault(f"messages of {rule.__qualname__} are held back")
+            self._network.hold(rule)
+
+        self._run(hold)
 
     def __repr__(self) -> str:
         kept = len(self._network.held_by(self._rule))
@@ -41,6 +46,9 @@ class Hold:
     def _run(self, function: Callable[[], Any]) -> Any:
         self._running.require_going()
         return self._running.in_process(None, function)
+
+    def _fault(self, text: str) -> None:
+        self._running.runtime.note("fault", "network", text)
 
     @property
     def messages(self) -> list[Delivery]:
@@ -55,12 +63,18 @@ class Hold:
         """
         if count is not None:
             arguments.integer("count", count, 0)
-        return int(self._run(lambda: self._network.release_held_by(self._rule, count)))
+
+        def release() -> int:
+            self._fault(f"messages of {self._rule.__qualname__} are released")
+            return self._network.release_held_by(self._rule, count)
+
+        return int(self._run(release))
 
     def end(self) -> int:
         """Deliver all held messages and stop keeping messages back; idempotent."""
 
         def end() -> int:
+            self._fault(f"messages of {self._rule.__qualname__} are released")
             self._network.stop_holding(self._rule)
             return self._network.release_held_by(self._rule)
 
@@ -160,7 +174,13 @@ class NetworkHandle:
         if len(models) != 1:
             raise UsageError("give exactly one of constant_ms, uniform_ms and lognormal_ms")
         link = self._link(source, target)
-        self._run(lambda: self._network.set_latency(models[0], *link))
+
+        def delay() -> None:
+            where = "all links" if source is None else " to ".join(map(str, link))
+            self._fault(f"{where}: latency {models[0]}")
+            self._network.set_latency(models[0], *link)
+
+        self._run(delay)
 
     def drop(
         self, probability: float, source: Machine | None = None, target: Machine | None = None
@@ -169,7 +189,13 @@ class NetworkHandle:
         if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
             arguments.refuse("probability", probability, "a number between 0 and 1")
         link = self._link(source, target)
-        self._run(lambda: self._network.set_loss(probability, *link))
+
+        def lose() -> None:
+            where = "all links" if source is None else " to ".join(map(str, link))
+            self._fault(f"{where}: messages are lost with probability {probability:g}")
+            self._network.set_loss(probability, *link)
+
+        self._run(lose)
 
     def hold(self, wants: Callable[[Delivery], bool]) -> Hold:
         """Keep back messages for which ``wants(delivery)`` is true, until they are released.
@@ -188,4 +214,9 @@ class NetworkHandle:
 
     def release(self) -> int:
         """End every hold and deliver its messages in order; return how many there were."""
-        return int(self._run(self._network.release))
+
+        def release() -> int:
+            self._fault("all messages are released")
+            return self._network.release()
+
+        return int(self._run(release))

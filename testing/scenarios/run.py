@@ -255,7 +255,12 @@ class ScenarioRun:
             arguments["broker"] = fault.broker.resolve(self.simulation.running)
             if arguments["broker"] is None:
                 raise UsageError(f"there is no {fault.broker.text} at this moment")
-        ACTIONS[fault.action].perform(self.simulation, arguments)
+        runtime = self.simulation.runtime
+        runtime.doing = " ".join([fault.action, *map(str, arguments.values())])
+        try:
+            ACTIONS[fault.action].perform(self.simulation, arguments)
+        finally:
+            runtime.doing = None
 
     # -- expectations --------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from fakekafka.docs import trace_gallery
 from fakekafka.tests.support.documents import FENCE, anchors
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
@@ -78,6 +79,7 @@ def test_every_document_has_one_title(texts: dict[str, str]) -> None:
 def test_relative_links_resolve(texts: dict[str, str], root: Path) -> None:
     """No link inside the repository is dead."""
     binaries = {p.relative_to(root).as_posix() for p in (root / "docs").rglob("*") if p.is_file()}
+    binaries |= {f"docs/{path}" for path in trace_gallery.site_paths()}  # made with the site
     found = [
         finding
         for path, text in _documents(texts).items()

@@ -58,6 +58,9 @@ class VirtualHost:
         heapq.heappush(self._timers, (self.now + int(delay_ms), next(self._sequence), timer))
         return timer
 
+    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
+        """No run is recorded, so nothing is told."""
+
     def send(self, destination: str, message: Any) -> None:
         raise AssertionError(f"nothing here sends: {message!r} to {destination}")
 

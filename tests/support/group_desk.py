@@ -69,6 +69,9 @@ class ManualHost:
         heapq.heappush(self._timers, (self.now + int(delay_ms), self._made, timer, callback))
         return timer
 
+    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
+        """No run is recorded, so nothing is told."""
+
     def send(self, destination: str, message: Any) -> None:
         raise AssertionError("a coordinator sends nothing by itself")
 

@@ -76,5 +76,8 @@ class FakeHost:
 
         return self.clock.call_later_ms(delay_ms, run)
 
+    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
+        """No run is recorded, so nothing is told."""
+
     def send(self, destination: str, message: Any) -> None:
         raise AssertionError(f"nothing is sent here: {destination} {message}")

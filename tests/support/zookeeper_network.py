@@ -56,8 +56,11 @@ class _Host:
     def own_session(self, session_id: int, client: str) -> None:
         """Nobody records causes."""
 
-    def blame_silence(self, session_id: int) -> None:
-        """Nobody records causes."""
+    def blame_session(self, session_id: int, timeout_ms: int) -> None:
+        """Causes are not recorded."""
+
+    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
+        """No run is recorded, so nothing is told."""
 
     def send(self, destination: str, message: Any) -> None:
         if self.is_alive:

@@ -41,6 +41,29 @@ def record(path: Path, seed: int) -> None:
         simulation.save(path)
 
 
+def record_pause(path: Path) -> None:
+    """A follower is paused, the leader is cut off and comes back, and producers try again."""
+    config = {"replica.lag.time.max.ms": 1500, "zookeeper.session.timeout.ms": 4000}
+    topics = {"orders": {"assignment": {0: [1, 2, 3]}}}
+    with Simulation(topics=topics, config=config, seed=1) as simulation:
+        producer = simulation.producer("shop", request_timeout_ms=2000)
+
+        def go_on(for_ms: int) -> None:
+            producer.produce(("orders", 0), b"v")
+            simulation.run_for(for_ms)
+
+        go_on(1_000)
+        simulation.broker(3).pause()
+        go_on(3_000)
+        simulation.broker(3).resume()
+        go_on(2_000)
+        simulation.network.isolate(1)
+        go_on(9_000)
+        simulation.network.heal()
+        go_on(3_000)
+        simulation.save(path)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of one run, and of two."""
@@ -50,6 +73,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with TraceReader(folder / "1.fktrace") as one, TraceReader(folder / "2.fktrace") as two:
         write_page(one, folder / "run.html")
         write_page(one, folder / "compared.html", two)
+    record_pause(folder / "paused.fktrace")
+    with TraceReader(folder / "paused.fktrace") as trace:
+        write_page(trace, folder / "paused.html")
     return folder
 
 
@@ -298,6 +324,43 @@ def test_two_runs_are_compared(open_page: Open, folder: Path, tmp_path: Path) ->
     until(page, "() => document.getElementById('title').innerText.includes('seed 2')")
     with TraceReader(folder / "2.fktrace") as trace:
         assert f"of {len(trace):,}" in page.inner_text("#position")
+
+
+def test_it_fits_a_phone(open_page: Open, tmp_path: Path) -> None:
+    """Nothing is wider than the screen, and the partitions are there in full."""
+    page = open_page()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_timeout(200)
+    picture(page, "phone", tmp_path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    partitions = page.query_selector("#partitions").bounding_box()
+    assert partitions["height"] > 60
+
+
+def test_the_page_answers_as_trace_why_does(open_page: Open, folder: Path) -> None:
+    """After an answer that is an error, a record that was sent again, and what waited."""
+    from fakekafka.tracing.reading.causes import why
+
+    with TraceReader(folder / "paused.fktrace") as trace:
+        asked = [
+            event.seq
+            for event in trace.events()
+            if event.kind in ("client_ok", "client_retry", "expire")
+            or "NOT_LEADER" in str(event.fields.get("partitions"))
+            or any(path.endswith("/isr") for path, _, _ in event.delta)
+        ]
+        chains = {seq: [event.seq for event in why(trace, seq)] for seq in asked}
+    assert len({chain[-1] for chain in chains.values()}) > 5
+    page = open_page("paused.html")
+    for seq, chain in chains.items():
+        page.evaluate(f"location.hash = 's={seq}&p=Why'")
+        wait_for_event(page, seq)
+        until(
+            page,
+            "chain => [...document.querySelectorAll('#panel .link .seq')]"
+            ".map(e => e.textContent.slice(1)).join() === chain",
+            ",".join(map(str, chain)),
+        )
 
 
 def test_markup_in_a_trace_is_text(open_page: Open, folder: Path) -> None:

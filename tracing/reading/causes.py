@@ -12,24 +12,53 @@ from dataclasses import dataclass, field
 
 from ..events import ROOT_KINDS, Event, TraceError
 from ..trace import StoredTrace
+from .refusals import decided_by
 from .state_history import last_change
 
 _HOPS_MAX = 4000
 """Steps of a chain that are followed: loops of requests and answers may go back for ever."""
+_RELEASE_MAX = 4000
+"""Events within which a message that was released arrives."""
 _ROUND_TRIP_MAX = 64
 """Steps within which a question and its answer are looked for."""
+_HOPS_ASKED = 200
+"""Steps of a chain in which a client's request is looked for."""
+_ANSWER_MAX = 4
+"""Steps between what a client did about an answer and the answer."""
+_OF_CLIENTS = ("ProduceRequest", "FetchRequest")
+_PARTITIONS_MAX = 20
+_REPEATED = ("timer_fire", "client_retry")
 _WAIT_US = 1000
 """A timer that took less has only let others go first."""
 
 
 def parent_of(trace: StoredTrace, event: Event) -> Event | None:
-    """What this event follows from; None at a root, and where the trace does not hold it."""
+    """What this event follows from; None at a root, and where the trace does not hold it.
+
+    A message that was kept back follows from what released it, which came after its sending.
+    """
     if event.cause is None or event.cause >= event.seq or event.kind in ROOT_KINDS:
         return None
+    released = released_by(trace, event)
+    if released is not None:
+        return released
     try:
         return trace.event(event.cause)
     except TraceError:
         return None  # not in this slice
+
+
+def released_by(trace: StoredTrace, event: Event) -> Event | None:
+    """The release of the message that arrives, if it was kept back by a cut, a pause or a rule."""
+    if event.kind != "deliver" or event.message_id is None or event.cause is None:
+        return None
+    first = max(event.cause + 1, event.seq - _RELEASE_MAX)
+    may_hold = trace.chunk_filter({"kind": "release"})
+    found = None
+    for other in trace.events(first, event.seq, may_hold):
+        if other.kind == "release" and other.message_id == event.message_id:
+            found = other
+    return found
 
 
 def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
@@ -38,12 +67,57 @@ def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
         if not path.endswith("/log_end_offset") or old is None:
             continue
         partition = path.removesuffix("/log_end_offset")
-        role = last_change(trace, f"{partition}/role", event.seq)
-        if role is None or role.new != "leader" or role.event.seq == event.seq:
+        led = _led_since(trace, partition, event)
+        if led is None:
             continue
         before = last_change(trace, path, event.seq - 1)
-        if before is None or before.event.seq <= role.event.seq:
+        if before is None or before.event.seq <= led.seq:
+            return led
+    return None
+
+
+def _led_since(trace: StoredTrace, partition: str, event: Event) -> Event | None:
+    """What made a broker the leader that it is when an event happens; None if it is not."""
+    role = last_change(trace, f"{partition}/role", event.seq)
+    if role is None or role.new != "leader" or role.event.seq == event.seq:
+        return None
+    return role.event
+
+
+def joined_since(trace: StoredTrace, event: Event) -> Event | None:
+    """For the fetch with which a replica joins the ISR: what made it a follower, if that was after
+    the last change of the ISR. What the fetch itself had waited for does not matter then."""
+    for path, _, new in event.delta:
+        if not path.endswith("/proposed_isr") or event.type != "FetchRequest" or not new:
+            continue
+        partition = path.removesuffix("/proposed_isr")
+        topic_partition = partition.partition("/")[2]
+        before = last_change(trace, f"{partition}/isr", event.seq)
+        follower = f"broker-{event.fields.get('replica_id')}/{topic_partition}/role"
+        role = last_change(trace, follower, event.seq)
+        if (
+            before is not None
+            and role is not None
+            and role.new == "follower"
+            and role.event.seq > before.event.seq
+        ):
             return role.event
+    return None
+
+
+def waited_for(trace: StoredTrace, event: Event, since: int) -> Event | None:
+    """For a client's request: what made its broker the leader, if that was after an event."""
+    if event.kind != "deliver" or event.type not in _OF_CLIENTS:
+        return None
+    fields = event.fields
+    partitions = fields.get("partitions")
+    if fields.get("replica_id", -1) >= 0 or not isinstance(partitions, list):
+        return None
+    for partition in partitions[:_PARTITIONS_MAX]:
+        name = partition.get("topic_partition") if isinstance(partition, dict) else None
+        led = None if name is None else _led_since(trace, f"{event.actor}/{name}", event)
+        if led is not None and led.seq > since:
+            return led
     return None
 
 
@@ -62,16 +136,24 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
     """The causes of an event that matter, itself first, the root last; all unless folded."""
     if not is_folded:
         return chain_of(trace, seq)
-    head = trace.event(seq)
-    enabling = enabled_by(trace, head)
-    if enabling is None:
-        return fold(chain_of(trace, seq))
-    return [head, *fold(chain_of(trace, enabling.seq))]
+    chain = chain_of(trace, seq)
+    enabling = enabled_by(trace, chain[0])
+    if enabling is not None:
+        return [chain[0], *fold(chain_of(trace, enabling.seq))]
+    refused = _refused(trace, chain)
+    if refused is not None:
+        return refused
+    for index, event in enumerate(chain[:_HOPS_ASKED]):
+        # An operation that began before there was this leader had to wait for it.
+        enabling = joined_since(trace, event) or waited_for(trace, event, chain[-1].seq)
+        if enabling is not None:
+            return [*fold(chain[: index + 1]), *fold(chain_of(trace, enabling.seq))]
+    return fold(chain)
 
 
 def fold(chain: list[Event]) -> list[Event]:
     """The chain without sendings, questions that were answered, waiting for one's turn, and all
-    but the last of a timer's firings in a row."""
+    but the last of what was tried again and again."""
     kept = [chain[0]]
     index = 1
     if chain[0].kind == "deliver" and not chain[0].delta:
@@ -80,7 +162,7 @@ def fold(chain: list[Event]) -> list[Event]:
     while index < len(chain) - 1:
         event = chain[index]
         back = _asked_at(chain, index)
-        if event.delta or (_matters(chain, index, back) and not _is_same_timer(kept[-1], event)):
+        if event.delta or (_matters(chain, index, back) and not _is_repeated(kept, event)):
             kept.append(event)
         index = index + 1 if back is None else back
     if len(chain) > 1:
@@ -88,12 +170,11 @@ def fold(chain: list[Event]) -> list[Event]:
     return kept
 
 
-def _is_same_timer(later: Event, event: Event) -> bool:
-    """Whether a timer only went on: of its firings in a row the last one says it all."""
-    return (
-        event.kind == later.kind == "timer_fire"
-        and event.actor == later.actor
-        and event.type == later.type
+def _is_repeated(kept: list[Event], event: Event) -> bool:
+    """Whether a timer only went on, or a client only tried again: the last time says it all."""
+    return event.kind in _REPEATED and any(
+        (later.kind, later.actor, later.type) == (event.kind, event.actor, event.type)
+        for later in kept[-2:]
     )
 
 
@@ -119,6 +200,31 @@ def _matters(chain: list[Event], index: int, asked_at: int | None) -> bool:
     if event.kind == "timer_fire":
         return event.time_us - chain[index + 1].time_us >= _WAIT_US
     return event.kind not in ("send", "hold", "state")
+
+
+def _refused(trace: StoredTrace, chain: list[Event]) -> list[Event] | None:
+    """For an answer with an error, and what a client did about it: the answer, the request, and
+    why it had to be refused."""
+    told = _ANSWER_MAX if chain[0].kind.startswith("client_") else 1
+    for index, answer in enumerate(chain[:told]):
+        if answer.type is None or not answer.type.endswith("Response"):
+            continue
+        request = next((other for other in chain[index:] if _is_request(answer, other)), None)
+        decided = None if request is None else decided_by(trace, answer, request)
+        if request is None or decided is None:
+            return None
+        head = [event for event in chain[: index + 1] if event.kind != "send" or event is chain[0]]
+        return [*head, request, *fold(chain_of(trace, decided.seq))]
+    return None
+
+
+def _is_request(answer: Event, other: Event) -> bool:
+    responder = answer.actor if answer.kind == "send" else answer.peer
+    return (
+        other.kind == "deliver"
+        and other.actor == responder
+        and (other.type or "").endswith("Request")
+    )
 
 
 @dataclass(slots=True)

@@ -16,7 +16,8 @@ from ..trace import EventList, StoredTrace
 from ..trace_file import TraceReader
 from ..verify import refusal
 from . import causes, queries
-from .positions import Position, seq_at
+from .places import seq_of
+from .positions import Position
 from .state_history import State, StateChange, changes, state_at
 
 
@@ -28,8 +29,11 @@ def open_trace(path: str | Path) -> Trace:
 class Trace:
     """A recorded run: events, the state after each, causes and effects.
 
-    A *position* is an event's number (``1234``, ``"#1234"``), an event, or a time (``"9.5s"``:
-    the last event at or before it). It is a context manager; ``close`` lets go of the file.
+    A *position* is an event's number (``1234``, ``"#1234"``), an event, a time (``"9.5s"``: the
+    last event at or before it), or what happens there: ``"change broker-1/orders-0/isr"``,
+    ``"last change broker-*/orders-0/role if new == 'leader'"``, ``"kind == expire"``.
+
+    It is a context manager; ``close`` lets go of the file.
     """
 
     def __init__(self, stored: StoredTrace) -> None:
@@ -80,11 +84,11 @@ class Trace:
 
     def event(self, position: Position) -> Event:
         """The event at a position; raises ``TraceError`` where there is none."""
-        return self.stored.event(seq_at(self.stored, position))
+        return self.stored.event(seq_of(self.stored, position))
 
     def between(self, start: Position, stop: Position) -> Iterator[Event]:
         """Events from one position to another, both included."""
-        return self.stored.events(seq_at(self.stored, start), seq_at(self.stored, stop) + 1)
+        return self.stored.events(seq_of(self.stored, start), seq_of(self.stored, stop) + 1)
 
     def filter(
         self, expression: str, start: Position | None = None, stop: Position | None = None
@@ -97,8 +101,8 @@ class Trace:
         return queries.grep(
             stored,
             queries.compile_filter(expression, stored),
-            0 if start is None else seq_at(stored, start),
-            None if stop is None else seq_at(stored, stop) + 1,
+            0 if start is None else seq_of(stored, start),
+            None if stop is None else seq_of(stored, stop) + 1,
         )
 
     @property
@@ -113,7 +117,7 @@ class Trace:
     ) -> State:
         """The state after the event at a position: of all, of one actor, or of the paths that
         match a pattern (``broker-*/orders-0``)."""
-        return state_at(self.stored, seq_at(self.stored, position), actor, pattern)
+        return state_at(self.stored, seq_of(self.stored, position), actor, pattern)
 
     def changes(self, pattern: str | None = None) -> Iterator[StateChange]:
         """Every change of the paths that match a pattern, in order."""
@@ -126,14 +130,14 @@ class Trace:
 
         With ``is_folded=False`` every step: sendings, questions that were answered, waiting.
         """
-        return causes.why(self.stored, seq_at(self.stored, position), is_folded=is_folded)
+        return causes.why(self.stored, seq_of(self.stored, position), is_folded=is_folded)
 
     def effects(
         self, position: Position, limit: int = 1000, depth: int | None = None
     ) -> causes.Effect:
         """The tree of what followed from an event; ``is_whole`` tells whether it fitted in
         ``limit`` events."""
-        return causes.effects(self.stored, seq_at(self.stored, position), limit, depth)
+        return causes.effects(self.stored, seq_of(self.stored, position), limit, depth)
 
     def story(self) -> list[tuple[float, str]]:
         """Who died, who noticed, who was elected: (milliseconds, text) lines."""

@@ -1,8 +1,16 @@
 // Cause and effect: the chain that led to an event, what it led to, what happened before it.
 
+import { decidedBy } from './refusals.js'
 import { ROOTS } from './text.js'
 
+const ANSWER_MAX = 4
+
 const HOPS_MAX = 4000
+const HOPS_ASKED = 200
+const OF_CLIENTS = ['ProduceRequest', 'FetchRequest']
+const PARTITIONS_MAX = 20
+const RELEASE_MAX = 4000
+const REPEATED = ['timer_fire', 'client_retry']
 const ROUND_TRIP_MAX = 64
 const WAIT_US = 1000
 const EFFECTS_MAX = 300
@@ -10,7 +18,26 @@ const EFFECT_CHUNKS_MAX = 60
 
 async function parentOf(store, event) {
   if (event.cause === null || event.cause >= event.seq || ROOTS.has(event.kind)) return null
-  return store.bySeq(event.cause)
+  return (await releasedBy(store, event)) ?? store.bySeq(event.cause)
+}
+
+/** The release of the message that arrives, if it was kept back by a cut, a pause or a rule. */
+async function releasedBy(store, event) {
+  if (event.kind !== 'deliver' || event.message === null) return null
+  const first = Math.max(event.cause + 1, event.seq - RELEASE_MAX)
+  for (let index = store.chunkOfSeq(event.seq); index >= 0; index--) {
+    if (store.chunks[index].last < first) break
+    if (!store.mayHold(index, { kind: 'release' })) continue
+    const found = (await store.chunk(index)).findLast(
+      (other) =>
+        other.kind === 'release' &&
+        other.message === event.message &&
+        other.seq >= first &&
+        other.seq < event.seq,
+    )
+    if (found) return found
+  }
+  return null
 }
 
 async function chainOf(store, event) {
@@ -27,10 +54,47 @@ async function chainOf(store, event) {
 async function enabledBy(store, event) {
   for (const [path, old] of event.delta) {
     if (!path.endsWith('/log_end_offset') || old === null) continue
-    const role = await store.lastChange(path.replace(/log_end_offset$/, 'role'), event.seq)
-    if (!role || role.now !== 'leader' || role.event.seq === event.seq) continue
+    const led = await ledSince(store, path.replace(/\/log_end_offset$/, ''), event)
+    if (!led) continue
     const before = await store.lastChange(path, event.seq - 1)
-    if (!before || before.event.seq <= role.event.seq) return role.event
+    if (!before || before.event.seq <= led.seq) return led
+  }
+  return null
+}
+
+/** What made a broker the leader that it is when an event happens; null if it is not. */
+async function ledSince(store, partition, event) {
+  const role = await store.lastChange(`${partition}/role`, event.seq)
+  if (!role || role.now !== 'leader' || role.event.seq === event.seq) return null
+  return role.event
+}
+
+/** For the fetch with which a replica joins the ISR: what made it a follower, if that was after the
+ *  last change of the ISR. */
+async function joinedSince(store, event) {
+  if (event.type !== 'FetchRequest') return null
+  for (const [path, , now] of event.delta) {
+    if (!path.endsWith('/proposed_isr') || !now) continue
+    const partition = path.replace(/\/proposed_isr$/, '')
+    const topicPartition = partition.slice(partition.indexOf('/') + 1)
+    const before = await store.lastChange(`${partition}/isr`, event.seq)
+    const follower = `broker-${event.fields.replica_id}/${topicPartition}/role`
+    const role = await store.lastChange(follower, event.seq)
+    if (before && role?.now === 'follower' && role.event.seq > before.event.seq) return role.event
+  }
+  return null
+}
+
+/** For a client's request: what made its broker the leader, if that was after an event. */
+async function waitedFor(store, event, since) {
+  if (event.kind !== 'deliver' || !OF_CLIENTS.includes(event.type)) return null
+  const { replica_id: replica = -1, partitions } = event.fields
+  if (replica >= 0 || !Array.isArray(partitions)) return null
+  for (const partition of partitions.slice(0, PARTITIONS_MAX)) {
+    const name = partition?.topic_partition
+    if (!name) continue
+    const led = await ledSince(store, `${event.actor}/${name}`, event)
+    if (led && led.seq > since) return led
   }
   return null
 }
@@ -56,14 +120,28 @@ function matters(chain, index, back) {
   return !['send', 'hold', 'state'].includes(event.kind)
 }
 
-/** The chain without sendings, questions that were answered, and waiting for one's turn. */
+/** Whether a timer only went on, or a client only tried again: the last time says it all. */
+function isRepeated(kept, event) {
+  if (!REPEATED.includes(event.kind)) return false
+  return kept
+    .slice(-2)
+    .some(
+      (later) =>
+        later.kind === event.kind && later.actor === event.actor && later.type === event.type,
+    )
+}
+
+/** The chain without sendings, questions that were answered, waiting for one's turn, and all but
+ *  the last of what was tried again and again. */
 function fold(chain) {
   const kept = [chain[0]]
   let index = 1
   if (chain[0].kind === 'deliver' && !chain[0].hasDelta) index = askedAt(chain, 0) ?? 1
   while (index < chain.length - 1) {
     const back = askedAt(chain, index)
-    if (chain[index].hasDelta || matters(chain, index, back)) kept.push(chain[index])
+    const event = chain[index]
+    const isNews = matters(chain, index, back) && !isRepeated(kept, event)
+    if (event.hasDelta || isNews) kept.push(event)
     index = back ?? index + 1
   }
   if (chain.length > 1) kept.push(chain.at(-1))
@@ -72,10 +150,36 @@ function fold(chain) {
 
 /** The causes of an event that matter, itself first, the root last; all of them unless folded. */
 export async function why(store, event, isFolded = true) {
-  if (!isFolded) return chainOf(store, event)
+  const chain = await chainOf(store, event)
+  if (!isFolded) return chain
   const enabling = await enabledBy(store, event)
-  if (!enabling) return fold(await chainOf(store, event))
-  return [event, ...fold(await chainOf(store, enabling))]
+  if (enabling) return [event, ...fold(await chainOf(store, enabling))]
+  const refused = await whyRefused(store, chain)
+  if (refused) return refused
+  for (const [index, other] of chain.slice(0, HOPS_ASKED).entries()) {
+    const waited =
+      (await joinedSince(store, other)) ?? (await waitedFor(store, other, chain.at(-1).seq))
+    if (waited) return [...fold(chain.slice(0, index + 1)), ...fold(await chainOf(store, waited))]
+  }
+  return fold(chain)
+}
+
+/** For an answer with an error, and what a client did about it: the answer, the request, and why
+ *  it had to be refused. */
+async function whyRefused(store, chain) {
+  const told = chain[0].kind.startsWith('client_') ? ANSWER_MAX : 1
+  for (const [index, answer] of chain.slice(0, told).entries()) {
+    if (!answer.type?.endsWith('Response')) continue
+    const responder = answer.kind === 'send' ? answer.actor : answer.peer
+    const request = chain
+      .slice(index)
+      .find((e) => e.kind === 'deliver' && e.actor === responder && e.type?.endsWith('Request'))
+    const decided = request ? await decidedBy(store, answer, request) : null
+    if (!decided) return null
+    const head = chain.slice(0, index + 1).filter((e) => e.kind !== 'send' || e === chain[0])
+    return [...head, request, ...fold(await chainOf(store, decided))]
+  }
+  return null
 }
 
 /** What an event led to, as [event, depth] in the order of a tree, and whether that is all. */

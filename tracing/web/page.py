@@ -23,7 +23,7 @@ from .overview import index_of, overview, title_of
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = (
-    "msgpack", "text", "store", "causes", "filter", "dom", "rows", "diagram", "minimap",
+    "msgpack", "text", "store", "refusals", "causes", "filter", "dom", "rows", "diagram", "minimap",
     "event_list", "panels", "partitions", "live", "keys", "finder", "main",
 )  # fmt: skip
 _STYLE_SHEETS = ("theme", "page", "panels")

@@ -262,7 +262,8 @@ class Leading:
         self._tracker.touch(session_id)
 
     def _expire(self, session_id: int) -> None:
-        tell_expiry(self._server.host, session_id)
+        server = self._server
+        tell_expiry(server.host, session_id, server.storage.tree.sessions)
         self._propose(session_id, CloseSession())
 
     def revalidate(self, connection: ClientConnection, session_id: int) -> None:

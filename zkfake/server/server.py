@@ -341,7 +341,7 @@ class ZooKeeperServer:
     def expire_session(self, session_id: int) -> None:
         """Expire a session as if its heartbeats had stayed away; needs a serving server."""
         if self.role.is_serving and session_id in self.storage.tree.sessions:
-            tell_expiry(self.host, session_id)
+            tell_expiry(self.host, session_id, self.storage.tree.sessions)
             self.role.submit(None, session_id, 0, CloseSession())
 
     def fail_authentication(self, session_id: int) -> None:

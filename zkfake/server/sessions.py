@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 
 from ...protocol.host import Host, SessionHost, Timer
@@ -14,10 +14,10 @@ def tell_owner(host: SessionHost, session_id: int, client: str) -> None:
         host.own_session(session_id, client)
 
 
-def tell_expiry(host: SessionHost, session_id: int) -> None:
+def tell_expiry(host: SessionHost, session_id: int, timeouts_ms: Mapping[int, int]) -> None:
     """Tell whoever records the run that a session expires."""
     if host.state_listener is not None:
-        host.blame_silence(session_id)
+        host.blame_session(session_id, timeouts_ms.get(session_id, 0))
 
 
 class SessionTracker:

@@ -71,7 +71,8 @@ class Standalone:
         self._tracker.touch(session_id)
 
     def _expire(self, session_id: int) -> None:
-        tell_expiry(self._server.host, session_id)
+        server = self._server
+        tell_expiry(server.host, session_id, server.storage.tree.sessions)
         self.submit(None, session_id, 0, CloseSession())
 
     def on_message(self, source: str, message: Any) -> bool:

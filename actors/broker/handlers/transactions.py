@@ -103,12 +103,15 @@ class TransactionHandlers:
     # -- producers -----------------------------------------------------------------------------
 
     async def init_producer_id(
-        self, request: InitProducerIdRequest, _delivery: Delivery
+        self, request: InitProducerIdRequest, delivery: Delivery
     ) -> InitProducerIdResponse:
         """A producer id and an epoch (docs/kafka/transactions.md#requests)."""
         if request.transactional_id and not self._behaviour.transactions:
             # As for FindCoordinator: there are no transactions, and retrying will not help.
             return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if self._node.state_listener is not None:
+            owners = self._node.runtime.owners
+            owners[f"transaction/{request.transactional_id}"] = delivery.sender.name
         return await self._transactions.init_producer_id(request)
 
     async def add_partitions(

@@ -94,13 +94,17 @@ class StoryRun:
         return [f"kafka_version {self.result.kafka_version}, outcome: {text}" for text in wrong]
 
     def _play_step(self, step: StepSpec) -> list[str]:
+        runtime = self.simulation.runtime
         for action in step.actions:
+            runtime.doing = f"{action.action}: {step.name}"
             try:
                 act(self, action)
             except WaitTimeout as error:
                 return [str(error)]
             except (FakeKafkaError, KeyError) as error:
                 return [f"{action.action}: {error}"]
+            finally:
+                runtime.doing = None
         return []
 
     def look(self) -> StoryState:
