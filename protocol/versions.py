@@ -35,6 +35,7 @@ class Behaviour:
     ineligible_from_offline: bool  # >= 2.3
     nonexistent_at_deletion_start: bool  # >= 2.1
     preferred_election_blocks_deletion: bool  # 0.10
+    unknown_elections_refused: bool  # >= 2.2; before, an unknown partition in the znode blocks it
     elect_leaders_api: bool  # >= 2.4
     unclean_toggle_without_failover: bool  # >= 2.0 broker, >= 2.1 topic
     reassignment_api: bool  # >= 2.4, KIP-455
@@ -60,6 +61,7 @@ class Behaviour:
     rebalance_fixed_rate: bool  # 0.10
     creation_waits_for_deletion: bool  # >= 3.1, KAFKA-13175: refused while marked for deletion
     leaderless_isr_shown: bool  # >= 2.1: Metadata of a leaderless partition names the ISR
+    metadata_replicas_are_sets: bool  # < 0.11: Metadata tells replicas in no order of theirs
     invalid_names_told: bool  # >= 2.8: Metadata of an invalid topic name says so
     foreign_partition_is_known: bool  # >= 2.0: NOT_LEADER at a broker without replica
     invalid_record_error: bool  # >= 2.4, KIP-467; before: CORRUPT_MESSAGE
@@ -87,8 +89,14 @@ class Behaviour:
     config_changes_preprocessed: bool  # >= 3.2: ``ConfigAdminManager``
     deletion_is_tried_when_disabled: bool  # < 2.1: DeleteTopics times out
     assignments_may_have_gaps: bool  # < 2.3, KAFKA-7864: a topic of the partitions 0 and 2
+    maps_shown_as_hash_maps: bool  # built with Scala 2.13: in messages
     bad_topic_configs_unexpected: bool  # < 2.1: creation answers UNKNOWN_SERVER_ERROR
+    default_counts_for_new_topics: bool  # >= 2.4, KIP-464: -1 takes what the broker is set to
+    existing_topics_refused_first: bool  # >= 2.4, KIP-525; before: configurations
     configs_of_unknown_topics: bool  # < 2.0, KAFKA-6778: described; altering is an unexpected error
+    resources_called_config_resources: bool  # >= 2.0, PR 4845: in messages about configurations
+    wrong_broker_shown_as_resource: bool  # < 2.5: "received Resource(...).name", not the name
+    empty_config_names_mean_all: bool  # >= 2.8, KAFKA-12235; before: no configuration
     topic_names_called_invalid: bool  # >= 3.4; before: "illegal"
     appended_values_once: bool  # >= 3.3: APPEND leaves out what a configuration has already
     describe_producers_says_why: bool  # >= 3.0: an error of a topic has a message
@@ -127,6 +135,8 @@ class Behaviour:
     unknown_producer_id_refused: bool  # < 2.5
     producer_ids_expire_by_themselves: bool  # >= 3.4, KIP-854: not with transactional ids
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
+    values_checked_while_parsing: bool  # < 2.2, KAFKA-7549, and later: wrong ones close connections
+    stable_offset_told_unasked: bool  # >= 2.1, KAFKA-7395: also to READ_UNCOMMITTED consumers
     idempotent_producers: bool  # >= 0.11
     producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: producers need not wait for a block
     producer_ids_from_controller: bool  # >= 3.0, KIP-730: brokers ask it for blocks, else ZooKeeper
@@ -158,6 +168,9 @@ class Behaviour:
     new_members_time_out: bool  # >= 2.2, KAFKA-7610: after five minutes of waiting
     initial_rebalance_delay: bool  # >= 0.11, KIP-134
     awaiting_sync_state: bool  # < 1.1, KAFKA-5565: what CompletingRebalance was called
+    coordinator_errors_told: bool  # >= 2.4: FindCoordinator names its error; before, null
+    empty_group_ids_refused: bool  # >= 2.0: also to members that sync, beat and leave
+    offsets_of_unknown_partitions: bool  # < 2.0: also transactions look whether there is the topic
     heartbeats_before_sync: bool  # >= 2.7, KAFKA-10134: accepted while the assignment is awaited
     commits_check_state_first: bool  # < 2.4, KAFKA-8487: any client learns of a rebalance
     syncs_time_out: bool  # >= 2.8.1, KAFKA-12890
@@ -174,6 +187,7 @@ class Behaviour:
     group_value_version: int  # 3 >= 2.3, KIP-345
     prefixed_acls: bool  # >= 2.0, KIP-290
     altering_implies_describing: bool  # >= 0.11, KIP-140
+    missing_authorizer_is_brokers: bool  # < 3.0: CreateAcls says where there is none
     topics_created_by_acl: bool  # >= 2.0, KIP-277: CREATE of the topic; before, of the cluster
     groups_listed_by_acl: bool  # >= 2.1, KIP-231: those that may be described; before, all or none
     writing_implies_idempotence: bool  # >= 2.8, KIP-679: no IDEMPOTENT_WRITE is asked for
@@ -197,6 +211,7 @@ _V28 = Behaviour(
     ineligible_from_offline=True,
     nonexistent_at_deletion_start=True,
     preferred_election_blocks_deletion=False,
+    unknown_elections_refused=True,
     elect_leaders_api=True,
     unclean_toggle_without_failover=True,
     reassignment_api=True,
@@ -222,6 +237,7 @@ _V28 = Behaviour(
     rebalance_fixed_rate=False,
     creation_waits_for_deletion=False,
     leaderless_isr_shown=True,
+    metadata_replicas_are_sets=False,
     invalid_names_told=True,
     foreign_partition_is_known=True,
     invalid_record_error=True,
@@ -249,8 +265,14 @@ _V28 = Behaviour(
     config_changes_preprocessed=False,
     deletion_is_tried_when_disabled=False,
     assignments_may_have_gaps=False,
+    maps_shown_as_hash_maps=True,
     bad_topic_configs_unexpected=False,
+    default_counts_for_new_topics=True,
+    existing_topics_refused_first=True,
     configs_of_unknown_topics=False,
+    resources_called_config_resources=True,
+    wrong_broker_shown_as_resource=False,
+    empty_config_names_mean_all=True,
     topic_names_called_invalid=False,
     appended_values_once=False,
     describe_producers_says_why=False,
@@ -287,6 +309,8 @@ _V28 = Behaviour(
     unknown_producer_id_refused=False,
     producer_ids_expire_by_themselves=False,
     producers_go_with_their_records=False,
+    values_checked_while_parsing=False,
+    stable_offset_told_unasked=True,
     idempotent_producers=True,
     producer_ids_prefetched=False,
     producer_ids_from_controller=False,
@@ -315,6 +339,9 @@ _V28 = Behaviour(
     new_members_time_out=True,
     initial_rebalance_delay=True,
     awaiting_sync_state=False,
+    coordinator_errors_told=True,
+    empty_group_ids_refused=True,
+    offsets_of_unknown_partitions=False,
     heartbeats_before_sync=True,
     commits_check_state_first=False,
     syncs_time_out=True,
@@ -331,6 +358,7 @@ _V28 = Behaviour(
     group_value_version=3,
     prefixed_acls=True,
     altering_implies_describing=True,
+    missing_authorizer_is_brokers=True,
     topics_created_by_acl=True,
     groups_listed_by_acl=True,
     writing_implies_idempotence=True,
@@ -371,6 +399,7 @@ _V39 = _derive(
     partition_epoch_checked=True,
     alter_isr_errors_roll_back=True,
     preferred_replica_answers_at_once=True,
+    missing_authorizer_is_brokers=False,
     producer_ids_prefetched=True,
     producer_ids_from_controller=True,
     meta_properties_before_logs=True,
@@ -408,6 +437,7 @@ _V11 = _derive(
     startup_moves_dead_replicas_offline=False,
     ineligible_from_offline=False,
     nonexistent_at_deletion_start=False,
+    unknown_elections_refused=False,
     elect_leaders_api=False,
     unclean_toggle_without_failover=False,
     reassignment_api=False,
@@ -423,8 +453,14 @@ _V11 = _derive(
     invalid_record_error=False,
     deletion_is_tried_when_disabled=True,
     assignments_may_have_gaps=True,
+    maps_shown_as_hash_maps=False,
     bad_topic_configs_unexpected=True,
+    default_counts_for_new_topics=False,
+    existing_topics_refused_first=False,
     configs_of_unknown_topics=True,
+    resources_called_config_resources=False,
+    wrong_broker_shown_as_resource=True,
+    empty_config_names_mean_all=False,
     recounts_gauges=True,
     stop_replica_one_by_one=True,
     stop_replica_empty_request=True,
@@ -447,6 +483,8 @@ _V11 = _derive(
     out_of_range_halts_broker=True,
     follower_failure_stops_fetcher=True,
     fetch_from_follower=False,
+    values_checked_while_parsing=True,
+    stable_offset_told_unasked=False,
     unknown_producer_id_refused=True,
     producers_go_with_their_records=True,
     transactional_batches_need_id=False,
@@ -459,6 +497,9 @@ _V11 = _derive(
     failed_join_has_no_generation=False,
     member_id_required=False,
     new_members_time_out=False,
+    coordinator_errors_told=False,
+    empty_group_ids_refused=False,
+    offsets_of_unknown_partitions=True,
     heartbeats_before_sync=False,
     commits_check_state_first=True,
     syncs_time_out=False,
@@ -472,6 +513,7 @@ _V010 = _derive(
     altering_implies_describing=False,
     delegation_tokens=False,
     kafka_version="0.10",
+    metadata_replicas_are_sets=True,
     pipelined_zookeeper=False,
     legacy_selectors=True,
     last_isr_member_always_kept=False,

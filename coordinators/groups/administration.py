@@ -122,7 +122,7 @@ class GroupAdministration:
         """A living group, or why there is none."""
         if may_be_nameless is None:
             may_be_nameless = self._behaviour.loading_told_before_ownership
-        error = self._gate.refusal(group_id, may_be_nameless=may_be_nameless)
+        error = self._gate.refusal(group_id, may_be_nameless=may_be_nameless, must_be_named=True)
         if error is not _NONE:
             return error, None
         group = self._store.find(group_id)

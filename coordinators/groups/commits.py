@@ -108,7 +108,7 @@ class Commits:
     ) -> dict[TopicPartition, OffsetValue]:
         """What is to be stored for the partitions that exist."""
         now_ms = self._host.now_ms()
-        known = self._metadata_cache.contains
+        known = self._metadata_cache.takes_offsets
         return {
             partition.topic_partition: OffsetValue(
                 partition.offset,

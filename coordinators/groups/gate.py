@@ -29,15 +29,24 @@ class GroupGate:
         """For a group that was removed a moment ago, or has moved: look for it, join anew."""
 
     def refusal(
-        self, group_id: str, *, may_be_nameless: bool = False, told_of_loading: bool = True
+        self,
+        group_id: str,
+        *,
+        may_be_nameless: bool = False,
+        must_be_named: bool = False,
+        told_of_loading: bool = True,
     ) -> ErrorCode:
         """Why the group is not to be looked at here.
 
         The group without a name has offsets only, but can be described and deleted. Before 2.0 a
-        partition that was still being loaded counted as coordinated elsewhere, and a sync was
-        never told of loading.
+        partition that was still being loaded counted as coordinated elsewhere, a sync was never
+        told of loading, and only those who joined or deleted a group had to name it.
         """
-        if not group_id and not may_be_nameless:
+        if (
+            not group_id
+            and not may_be_nameless
+            and (must_be_named or self._behaviour.empty_group_ids_refused)
+        ):
             return ErrorCode.INVALID_GROUP_ID
         store = self._store
         number = store.partition_for(group_id)

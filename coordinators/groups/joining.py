@@ -87,7 +87,7 @@ class Joining:
             self._rebalances.try_complete_join(group)
 
     def _find_for_join(self, request: JoinGroupRequest) -> tuple[Group | None, ErrorCode]:
-        error = self._gate.refusal(request.group_id)
+        error = self._gate.refusal(request.group_id, must_be_named=True)
         if error is not _NONE:
             return None, error
         if not self.takes_session(request):

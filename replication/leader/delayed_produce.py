@@ -23,9 +23,17 @@ class ProduceOutcomes(Protocol):
     def acknowledged(
         self, topic_partition: TopicPartition, required_offset: int
     ) -> ErrorCode | None: ...
-    def failed_produce(
-        self, topic_partition: TopicPartition, error: ErrorCode
-    ) -> ProducePartitionResponse: ...
+
+
+def _failed(appended: ProducePartitionResponse, error: ErrorCode) -> ProducePartitionResponse:
+    """It was appended, so offsets are told: ``DelayedProduce`` changes nothing but the error."""
+    return ProducePartitionResponse(
+        appended.topic_partition,
+        error,
+        appended.base_offset,
+        appended.log_append_time_ms,
+        appended.log_start_offset,
+    )
 
 
 class DelayedProduce(DelayedOperation):
@@ -61,16 +69,14 @@ class DelayedProduce(DelayedOperation):
                 position += 1
                 continue
             if error is not _NONE:
-                responses[index] = self._handler.failed_produce(response.topic_partition, error)
+                responses[index] = _failed(response, error)
             del pending[position]
         return not pending and self.force_complete()
 
     def on_complete(self) -> None:
         for index, _ in self._pending:
-            topic_partition = self._responses[index].topic_partition
-            self._responses[index] = self._handler.failed_produce(
-                topic_partition, ErrorCode.REQUEST_TIMED_OUT
-            )
+            appended = self._responses[index]
+            self._responses[index] = _failed(appended, ErrorCode.REQUEST_TIMED_OUT)
         self._pending = []
         self._respond(ProduceResponse(tuple(self._responses)))
 
@@ -131,13 +137,12 @@ class DelayedProduceToOne(DelayedOperation):
         self.leave()
         response = self._response
         if error is not _NONE:
-            response = self._handler.failed_produce(response.topic_partition, error)
+            response = _failed(response, error)
         respond = self._respond
         respond(ProduceResponse((response,)))
         return True
 
     def on_complete(self) -> None:
         """Its time is up, undecided."""
-        error = ErrorCode.REQUEST_TIMED_OUT
-        response = self._handler.failed_produce(self._response.topic_partition, error)
+        response = _failed(self._response, ErrorCode.REQUEST_TIMED_OUT)
         self._respond(ProduceResponse((response,)))

@@ -17,6 +17,7 @@ _NONE = ErrorCode.NONE
 def empty_response(
     topic_partition: TopicPartition,
     log: Log,
+    last_stable_offset: int,
     aborted_transactions: tuple[AbortedTransaction, ...] | None = None,
     preferred_read_replica: int = -1,
     diverging_epoch: EpochEndOffset | None = None,
@@ -26,7 +27,7 @@ def empty_response(
         topic_partition,
         _NONE,
         log.high_watermark,
-        log.last_stable_offset,
+        last_stable_offset,
         log.log_start_offset,
         (),
         aborted_transactions,

@@ -39,6 +39,7 @@ class PartitionReader:
     """Reads partitions for consumers and followers."""
 
     __slots__ = (
+        "_tells_stable_offset",
         "behaviour",
         "by_name",
         "fetch_bytes_max",
@@ -60,6 +61,7 @@ class PartitionReader:
         self.metadata_cache = hosted.metadata_cache
         self.on_storage_failure = on_storage_failure
         self.fetch_bytes_max: int = config["fetch.max.bytes"]
+        self._tells_stable_offset: bool = hosted.behaviour.stable_offset_told_unasked
         self.selector = replica_selector(config["replica.selector.class"])
 
     def is_plain_consumer(self, request: FetchRequest) -> bool:
@@ -111,7 +113,9 @@ class PartitionReader:
             spec.topic_partition,
             _NONE,
             high_watermark,
-            high_watermark
+            -1
+            if not self._tells_stable_offset
+            else high_watermark
             if producers is None or producers.first_unstable_offset < 0
             else log.last_stable_offset,
             log.log_start_offset,
@@ -152,14 +156,20 @@ class PartitionReader:
             )
             if preferred >= 0:
                 _leave_unread(operation, topic_partition)
-                response = empty_response(topic_partition, log, preferred_read_replica=preferred)
+                response = empty_response(
+                    topic_partition,
+                    log,
+                    log.last_stable_offset,
+                    preferred_read_replica=preferred,
+                )
                 return response, 0
         if spec.last_fetched_epoch >= 0:
             diverging = _check_divergence(log, fetch_offset, spec.last_fetched_epoch)
             if isinstance(diverging, ErrorCode):
                 return FetchPartitionResponse(topic_partition, diverging), 0
             if diverging is not None:
-                return empty_response(topic_partition, log, diverging_epoch=diverging), 0
+                stable = log.last_stable_offset
+                return empty_response(topic_partition, log, stable, diverging_epoch=diverging), 0
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
         return self._read_log(operation, spec, log, bytes_max, is_first)
@@ -176,10 +186,12 @@ class PartitionReader:
         fetch_offset = spec.fetch_offset
         bound = _upper_bound(request, log)
         high_watermark = log.high_watermark
-        last_stable_offset = log.last_stable_offset
         read_committed = request.replica_id < 0 and request.isolation_level == READ_COMMITTED
+        is_told = read_committed or self._tells_stable_offset
+        last_stable_offset = log.last_stable_offset if is_told else -1
         if fetch_offset >= bound:
-            return empty_response(spec.topic_partition, log, () if read_committed else None), 0
+            none = () if read_committed else None
+            return empty_response(spec.topic_partition, log, last_stable_offset, none), 0
         # Fetch v0 to v2 return no batch beyond the limits: the first is cut as well.
         has_hard_limits = 0 <= operation.api_version <= 2
         limit = max(0, min(spec.max_bytes, bytes_max))
@@ -217,7 +229,7 @@ class PartitionReader:
         if self.behaviour.foreign_follower_is_error:
             return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
         _leave_unread(operation, topic_partition)
-        return empty_response(topic_partition, log)
+        return empty_response(topic_partition, log, log.last_stable_offset)
 
     # -- waiting ----------------------------------------------------------------------------
 

@@ -122,6 +122,12 @@ class MetadataCache:
         """Names of all topics, in the order they became known."""
         return tuple(self._topics)
 
+    def takes_offsets(self, partition: TopicPartition) -> bool:
+        """Whether an offset of it may be committed, and it may be added to a transaction."""
+        if self._behaviour.offsets_of_unknown_partitions:
+            return self.contains_topic(partition.topic)
+        return self.contains(partition)
+
     def contains_topic(self, topic: str) -> bool:
         return topic in self._topics
 
@@ -249,6 +255,8 @@ class MetadataCache:
         elif broker.endpoint(listener) is None:
             leader = NO_LEADER
             error = ErrorCode.LISTENER_NOT_FOUND
+        if self._behaviour.metadata_replicas_are_sets:
+            replicas = tuple(sorted(replicas))
         return MetadataPartition(
             error, state.partition, leader, state.leader_epoch, replicas, isr, offline
         )

@@ -14,7 +14,9 @@ Assignment: TypeAlias = dict[int, tuple[int, ...]]
 
 
 def validate_assignment(
-    assignment: Mapping[int, Sequence[int]], may_have_gaps: bool = False
+    assignment: Mapping[int, Sequence[int]],
+    may_have_gaps: bool = False,
+    map_name: str = "HashMap",
 ) -> None:
     """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
 
@@ -24,18 +26,19 @@ def validate_assignment(
         raise bad_assignment("All partitions should have the same number of replicas")
     for replicas in assignment.values():
         if len(set(replicas)) != len(replicas):
-            raise bad_assignment(f"Duplicate replica assignment found: {_as_scala(assignment)}")
+            shown = _as_scala(assignment, map_name)
+            raise bad_assignment(f"Duplicate replica assignment found: {shown}")
     if not may_have_gaps and sorted(assignment) != list(range(len(assignment))):
         raise bad_assignment("partitions should be a consecutive 0-based integer sequence")
 
 
-def _as_scala(assignment: Mapping[int, Sequence[int]]) -> str:
+def _as_scala(assignment: Mapping[int, Sequence[int]], map_name: str) -> str:
     """An assignment as Kafka's message prints it."""
     entries = [
         f"{number} -> ArrayBuffer({', '.join(map(str, replicas))})"
         for number, replicas in sorted(assignment.items())
     ]
-    return f"HashMap({', '.join(entries)})"
+    return f"{map_name}({', '.join(entries)})"
 
 
 def validate_added(

@@ -31,6 +31,7 @@ from ...protocol.release_configs import (
     UnknownConfig,
     release_configs,
 )
+from ...protocol.topic_names import validate_topic_name
 from ...protocol.versions import Behaviour
 from .parts import AdminParts
 
@@ -40,6 +41,9 @@ _TYPE_NAMES = {
     BROKER_RESOURCE: "BROKER",
     BROKER_LOGGER_RESOURCE: "BROKER_LOGGER",
 }
+_OLD_TYPE_NAMES = {1: "ANY", 3: "GROUP"}
+"""Types that have no configurations, of ``ResourceType`` of Kafka 1.1."""
+_OLD_TYPES = frozenset((TOPIC_RESOURCE, BROKER_RESOURCE, *_OLD_TYPE_NAMES))
 _OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 _LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 _ROOT_LOGGER = "root"
@@ -76,9 +80,13 @@ class ConfigChanges:
         behaviour = self._parts.behaviour
         counts = Counter(resource for resource, _ in request.resources)
         if not self._preprocessed and any(not is_known_type(r.type, behaviour) for r in counts):
-            text = "Unexpected resource type UNKNOWN"
+            strange = next(r.type for r in counts if not is_known_type(r.type, behaviour))
+            text = f"Unexpected resource type {type_name(strange, behaviour)}"
             return AlterConfigsResponse(
-                tuple((r, ErrorCode.INVALID_REQUEST, text) for r, _ in request.resources)
+                tuple(
+                    (as_parsed(r, behaviour), ErrorCode.INVALID_REQUEST, text)
+                    for r, _ in request.resources
+                )
             )
         results: list[tuple[ConfigResource, ErrorCode, str | None]] = []
         for resource, entries in request.resources:
@@ -96,7 +104,7 @@ class ConfigChanges:
     def _refused_value(self, resource: ConfigResource, text: str) -> tuple[ErrorCode, str]:
         if self._preprocessed and resource.type == BROKER_RESOURCE:
             return ErrorCode.INVALID_REQUEST, text
-        shown = f"ConfigResource(type={_TYPE_NAMES[resource.type]}, name='{resource.name}')"
+        shown = shown_resource(resource, self._parts.behaviour)
         code = ErrorCode.INVALID_CONFIG if self._preprocessed else ErrorCode.INVALID_REQUEST
         return code, f"Invalid config value for resource {shown}: {text}"
 
@@ -105,7 +113,7 @@ class ConfigChanges:
     ) -> None:
         self._check_entries(entries, request.incremental)
         if resource.type == BROKER_LOGGER_RESOURCE and request.incremental:
-            self._check_broker(resource.name)
+            self._check_broker(resource)
             self._alter_log_levels(entries, request.validate_only)
             return
         is_topic = resource.type == TOPIC_RESOURCE
@@ -114,7 +122,7 @@ class ConfigChanges:
         if is_topic and not resource.name and self._preprocessed:
             raise invalid("Default topic resources are not allowed.")
         if not is_topic and resource.name:
-            self._check_broker(resource.name)
+            self._check_broker(resource)
         entity_type = znode_paths.TOPICS if is_topic else znode_paths.BROKERS
         entity = resource.name or znode_paths.DEFAULT_ENTITY
         zk = self._parts.zk
@@ -141,21 +149,30 @@ class ConfigChanges:
         if twice and incremental:
             raise invalid(f"Error due to duplicate config keys : {','.join(twice)}")
         null = [(n, op) for n, op, v in entries if v is None and not (incremental and op == DELETE)]
+        if null and not incremental and not self._preprocessed:
+            # Kafka puts the value into a ``Properties``, which throws.
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if null and self._preprocessed:
             raise invalid(f"Null value not supported for : {', '.join(name for name, _ in null)}")
         if null:
-            shown = [f"{_OPERATIONS.get(op)}:{name}" if incremental else name for name, op in null]
+            shown = [f"{_OPERATIONS.get(op)}:{name}" for name, op in null]
             raise invalid(f"Null value not supported for : {','.join(shown)}")
 
-    def _check_broker(self, name: str) -> None:
+    def _check_broker(self, resource: ConfigResource) -> None:
         own_id = self._parts.controller.broker_id
-        if broker_id_of(name, "Node" if self._preprocessed else "Broker") != own_id:
-            raise invalid(f"Unexpected broker id, expected {own_id}, but received {name}")
+        if broker_id_of(resource.name, "Node" if self._preprocessed else "Broker") != own_id:
+            received = wrong_broker(resource, self._parts.behaviour)
+            raise invalid(f"Unexpected broker id, expected {own_id}, but received {received}")
 
     def _check_topic(self, name: str, config: Mapping[str, str]) -> None:
-        if not self._parts.metadata.contains_topic(name):
-            if self._parts.behaviour.configs_of_unknown_topics:
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f'Topic "{name}" does not exist.')
+        behaviour = self._parts.behaviour
+        is_missing = not self._parts.metadata.contains_topic(name)
+        if behaviour.configs_of_unknown_topics:
+            validate_topic_name(name, behaviour)
+            if is_missing:
+                text = f'Topic "{name}" does not exist.'
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
+        elif is_missing:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )
@@ -256,6 +273,32 @@ def is_known_type(resource_type: int, behaviour: Behaviour) -> bool:
     return resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE) or (
         resource_type == BROKER_LOGGER_RESOURCE and loggers
     )
+
+
+def shown_resource(resource: ConfigResource, behaviour: Behaviour) -> str:
+    """A resource as messages show it; the brace is Kafka's."""
+    shown = f"Resource(type={_TYPE_NAMES[resource.type]}, name='{resource.name}'"
+    return f"Config{shown})" if behaviour.resources_called_config_resources else f"{shown}}}"
+
+
+def wrong_broker(resource: ConfigResource, behaviour: Behaviour) -> str:
+    """What a broker says that it received instead of its own id."""
+    if behaviour.wrong_broker_shown_as_resource:
+        return f"{shown_resource(resource, behaviour)}.name"
+    return resource.name
+
+
+def type_name(resource_type: int, behaviour: Behaviour) -> str:
+    """A type without configurations, as its release calls it."""
+    is_old = not behaviour.resources_called_config_resources
+    return _OLD_TYPE_NAMES.get(resource_type, "UNKNOWN") if is_old else "UNKNOWN"
+
+
+def as_parsed(resource: ConfigResource, behaviour: Behaviour) -> ConfigResource:
+    """The resource as an answer of its release names it: a type that is none is 0 in old ones."""
+    if behaviour.resources_called_config_resources or resource.type in _OLD_TYPES:
+        return resource
+    return ConfigResource(0, resource.name)
 
 
 def broker_id_of(name: str, noun: str) -> int:

@@ -20,9 +20,19 @@ from ...protocol.admin import (
 )
 from ...protocol.errors import INVALID_REQUEST_TEXT, ErrorCode, KafkaError
 from ...protocol.topic_names import validate_topic_name
-from .config_changes import ConfigChanges, broker_id_of, invalid, is_known_type
+from .config_changes import (
+    ConfigChanges,
+    as_parsed,
+    broker_id_of,
+    invalid,
+    is_known_type,
+    type_name,
+    wrong_broker,
+)
 from .config_entries import ConfigValues, logger_entries
 from .parts import AdminParts
+
+_NO_NAME = frozenset(("",))
 
 
 class ConfigDescriptions:
@@ -59,11 +69,16 @@ class ConfigDescriptions:
         """Values in force, per resource; all are refused where one is of a type nobody knows."""
         behaviour = self._parts.behaviour
         unset = "" if behaviour.unset_messages_are_empty else None
-        if any(not is_known_type(resource.type, behaviour) for resource, _ in request.resources):
+        strange = [r for r, _ in request.resources if not is_known_type(r.type, behaviour)]
+        if strange:
+            text = INVALID_REQUEST_TEXT
+            if not behaviour.resources_called_config_resources:
+                kind = type_name(strange[0].type, behaviour)
+                text = f"Unexpected resource type {kind} for resource {strange[0].name}"
             return DescribeConfigsResponse(
                 tuple(
                     DescribeConfigsResult(
-                        resource, ErrorCode.INVALID_REQUEST, INVALID_REQUEST_TEXT, ()
+                        as_parsed(resource, behaviour), ErrorCode.INVALID_REQUEST, text, ()
                     )
                     for resource, _ in request.resources
                 )
@@ -75,8 +90,8 @@ class ConfigDescriptions:
                 entries = await self._describe(resource, names, request, values)
                 results.append(DescribeConfigsResult(resource, ErrorCode.NONE, unset, entries))
             except KafkaError as error:
-                text = error.message or unset
-                results.append(DescribeConfigsResult(resource, error.code, text, ()))
+                told = error.message or unset
+                results.append(DescribeConfigsResult(resource, error.code, told, ()))
         return DescribeConfigsResponse(tuple(results))
 
     async def _describe(
@@ -86,13 +101,15 @@ class ConfigDescriptions:
         request: DescribeConfigsRequest,
         values: ConfigValues,
     ) -> tuple[ConfigEntry, ...]:
+        behaviour = self._parts.behaviour
         chosen = frozenset(names or ())
+        if names is not None and not names and not behaviour.empty_config_names_mean_all:
+            chosen = _NO_NAME
         options = (request.include_synonyms, request.include_documentation)
         if resource.type == TOPIC_RESOURCE:
-            validate_topic_name(resource.name, self._parts.behaviour)
-            if (
-                not self._parts.behaviour.configs_of_unknown_topics
-                and not self._parts.metadata.contains_topic(resource.name)
+            validate_topic_name(resource.name, behaviour)
+            if not behaviour.configs_of_unknown_topics and not self._parts.metadata.contains_topic(
+                resource.name
             ):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             overrides = await self._parts.zk.admin.get_entity_configs(
@@ -112,6 +129,7 @@ class ConfigDescriptions:
     def _check_broker(self, resource: ConfigResource, alternative: str) -> None:
         own_id = self._parts.controller.broker_id
         if broker_id_of(resource.name, "Broker") != own_id:
+            received = wrong_broker(resource, self._parts.behaviour)
             raise invalid(
-                f"Unexpected broker id, expected {own_id}{alternative} but received {resource.name}"
+                f"Unexpected broker id, expected {own_id}{alternative} but received {received}"
             )

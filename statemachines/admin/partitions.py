@@ -100,15 +100,24 @@ class PartitionAdmin:
         """What ``kafka-preferred-replica-election.sh`` did."""
         if election_type != PREFERRED:
             return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
+        contains = self._parts.metadata.contains
+        known = tuple(tp for tp in partitions if contains(tp))
         try:
-            await self._parts.zk.admin.create_preferred_replica_election(partitions)
+            if known:
+                await self._parts.zk.admin.create_preferred_replica_election(known)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
             # An election is under way: the tool asked its user to try again later.
             return ElectLeadersResponse(ErrorCode.REQUEST_TIMED_OUT)
         return ElectLeadersResponse(
-            ErrorCode.NONE, tuple((tp, ErrorCode.NONE, None) for tp in partitions)
+            ErrorCode.NONE,
+            tuple(
+                (tp, ErrorCode.NONE, None)
+                if tp in known
+                else (tp, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+                for tp in partitions
+            ),
         )
 
     # --- reassignment

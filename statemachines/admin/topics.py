@@ -109,9 +109,14 @@ class TopicAdmin:
         self, topic: NewTopic, validate_only: bool, allowance: PartitionAllowance
     ) -> TopicResult:
         name = topic.name
-        if self._parts.metadata.contains_topic(name):
+        behaviour = self._parts.behaviour
+        if behaviour.existing_topics_refused_first and self._parts.metadata.contains_topic(name):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         null = [key for key, value in topic.config if value is None]
+        if not behaviour.existing_topics_refused_first:
+            if null:  # Kafka puts it into a ``Properties``, which throws
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._validate_config({key: value for key, value in topic.config if value is not None})
         if null:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
@@ -150,12 +155,13 @@ class TopicAdmin:
         config = self._parts.config
         partitions = topic.partitions
         factor = topic.replication_factor
+        has_defaults = self._parts.behaviour.default_counts_for_new_topics
         # In the order the brokers were announced, as Kafka does: not sorted.
         brokers = [(broker.id, broker.rack) for broker in self._parts.metadata.alive_brokers()]
         return assign_replicas_to_brokers(
             brokers,
-            config["num.partitions"] if partitions == -1 else partitions,
-            config["default.replication.factor"] if factor == -1 else factor,
+            config["num.partitions"] if has_defaults and partitions == -1 else partitions,
+            config["default.replication.factor"] if has_defaults and factor == -1 else factor,
             rng=self._parts.host.rng,
         )
 
@@ -185,13 +191,19 @@ class TopicAdmin:
                     f"Topic '{name}' collides with existing topics: {other}",
                 )
         behaviour = self._parts.behaviour
-        validate_assignment(assignment, behaviour.assignments_may_have_gaps)
+        map_name = "HashMap" if behaviour.maps_shown_as_hash_maps else "Map"
+        validate_assignment(assignment, behaviour.assignments_may_have_gaps, map_name)
+        self._validate_config(config)
+
+    def _validate_config(self, config: Mapping[str, str]) -> None:
+        """Raises ``KafkaError``."""
         try:
             if config:
                 release_configs(self._parts.config.kafka_version).validate_topic(config)
         except ValueError as error:
             code = ErrorCode.INVALID_CONFIG
-            if behaviour.bad_topic_configs_unexpected and not isinstance(error, UnknownConfig):
+            unexpected = self._parts.behaviour.bad_topic_configs_unexpected
+            if unexpected and not isinstance(error, UnknownConfig):
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
             raise KafkaError(code, str(error)) from None
 

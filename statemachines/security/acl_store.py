@@ -47,6 +47,7 @@ from .authorizer import Authorizer
 _PREFIXED = f"{EXTENDED_ACL}/prefixed"
 _ATTEMPTS_MAX = 10
 _NO_AUTHORIZER = "No Authorizer is configured."
+_NO_AUTHORIZER_HERE = "No Authorizer is configured on the broker."
 _UNKNOWN = "The filter contains UNKNOWN elements"
 
 
@@ -127,7 +128,7 @@ def decode_acl_change(data: bytes) -> Resource:
 class AclStore:
     """Keeps an authorizer up with ZooKeeper, and changes what is there."""
 
-    __slots__ = ("_authorizer", "_behaviour", "_followed", "_zk")
+    __slots__ = ("_authorizer", "_behaviour", "_followed", "_no_authorizer", "_zk")
 
     def __init__(
         self,
@@ -140,6 +141,8 @@ class AclStore:
         """Without an authorizer every request is refused."""
         self._zk = zk
         self._behaviour = behaviour
+        is_here = behaviour.missing_authorizer_is_brokers
+        self._no_authorizer = _NO_AUTHORIZER_HERE if is_here else _NO_AUTHORIZER
         self._authorizer = authorizer
         roots = [ACL_CHANGES]
         if behaviour.prefixed_acls:
@@ -188,7 +191,7 @@ class AclStore:
 
     async def create(self, request: CreateAclsRequest) -> CreateAclsResponse:
         if self._authorizer is None:
-            refused = (ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
+            refused = (ErrorCode.SECURITY_DISABLED, self._no_authorizer)
             return CreateAclsResponse((refused,) * len(request.acls))
         refusals = [_refusal(acl) for acl in request.acls]
         added: dict[Resource, list[AclEntry]] = {}
@@ -207,7 +210,7 @@ class AclStore:
     async def delete(self, request: DeleteAclsRequest) -> DeleteAclsResponse:
         authorizer = self._authorizer
         if authorizer is None:
-            refused = DeletedAcls(ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
+            refused = DeletedAcls(ErrorCode.SECURITY_DISABLED, self._no_authorizer)
             return DeleteAclsResponse((refused,) * len(request.filters))
         deleted: list[list[Acl]] = [[] for _ in request.filters]
         for resource in authorizer.resources():

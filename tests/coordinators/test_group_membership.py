@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka.coordinators.groups.state import PREVIOUS_STATES, GroupState
 from fakekafka.protocol.errors import ErrorCode, InvariantError
-from fakekafka.protocol.groups import JoinGroupMember, JoinGroupResponse
+from fakekafka.protocol.groups import HeartbeatRequest, JoinGroupMember, JoinGroupResponse
 from fakekafka.protocol.versions import KAFKA_VERSIONS
 from fakekafka.tests.support.group_desk import NONE, GroupDesk, error_of
 
@@ -338,3 +338,12 @@ def test_a_rejoining_member_may_change_its_timeouts_since_3_4(
     desk.join("a", session_ms=20_000, rebalance_ms=30_000)
     (member,) = desk.group.members.values()
     assert member.session_timeout_ms == session_ms
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [("1.1", UNKNOWN), ("2.8", ErrorCode.INVALID_GROUP_ID)]
+)
+def test_a_heartbeat_without_a_group(version: str, error: ErrorCode) -> None:
+    """Before 2.0 ``GroupCoordinator`` refused the empty name only of those who join."""
+    desk = GroupDesk(version)
+    assert desk.coordinator.heartbeat(HeartbeatRequest("", 1, "m", None)) == error

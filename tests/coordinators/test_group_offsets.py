@@ -287,3 +287,14 @@ def test_a_commit_is_as_good_as_a_heartbeat(desk: GroupDesk) -> None:
         desk.host.advance(9000)
         assert desk.commit(member="a", generation=1) == NONE
     assert desk.state == "Stable"
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [("1.1", NONE), ("2.8", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+)
+def test_an_offset_of_a_partition_that_is_not_there(version: str, error: ErrorCode) -> None:
+    """Before 2.0 ``KafkaApis.handleOffsetCommitRequest`` looked at the topic only."""
+    desk = GroupDesk(version)
+    nowhere = TopicPartition("orders", 9)
+    assert desk.commit(OffsetCommitPartition(nowhere, 7)) == error
+    assert desk.offset(nowhere) == (7 if error == NONE else -1)

@@ -79,3 +79,15 @@ def test_a_record_without_a_key_was_corrupt(version: str, error: ErrorCode) -> N
     request = ProduceRequest(1, 1000, (ProducePartition(TP, encode("a")),))
     cluster[0].manager.append_records(request, RequestContext(), answers.append)
     assert answers[0].partitions[0].error is error
+
+
+@pytest.mark.parametrize(("version", "is_told"), [("1.1", False), ("2.8", True)])
+def test_the_last_stable_offset_is_told_unasked(version: str, is_told: bool) -> None:
+    """Since 2.1 (KAFKA-7395); before, only consumers that read committed records learned it."""
+    cluster = led(version, brokers=1)
+    cluster.produce(0, "a")
+    for offset in (0, 1):
+        (answer,) = cluster.fetch(0, offset)
+        assert answer.last_stable_offset == (1 if is_told else -1)
+        (answer,) = cluster.fetch(0, offset, isolation_level=1)
+        assert answer.last_stable_offset == 1

@@ -135,13 +135,20 @@ class Replicas:
         self.metadata_cache = metadata_cache or SimpleNamespace(
             partition_count=lambda _topic: partition_count,
             contains=lambda partition: partition in self.known,
+            takes_offsets=self._takes_offsets,
         )
+        self.looks_at_topics_only = False
         self.hosted: dict[TopicPartition, Any] = {}
         self.appended: list[ProduceRequest] = []
         self.is_held = False
         """True: appends are answered by ``answer`` only."""
         self.error = NONE
         self._waiting: list[tuple[int, Callable[[ProduceResponse], object]]] = []
+
+    def _takes_offsets(self, partition: TopicPartition) -> bool:
+        if self.looks_at_topics_only:
+            return any(known.topic == partition.topic for known in self.known)
+        return partition in self.known
 
     def partition(self, where: TopicPartition) -> Any:
         return self.hosted.get(where)
@@ -192,6 +199,7 @@ class GroupDesk:
         self.host = ManualHost()
         self.replicas = Replicas(partition_count, metadata_cache)
         self.behaviour = behaviour(kafka_version)
+        self.replicas.looks_at_topics_only = self.behaviour.offsets_of_unknown_partitions
         self.config = BrokerConfig({"broker.id": 1, **values}, kafka_version)
         self.lines: list[str] = []
         self.coordinator = GroupCoordinator(

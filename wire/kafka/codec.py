@@ -21,6 +21,7 @@ from ...protocol.versions import behaviour
 from .api import Api, CodecAnswer
 from .apis.api_18_api_versions import KEY as API_VERSIONS
 from .apis.api_18_api_versions import ApiVersionsResponse
+from .parse_checks import PARSE_CHECKS
 from .primitives import Buffer, CompactReader, CompactWriter, Reader, Writer
 from .registry import CODEC_RANGES, CODECS
 from .topic_names import NO_TOPIC_NAMES, TopicNames
@@ -51,6 +52,7 @@ class Codec:
         "_features_epoch",
         "_listener",
         "_names",
+        "_parse_checks",
         "_tells_own_range",
         "ranges",
     )
@@ -75,6 +77,7 @@ class Codec:
         self._features_epoch = 0 if flags.feature_versioning else None
         """Nothing is finalised, because a broker with ZooKeeper supports no feature."""
         self._tells_own_range = flags.api_versions_range_told
+        self._parse_checks = PARSE_CHECKS if flags.values_checked_while_parsing else {}
         self._names = names
         self._listener = listener
         self._api_versions: dict[int, bytes] = {}
@@ -129,7 +132,10 @@ class Codec:
             return CodecAnswer(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own_range))
         reader_class = CompactReader if api_version >= api.flexible_from else Reader
         try:
-            return api.decode(reader_class(body, 0, self._names), api_version)
+            request = api.decode(reader_class(body, 0, self._names), api_version)
+            if api_key in self._parse_checks:
+                self._parse_checks[api_key](request, api_version)
+            return request
         except (ClientError, struct.error, ValueError) as error:
             raise ClientError(
                 f"{api.name} version {api_version} cannot be decoded: {error}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....coordinators.consumer_groups.heartbeats import HeartbeatClient
 from ....coordinators.groups.commits import NEWEST_COMMIT_VERSION
 from ....coordinators.groups.joining import JoiningClient
@@ -54,6 +56,12 @@ _FIRST_WITH_PROTOCOL_IN_SYNC = 5
 
 WARNINGS_MAX = 100
 """How many refused producers one broker writes into its log."""
+_FIRST_OF_MANY_KEYS = 4
+_COORDINATOR_ERRORS = {
+    ErrorCode.NONE: "NONE",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+}
+"""What Kafka says with an error that has no message of its own (``Errors.message``)."""
 
 
 class GroupHandlers:
@@ -111,13 +119,18 @@ class GroupHandlers:
         for key in request.keys:
             if request.key_type == GROUP:
                 number = self._groups.partition_for(key)
-                answers.append(self._coordinator(key, OFFSETS_TOPIC, number, context.listener))
+                found = self._coordinator(key, OFFSETS_TOPIC, number, context.listener)
             elif request.key_type == TRANSACTION:
-                answers.append(self._transaction_coordinator(key, context.listener))
+                found = self._transaction_coordinator(key, context.listener)
             else:
-                answers.append(
-                    Coordinator(key, ErrorCode.INVALID_REQUEST, error_message=INVALID_REQUEST_TEXT)
+                found = Coordinator(
+                    key, ErrorCode.INVALID_REQUEST, error_message=INVALID_REQUEST_TEXT
                 )
+            is_told = self._behaviour.coordinator_errors_told
+            is_told = is_told and context.api_version < _FIRST_OF_MANY_KEYS
+            if found.error_message is None and is_told:
+                found = replace(found, error_message=_COORDINATOR_ERRORS.get(found.error))
+            answers.append(found)
         return FindCoordinatorResponse(tuple(answers))
 
     def _transaction_coordinator(self, transactional_id: str, listener: str) -> Coordinator:
@@ -262,7 +275,7 @@ class GroupHandlers:
         for wanted in request.partitions:
             partition = wanted.topic_partition
             error = ErrorCode.NONE
-            if not self._metadata_cache.contains(partition):
+            if not self._metadata_cache.takes_offsets(partition):
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             elif len(wanted.metadata) > longest:
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -279,7 +292,7 @@ class GroupHandlers:
         answers = []
         for partition in request.partitions or ():
             offset = None
-            if self._metadata_cache.contains(partition):
+            if self._metadata_cache.takes_offsets(partition):
                 offset = await self._zk.consumers.get_consumer_offset(request.group_id, partition)
             if offset is None:
                 answers.append(CommittedOffset(partition, unknown))

@@ -122,7 +122,7 @@ class TransactionHandlers:
 
     async def _add_partitions(self, asked: TransactionPartitions) -> AddPartitionsToTxnResult:
         """Add all partitions, or none if one of them does not exist."""
-        contains = self._metadata_cache.contains
+        contains = self._metadata_cache.takes_offsets
         unknown = [partition for partition in asked.partitions if not contains(partition)]
         if unknown:
             errors = dict.fromkeys(asked.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -160,7 +160,7 @@ class TransactionHandlers:
         """Offsets of a group that count when the transaction commits."""
         guard: VerificationGuard | Unguarded | None = UNGUARDED
         names = [partition.topic_partition for partition in request.partitions]
-        known = [name for name in names if self._metadata_cache.contains(name)]
+        known = [name for name in names if self._metadata_cache.takes_offsets(name)]
         if known and self._verifies:
             error, guard = await self._verify_commit(request, delivery)
             if error is not _NONE:

@@ -47,7 +47,11 @@ class Elections:
         await self.on_replica_election(pending, PREFERRED, ElectionTrigger.ZK_TRIGGERED)
 
     async def on_replica_election(
-        self, partitions: Sequence[TopicPartition], election_type: int, trigger: ElectionTrigger
+        self,
+        partitions: Sequence[TopicPartition],
+        election_type: int,
+        trigger: ElectionTrigger,
+        unknown: Sequence[TopicPartition] = (),
     ) -> _Results:
         """Elect; per partition the new leadership or why there is none
         (docs/kafka/election.md#elections-on-request)."""
@@ -70,7 +74,7 @@ class Elections:
                 self._log_failures(results)
         finally:
             if trigger is not ElectionTrigger.ADMIN_CLIENT_TRIGGERED:
-                await self._after_preferred_election(partitions, trigger)
+                await self._after_preferred_election((*unknown, *partitions), trigger)
         if blocks_deletion:
             await parts.topic_deletion.resume_deletion_for_topics(topics)
         return results
@@ -89,8 +93,9 @@ class Elections:
     ) -> None:
         parts = self._parts
         for topic_partition in partitions:
+            leader = self._leader_of(topic_partition)
             preferred = parts.context.topics.partition_replica_assignment(topic_partition)[0]
-            if self._leader_of(topic_partition) != preferred:
+            if leader != preferred:
                 parts.log(
                     "warn", f"{topic_partition} is not led by its preferred replica {preferred}"
                 )
@@ -134,7 +139,13 @@ class Elections:
                 electable.append(topic_partition)
             else:
                 outcomes[topic_partition] = refusal
-        results = await self.on_replica_election(electable, event.election_type, event.trigger)
+        unknown: list[TopicPartition] = []
+        if not parts.behaviour.unknown_elections_refused:
+            has_assignment = parts.context.topics.has_assignment
+            unknown = [tp for tp in asked if not has_assignment(tp)]
+        results = await self.on_replica_election(
+            electable, event.election_type, event.trigger, unknown
+        )
         for topic_partition, outcome in results.items():
             outcomes[topic_partition] = _api_outcome(outcome, event.election_type)
         if event.callback is not None:

@@ -108,7 +108,7 @@ def preferred_election_by_znode(stage: Stage) -> None:
     def ask(label: str, *partitions: tuple[str, int]) -> None:
         asked = [{"topic": name, "partition": number} for name, number in partitions]
         stage.side.create_znode(_ZNODE, as_json({"version": 1, "partitions": asked}))
-        stage.wait("the znode is gone", lambda: stage.side.znode(_ZNODE) is None)
+        stage.side.wait(lambda: stage.side.znode(_ZNODE) is None, 8)  # where it stays, looks say so
         stage.look(label)
 
     stage.stop(1)

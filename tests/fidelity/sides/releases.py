@@ -31,11 +31,10 @@ RELEASES: dict[str, Release] = {
     "2.8": Release("2.8.2", "2.13"),
     "1.1": Release("1.1.1", "2.12", needs_old_java=True),
     "0.10": Release(
-        "0.10.2.2", "2.12", ("javax.xml.bind", "jaxb-api", "2.3.1"), needs_old_java=True
+        "0.10.1.1", "2.12", ("javax.xml.bind", "jaxb-api", "2.3.1"), needs_old_java=True
     ),
 }
-"""By ``kafka_version``. Maven has no later release of each line, but for 0.10.1: 0.10.2.2 is the
-oldest one whose broker runs on Java 17."""
+"""By ``kafka_version``: the last release of each line that Maven has."""
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>fakekafka</groupId><artifactId>kafka-{version}</artifactId><version>1</version>
@@ -64,12 +63,12 @@ def release(kafka_version: str) -> Release:
 def jars(kafka_version: str) -> Path:
     """The folder with the jars of a release; Maven loads them if they are not there yet."""
     wanted = release(kafka_version)
-    folder = home() / f"kafka-{kafka_version}"
+    folder = home() / f"kafka-{wanted.version}"
     if folder.is_dir() and any(folder.glob(f"kafka_*{wanted.version}.jar")):
         return folder
     require("mvn", "Maven, to load Kafka's brokers")
     group, artifact, logging = wanted.logging
-    pom = home() / f"pom-{kafka_version}" / "pom.xml"
+    pom = home() / f"pom-{wanted.version}" / "pom.xml"
     pom.parent.mkdir(parents=True, exist_ok=True)
     pom.write_text(
         _POM.format(

@@ -110,6 +110,20 @@ class Observer:
             if state.get("leader", -1) >= 0
         )
 
+    def isrs_are_late(self, topics: Sequence[str]) -> bool:
+        """Whether leaders keep dead brokers in an ISR, or brokers tell another ISR than stored."""
+        living = set(self.registered())
+        stored = self._stored(topics)
+        led = {name for name, state in stored.items() if state.get("leader", -1) in living}
+        if any(not living.issuperset(stored[name]["isr"]) for name in led):
+            return True
+        return any(
+            "isr" in line
+            for broker in sorted(self._side.up - self._side.frozen)
+            for name, line in self._metadata(broker, topics, stored, sorted(living)).items()
+            if name in led
+        )
+
     def everybody_knows(self, shapes: Mapping[str, int]) -> bool:
         """Whether all brokers tell the leaders of topics, with so many partitions, as stored."""
         stored = self._stored(list(shapes))

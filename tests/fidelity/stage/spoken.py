@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakekafka.protocol.api_versions import release_ranges
+from fakekafka.protocol.api_versions import VersionRange, release_ranges
 from fakekafka.tests.fidelity.protocol.messages import api_keys
 
 _MOST: dict[str, int] = {
@@ -34,6 +34,15 @@ _OF_0_10: dict[str, int] = {
     "DeleteTopics": 0,
 }
 """What a broker of 0.10.1 offers, where a cluster here offers more to today's clients."""
+
+
+def broker_ranges(kafka_version: str) -> dict[int, VersionRange]:
+    """The versions of each API that a broker of the release offers, by key."""
+    offered = release_ranges(kafka_version)
+    if kafka_version != "0.10":
+        return offered
+    most = {api_keys()[api]: newest for api, newest in _OF_0_10.items()}
+    return {key: VersionRange(low, most[key]) for key, (low, _) in offered.items() if key in most}
 
 
 class NotOffered(Exception):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.fidelity.protocol import records
 from fakekafka.tests.fidelity.protocol.client import Client, Closed
 from fakekafka.tests.fidelity.sides.side import Side
@@ -17,6 +18,8 @@ Assignment = Sequence[Sequence[int]]
 _ELECTION_S = 3.0
 _CATCHING_UP_S = 6.0
 """A follower joins the ISR within this time, or it does not join."""
+_NOTIFYING_S = 16.0
+"""Where leaders write the ISR: they find a dead follower in 7.5 s, and tell of it in 7.5 more."""
 _TIMEOUT_MS = 10_000
 
 
@@ -37,6 +40,7 @@ class Stage:
         self.notes: list[str] = []
         self._names = Names()
         self._registered_in: dict[int, int] = {}
+        self._leaders_change_the_isr = not behaviour(self.kafka_version).alter_isr
 
     # -- what is written down ------------------------------------------------------------------
 
@@ -46,6 +50,9 @@ class Stage:
         seen: dict[str, str] = self.side.settle(lambda: self.observer.look(shown))
         if self.observer.replicas_catch_up(shown):
             self.side.wait(lambda: not self.observer.replicas_catch_up(shown), _CATCHING_UP_S)
+            seen = self.side.settle(lambda: self.observer.look(shown))
+        if self._leaders_change_the_isr and self.observer.isrs_are_late(shown):
+            self.side.wait(lambda: not self.observer.isrs_are_late(shown), _NOTIFYING_S)
             seen = self.side.settle(lambda: self.observer.look(shown))
         self.notice_lost_sessions()
         self.steps.append((f"look: {label}", seen))

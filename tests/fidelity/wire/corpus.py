@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakekafka.protocol.api_versions import release_ranges
 from fakekafka.tests.fidelity.protocol.client import Client, Closed
 from fakekafka.tests.fidelity.protocol.encoding import Malformed, encode
 from fakekafka.tests.fidelity.protocol.messages import Message, messages
 from fakekafka.tests.fidelity.sides.side import ClusterShape
 from fakekafka.tests.fidelity.stage.groups import OFFSETS, wait_coordinator
 from fakekafka.tests.fidelity.stage.normalisation import Names, lines, normalised
+from fakekafka.tests.fidelity.stage.spoken import broker_ranges
 from fakekafka.tests.fidelity.stage.stage import Stage
 from fakekafka.tests.fidelity.wire.mutations import mutations
 from fakekafka.tests.fidelity.wire.requests import LEFT_OUT, PARTITIONS, TOPIC, Surroundings, good
@@ -28,7 +28,7 @@ _OF_THE_MACHINE = ("logDir",)
 def asked_apis(kafka_version: str) -> dict[int, tuple[int, int]]:
     """The versions of each API that are asked for."""
     found = {}
-    for key, (low, high) in release_ranges(kafka_version).items():
+    for key, (low, high) in broker_ranges(kafka_version).items():
         if key in LEFT_OUT or (key, "request") not in messages():
             continue
         known = messages()[(key, "request")].versions

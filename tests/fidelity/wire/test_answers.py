@@ -6,7 +6,7 @@ import pytest
 from fakekafka.tests.fidelity.protocol.messages import messages
 from fakekafka.tests.fidelity.wire import answers, corpus, differences, playing
 
-JUDGED = ("3.9", "2.8")
+JUDGED = ("3.9", "2.8", "1.1", "0.10")
 RECORDED = [
     pytest.param(
         kafka_version,
@@ -33,6 +33,8 @@ def test_raw_requests_are_answered_as_kafka_answered_them(kafka_version: str, ap
     [
         pytest.param("3.9", 5938, 5165, marks=pytest.mark.xdist_group("answers-3.9")),
         pytest.param("2.8", 4789, 4130, marks=pytest.mark.xdist_group("answers-2.8")),
+        pytest.param("1.1", 1701, 1500, marks=pytest.mark.xdist_group("answers-1.1")),
+        pytest.param("0.10", 640, 525, marks=pytest.mark.xdist_group("answers-0.10")),
     ],
 )
 def test_so_many_answers_are_equal(kafka_version: str, asked: int, least_equal: int) -> None:

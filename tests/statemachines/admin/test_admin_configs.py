@@ -115,7 +115,7 @@ def test_a_brokers_dynamic_values_lie_over_static_ones(cluster: ControllerCluste
         (True, [("nonsense", APPEND, "7")], ErrorCode.UNKNOWN_SERVER_ERROR),
         (True, [("retention.ms", SET, "x")], ErrorCode.INVALID_REQUEST),
         (True, [("retention.ms", SET, "1")] * 2, ErrorCode.INVALID_REQUEST),
-        (False, [("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
+        (False, [("retention.ms", SET, None)], ErrorCode.UNKNOWN_SERVER_ERROR),
         (False, [("nonsense", SET, "7")], ErrorCode.INVALID_CONFIG),
         (False, [("retention.ms", SET, "x")], ErrorCode.INVALID_REQUEST),
     ],
@@ -129,7 +129,8 @@ def test_changes_are_validated(
     """Data plane 15.7: unknown names are INVALID_CONFIG, bad values INVALID_REQUEST.
 
     An operation that is none, or one on a list that is none, is an exception within Kafka
-    (``ZkAdminManager.prepareIncrementalConfigs`` at 2.8).
+    (``ZkAdminManager.prepareIncrementalConfigs`` at 2.8), as is null where all are replaced
+    (``ZkAdminManager.alterConfigs``).
     """
     cluster.create_topic("t", (1,))
     assert alter(cluster, T, *entries, incremental=incremental) is expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.admin import (
+    BROKER_RESOURCE,
     SET,
     TOPIC_RESOURCE,
     AlterConfigsRequest,
@@ -78,3 +79,56 @@ def test_deletion_that_is_disabled(version: str, is_old: bool) -> None:
     late, refused = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.TOPIC_DELETION_DISABLED
     assert result.error is (late if is_old else refused)
     assert cluster.zookeeper.get("/brokers/topics/t") is not None
+
+
+@pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
+def test_counts_of_a_new_topic_have_no_defaults(version: str, is_old: bool) -> None:
+    """KIP-464 (2.4) made -1 mean what the broker is configured with."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    error, _ = created(cluster, NewTopic("t", -1, -1))
+    assert error is (ErrorCode.INVALID_PARTITIONS if is_old else ErrorCode.NONE)
+
+
+@pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
+def test_a_wrong_configuration_comes_before_the_topic_that_exists(
+    version: str, is_old: bool
+) -> None:
+    """Before 2.4 ``AdminManager.createTopics`` looked at configurations first."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (1,))
+    error, _ = created(cluster, NewTopic("t", 1, 1, (), (("nope", "1"),)))
+    assert error is (ErrorCode.INVALID_CONFIG if is_old else ErrorCode.TOPIC_ALREADY_EXISTS)
+
+
+@pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW[1:3])
+def test_an_empty_list_of_names(version: str, is_old: bool) -> None:
+    """Since 2.8 it asks for all configurations (KAFKA-12235)."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (1,))
+    asked = DescribeConfigsRequest(((ConfigResource(TOPIC_RESOURCE, "t"), ()),))
+    (result,) = cluster.ask(cluster.admin().describe_configs(asked)).results
+    assert (result.entries == ()) == is_old
+
+
+def test_words_of_1_1_about_configurations() -> None:
+    """``Resource`` had another name and a brace too many; types were those of ``ResourceType``."""
+    cluster = ControllerCluster([1, 2, 3], "1.1")
+    cluster.create_topic("t", (1,))
+    admin = cluster.admin()
+
+    def told(resource: ConfigResource, value: str | None = "x") -> tuple[ErrorCode, str | None]:
+        change = (resource, (("min.insync.replicas", SET, value),))
+        request = AlterConfigsRequest((change,), incremental=False)
+        (answer,) = cluster.ask(admin.alter_configs(request)).results
+        return answer[1], answer[2]
+
+    shown = "Resource(type=TOPIC, name='t'}"
+    error, message = told(ConfigResource(TOPIC_RESOURCE, "t"))
+    assert error is ErrorCode.INVALID_REQUEST
+    assert message is not None
+    assert message.startswith(f"Invalid config value for resource {shown}: Invalid value x")
+    assert told(ConfigResource(3, "t"))[1] == "Unexpected resource type GROUP"
+    assert told(ConfigResource(TOPIC_RESOURCE, "t"), None)[0] is ErrorCode.UNKNOWN_SERVER_ERROR
+    error, message = told(ConfigResource(BROKER_RESOURCE, "9"), "1")
+    assert message is not None
+    assert message.endswith("but received Resource(type=BROKER, name='9'}.name")

@@ -7,7 +7,6 @@ Versions 0-6. 1: transactional ids, error message. 3: flexible. 4: several keys 
 from __future__ import annotations
 
 from ....protocol.data import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from ....protocol.errors import ErrorCode
 from ..api import Api
 from ..primitives import Reader, Writer
 
@@ -21,13 +20,6 @@ def decode(reader: Reader, version: int) -> FindCoordinatorRequest:
         key_type = reader.int8() if version >= 1 else 0
     reader.tags()
     return FindCoordinatorRequest(keys, key_type)
-
-
-_TEXTS = {
-    ErrorCode.NONE: "NONE",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-}
-"""What Kafka says with an error that has no message of its own (``Errors.message``)."""
 
 
 def encode(
@@ -54,7 +46,7 @@ def encode(
 def _encode_only(writer: Writer, version: int, found: Coordinator) -> None:
     writer.int16(found.error)
     if version >= 1:
-        writer.nullable_string(found.error_message or _TEXTS.get(found.error))
+        writer.nullable_string(found.error_message or None)
     _encode_node(writer, found)
 
 

@@ -1,0 +1,81 @@
+"""What old releases look at while they parse a request: a wrong value closes the connection.
+
+Later ones answer such requests with an error. Source: the constructors of ``ProduceRequest``,
+``FetchRequest``, ``ListOffsetRequest``, ``FindCoordinatorRequest``, ``DescribeConfigsRequest`` and
+``AlterConfigsRequest`` of Kafka 1.1, and ``RequestContext.parseRequest``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...protocol.admin import AlterConfigsRequest, DescribeConfigsRequest
+from ...protocol.data import (
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    FetchRequest,
+    FindCoordinatorRequest,
+    ListOffsetsRequest,
+    ProduceRequest,
+)
+from ...protocol.errors import ClientError
+from ...protocol.records.format import LENGTH_OVERHEAD, Readable
+from .api import SplitRequest
+
+_BATCH_HEADER_BYTES = 61
+_MAGIC_AT = 16
+_FIRST_WITH_BATCHES_ONLY = 3
+_COORDINATOR_TYPES = (0, 1)
+
+
+def _check_produce(request: ProduceRequest | SplitRequest, version: int) -> None:
+    """Each partition has records, since version 3 exactly one batch of format v2."""
+    whole: ProduceRequest = request.whole if isinstance(request, SplitRequest) else request
+    for entry in whole.partitions:
+        records = entry.records
+        if records is None:
+            raise ClientError(f"there are no records for {entry.topic_partition}")
+        if version >= _FIRST_WITH_BATCHES_ONLY and not _is_one_batch(records):
+            raise ClientError(f"there is not exactly one batch for {entry.topic_partition}")
+
+
+def _is_one_batch(records: Readable) -> bool:
+    if len(records) < _BATCH_HEADER_BYTES or records[_MAGIC_AT] != 2:
+        return False
+    left = len(records) - _size_of_first(records)
+    return left >= 0 and (left <= _MAGIC_AT or left < _size_of_first(records[-left:]))
+
+
+def _size_of_first(records: Readable) -> int:
+    size = int.from_bytes(records[8:12], "big", signed=True) + LENGTH_OVERHEAD
+    return max(size, _BATCH_HEADER_BYTES)
+
+
+def _check_isolation(request: FetchRequest | ListOffsetsRequest, _version: int) -> None:
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        raise ClientError(f"there is no isolation level {request.isolation_level}")
+
+
+def _check_coordinator_type(request: FindCoordinatorRequest, _version: int) -> None:
+    if request.key_type not in _COORDINATOR_TYPES:
+        raise ClientError(f"there is no coordinator of type {request.key_type}")
+
+
+def _check_resource_types(
+    request: DescribeConfigsRequest | AlterConfigsRequest, _version: int
+) -> None:
+    for resource, _ in request.resources:
+        if resource.type < 0:
+            raise ClientError(f"there is no resource of type {resource.type}")
+
+
+PARSE_CHECKS: Mapping[int, Callable[[Any, int], None]] = {
+    0: _check_produce,
+    1: _check_isolation,
+    2: _check_isolation,
+    10: _check_coordinator_type,
+    32: _check_resource_types,
+    33: _check_resource_types,
+}
+"""By API key; each raises ``ClientError``."""
