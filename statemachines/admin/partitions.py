@@ -100,8 +100,8 @@ class PartitionAdmin:
         """What ``kafka-preferred-replica-election.sh`` did."""
         if election_type != PREFERRED:
             return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
-        contains = self._parts.metadata.contains
-        known = tuple(tp for tp in partitions if contains(tp))
+        state_of = self._parts.metadata.partition_state
+        known = tuple(tp for tp in partitions if state_of(tp) is not None)
         try:
             if known:
                 await self._parts.zk.admin.create_preferred_replica_election(known)
