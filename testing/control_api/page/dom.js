@@ -49,6 +49,7 @@ function create(child) {
   const node = document.createElement(child.tag)
   node.shownTag = child.tag
   node.shownKey = child.attributes.key
+  node.shownAt = performance.now()
   return node
 }
 

@@ -12,6 +12,8 @@ const LOOK_MS = 1000
 const SOON_MS = 60
 const KEPT = 500
 const NOTICE_MS = 6000
+const ARMED_MS = 500
+const MOVED_PX = 4
 
 const now = {
   state: null,
@@ -37,11 +39,35 @@ function button(text, label, method, path, { body = {}, kind = '' } = {}) {
       class: kind,
       'aria-label': label,
       'aria-busy': now.busy.has(label) ? 'true' : null,
-      onclick: () => act(label, method, path, body),
+      onclick: (event) => isSecondClick(event) || act(label, method, path, body),
     },
     text,
   )
 }
+
+const pressed = { at: 0, x: 0, y: 0, isThere: false }
+
+/**
+ * Whether a click belongs to the one before it: the second of a double click on Kill finds Start.
+ * A button counts only after a moment where the pointer has pressed another, or when it has moved.
+ */
+function isSecondClick(event) {
+  if (event.detail === 0) return false // the keyboard
+  const at = performance.now()
+  const since = at - Math.max(pressed.at, event.currentTarget.shownAt)
+  const isSecond = pressed.isThere && since < ARMED_MS
+  Object.assign(pressed, { at, x: event.clientX, y: event.clientY, isThere: true })
+  return isSecond
+}
+
+addEventListener('pointermove', ({ clientX, clientY }) => {
+  if (Math.hypot(clientX - pressed.x, clientY - pressed.y) > MOVED_PX) pressed.isThere = false
+})
+
+// A key that is held down goes on pressing, whatever button has the focus by then.
+addEventListener('keydown', (event) => {
+  if (event.repeat && event.target.matches('button')) event.preventDefault()
+})
 
 async function act(label, method, path, body) {
   if (now.busy.has(label)) return

@@ -77,6 +77,15 @@ HARD_TO_READ = """() => {
     return [...found];
 }"""
 
+CLICK_AS_SOON_AS_THERE = """([label, clientX, clientY]) => new Promise(done => {
+    const look = () => {
+        const button = document.querySelector(`[aria-label='${label}']`);
+        if (!button) return requestAnimationFrame(look);
+        done(button.dispatchEvent(new MouseEvent('click', { detail: 2, clientX, clientY })));
+    };
+    look();
+})"""
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
@@ -131,6 +140,7 @@ def shot(page: Any, name: str) -> None:
 
 
 def press(page: Any, label: str) -> None:
+    page.mouse.move(0, 0)  # who presses another button at the same place at once means it
     page.get_by_role("button", name=label, exact=True).click()
 
 
@@ -172,6 +182,22 @@ def test_a_broker_is_killed_and_started_by_its_buttons(page: Any, cluster: Clust
     shows(page, "#health", "all in sync")
     press(page, "Elect the preferred leader of every partition")
     leader_is(page, "orders-1", 2)
+
+
+def test_a_second_click_at_the_same_place_does_not_press_the_next_button(page: Any) -> None:
+    """A double click on Kill finds Start under the pointer; it waits for a moment or a move."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.post_data else None)
+    page.mouse.move(0, 0)
+    box = page.get_by_role("button", name="Kill broker 1", exact=True).bounding_box()
+    where = (box["x"] + 5, box["y"] + 5)
+    page.mouse.dblclick(*where)
+    page.evaluate(CLICK_AS_SOON_AS_THERE, ["Start broker 1", *where])
+    shows(page, "[data-broker='1']", "not running")
+    assert [url.rpartition("/brokers/")[2] for url in asked] == ["1/kill"]
+    page.mouse.click(where[0] + 10, where[1])  # the pointer moves there
+    shows(page, "#health", "all in sync")
+    assert asked[-1].endswith("/brokers/1/start")
 
 
 def test_faults_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
