@@ -15,8 +15,8 @@ def run(name: str) -> Verdict:
     """Run one suite against a cluster of its own."""
     suite = Suite.load(name)
     require_tools(suite.tools)
-    with served(suite.serve) as bootstrap:
-        return Verdict.of(suite, RUNS[name](suite, bootstrap))
+    with served(suite.serve) as cluster:
+        return Verdict.of(suite, RUNS[name](suite, cluster))
 
 
 def main(names: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tarfile
@@ -9,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import outputs
-from .machine import SuiteError, cache_folder, output, prepare
+from .kills import copied
+from .machine import Served, SuiteError, cache_folder, output, prepare
 from .suite import FOLDER, Outcomes, Suite
 
 PROGRAMS = FOLDER / "programs"
@@ -31,7 +33,7 @@ class SpawnedService(ExternalService):
 '''
 
 
-def kafka_python(suite: Suite, bootstrap: str) -> Outcomes:
+def kafka_python(suite: Suite, cluster: Served) -> Outcomes:
     """Its integration tests, from the source distribution, with a cluster that runs already."""
     cache = cache_folder(f"kafka-python-{suite.version}")
     python = cache / "venv" / "bin" / "python"
@@ -70,12 +72,12 @@ def kafka_python(suite: Suite, bootstrap: str) -> Outcomes:
         [*command, "--timeout=60", f"--junit-xml={report}", "test/integration"],
         source,
         suite.minutes * 60,
-        {"KAFKA_VERSION": "3.9.0", "KAFKA_URI": f"kafka://{bootstrap}"},
+        {"KAFKA_VERSION": "3.9.0", "KAFKA_URI": f"kafka://{cluster.bootstrap}"},
     )
     return outputs.junit(report)
 
 
-def franz_go(suite: Suite, bootstrap: str) -> Outcomes:
+def franz_go(suite: Suite, cluster: Served) -> Outcomes:
     """The tests of its package ``kgo``, from the module's own archive."""
     cache = cache_folder(f"franz-go-{suite.version}")
     source = cache / "source"
@@ -98,7 +100,9 @@ def franz_go(suite: Suite, bootstrap: str) -> Outcomes:
             source / "pkg" / "kgo",
             seconds,
             {
-                "KGO_SEEDS": bootstrap,
+                "KGO_SEEDS": cluster.bootstrap,
+                "KGO_TEST_SCRAM": suite.user,
+                "KGO_TEST_SCRAM_SEEDS": cluster.listeners["SASL_PLAINTEXT"],
                 "KGO_LOG_LEVEL": "none",
                 "KGO_TEST_RECORDS": "20000",
                 "KGO_TEST_MAX_TOPIC_PARTS": "7",
@@ -107,10 +111,23 @@ def franz_go(suite: Suite, bootstrap: str) -> Outcomes:
     )
 
 
-def _jars(suite: Suite, cache: Path) -> Path:
-    """Bring what the suite's ``pom.xml`` names, with all that it needs."""
+def login_of(suite: Suite, cluster: Served) -> dict[str, str | None]:
+    """Return how a program has to come in, or nothing where any may."""
+    if not suite.mechanism:
+        return {}
+    user, _, password = suite.user.partition(":")
+    return {
+        "ca": cluster.ca_path,
+        "mechanism": suite.mechanism,
+        "user": user,
+        "password": password,
+    }
+
+
+def _jars(name: str, cache: Path) -> Path:
+    """Bring what a program's ``pom.xml`` names, with all that it needs."""
     jars = cache / "jars"
-    pom = PROGRAMS / suite.name / "pom.xml"
+    pom = PROGRAMS / name / "pom.xml"
     seen = cache / "pom.xml"
     if not seen.exists() or seen.read_text() != pom.read_text():
         shutil.rmtree(jars, ignore_errors=True)
@@ -121,52 +138,91 @@ def _jars(suite: Suite, cache: Path) -> Path:
     return jars
 
 
-def java(suite: Suite, bootstrap: str) -> Outcomes:
-    """A program with Kafka's own client."""
+def _java(main_class: str) -> tuple[Path, list[str | Path]]:
+    """Compile the Java programs; gives a folder and the command that runs one of them."""
     cache = cache_folder("java")
-    path = f"{cache / 'classes'}:{_jars(suite, cache)}/*"
+    path = f"{cache / 'classes'}:{_jars('java', cache)}/*"
     sources = sorted((PROGRAMS / "java").glob("*.java"))
     prepare(["javac", "-nowarn", "-cp", path, "-d", cache / "classes", *sources], cache)
-    command: list[str | Path] = ["java", "-cp", path, "JavaClient", bootstrap]
-    return outputs.steps(output(command, cache, suite.minutes * 60))
+    return cache, ["java", "-XX:TieredStopAtLevel=1", "-cp", path, main_class]
 
 
-def kafkajs(suite: Suite, bootstrap: str) -> Outcomes:
+def java(suite: Suite, cluster: Served) -> Outcomes:
+    """A program with Kafka's own client."""
+    cache, command = _java("JavaClient")
+    settings = cache / "client.properties"
+    lines = []
+    if login := login_of(suite, cluster):
+        lines = [
+            "security.protocol=SASL_SSL",
+            "ssl.truststore.type=PEM",
+            f"ssl.truststore.location={login['ca']}",
+            f"sasl.mechanism={login['mechanism']}",
+            "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required "
+            f'username="{login["user"]}" password="{login["password"]}";',
+        ]
+    settings.write_text("\n".join(lines))
+    return outputs.steps(output([*command, cluster.bootstrap, settings], cache, suite.minutes * 60))
+
+
+def java_kills(suite: Suite, cluster: Served) -> Outcomes:
+    """A transactional program with Kafka's own client, while brokers die."""
+    cache, command = _java("JavaCopy")
+    return copied(cluster, command, cache)
+
+
+def franz_go_kills(suite: Suite, cluster: Served) -> Outcomes:
+    """A transactional program with franz-go, while brokers die."""
+    cache = cache_folder(f"franz-go-copy-{suite.version}")
+    program = cache / "copy"
+    prepare(["go", "build", "-o", program, "."], PROGRAMS / "go")
+    return copied(cluster, [program], cache)
+
+
+def kafkajs(suite: Suite, cluster: Served) -> Outcomes:
     """A program with the client of Node.js; its package ships no tests of its own."""
     cache = cache_folder(f"kafkajs-{suite.version}")
     if not (cache / "node_modules" / "kafkajs").exists():
         choice: list[str | Path] = ["--no-audit", "--no-fund", f"kafkajs@{suite.version}"]
         prepare(["npm", "install", "--prefix", cache, *choice], cache)
     shutil.copytree(PROGRAMS / "kafkajs", cache, dirs_exist_ok=True)
-    command: list[str | Path] = ["node", cache / "client.mjs", bootstrap]
+    login = json.dumps(login_of(suite, cluster))
+    command: list[str | Path] = ["node", cache / "client.mjs", cluster.bootstrap, login]
     environment = {"KAFKAJS_NO_PARTITIONER_WARNING": "1"}
     return outputs.steps(output(command, cache, suite.minutes * 60, environment))
 
 
-def aiokafka(suite: Suite, bootstrap: str) -> Outcomes:
+def aiokafka(suite: Suite, cluster: Served) -> Outcomes:
     """A program with aiokafka; its source distribution holds no tests."""
-    command: list[str | Path] = [sys.executable, PROGRAMS / "aiokafka_client.py", bootstrap]
+    program = PROGRAMS / "aiokafka_client.py"
+    login = json.dumps(login_of(suite, cluster))
+    command: list[str | Path] = [sys.executable, program, cluster.bootstrap, login]
     return outputs.steps(output(command, FOLDER, suite.minutes * 60))
 
 
-def spark(suite: Suite, bootstrap: str) -> Outcomes:
+def spark(suite: Suite, cluster: Served) -> Outcomes:
     """A program with Spark's source and sink for Kafka."""
     cache = cache_folder(f"spark-{suite.version}")
-    jars = ",".join(str(jar) for jar in sorted(_jars(suite, cache).glob("*.jar")))
+    jars = ",".join(str(jar) for jar in sorted(_jars("spark", cache).glob("*.jar")))
     command: list[str | Path] = [
         sys.executable,
         PROGRAMS / "spark" / "spark_client.py",
-        bootstrap,
+        cluster.bootstrap,
         jars,
     ]
     return outputs.steps(output(command, cache, suite.minutes * 60))
 
 
-RUNS: dict[str, Callable[[Suite, str], Outcomes]] = {
+RUNS: dict[str, Callable[[Suite, Served], Outcomes]] = {
     "kafka_python": kafka_python,
     "aiokafka": aiokafka,
     "java": java,
     "kafkajs": kafkajs,
+    "aiokafka_secured": aiokafka,
+    "java_secured": java,
+    "kafkajs_secured": kafkajs,
+    "java_kills": java_kills,
+    "franz_go_kills": franz_go_kills,
     "franz_go": franz_go,
     "spark": spark,
 }

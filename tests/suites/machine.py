@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 _START_TIMEOUT_S = 60.0
@@ -20,6 +21,19 @@ _STOP_TIMEOUT_S = 20.0
 
 class SuiteError(Exception):
     """A suite could not be run at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where a served cluster is reached."""
+
+    bootstrap: str
+    """``bootstrap.servers`` of the first listener."""
+    listeners: Mapping[str, str]
+    """The same of each listener by name."""
+    ca_path: str | None = None
+    """What clients trust where a listener has TLS."""
+    control_url: str | None = None
 
 
 def cache_folder(name: str) -> Path:
@@ -83,8 +97,8 @@ def output(
 
 
 @contextmanager
-def served(arguments: Sequence[str]) -> Generator[str]:
-    """Serve a cluster in a process of its own; yields its ``bootstrap.servers``."""
+def served(arguments: Sequence[str]) -> Generator[Served]:
+    """Serve a cluster in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="fakekafka-suite-") as folder:
         ready = Path(folder) / "ready.json"
         command = [sys.executable, "-m", "fakekafka", "serve", "--ready-file", str(ready)]
@@ -95,7 +109,9 @@ def served(arguments: Sequence[str]) -> Generator[str]:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise SuiteError(f"`fakekafka serve {' '.join(arguments)}` does not start")
                 time.sleep(0.05)
-            yield json.loads(ready.read_text())["bootstrap_servers"]
+            told = json.loads(ready.read_text())
+            listeners = told["listeners"]
+            yield Served(told["bootstrap_servers"], listeners, told["ca_path"], told["control_url"])
             if process.poll() is not None:
                 raise SuiteError(f"the cluster ended by itself with {process.returncode}")
         finally:

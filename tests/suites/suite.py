@@ -44,6 +44,10 @@ class Suite:
     """Programs that the machine must have."""
     serve: tuple[str, ...] = ()
     """Arguments of ``fakekafka serve``."""
+    user: str = ""
+    """``NAME:PASSWORD`` of a user whom the cluster knows."""
+    mechanism: str = ""
+    """The mechanism of SASL by which the program has to come in, over TLS."""
     excluded: Mapping[str, str] = field(default_factory=dict)
     """Names of tests, with the wildcards of file names, to the reason why they cannot pass."""
 
@@ -56,7 +60,9 @@ class Suite:
             table["version"],
             table["minutes"],
             tuple(table.get("tools", ())),
-            tuple(table.get("serve", ())),
+            (*table.get("serve", ()), *(("--user", user) if (user := table.get("user")) else ())),
+            table.get("user", ""),
+            table.get("mechanism", ""),
             table.get("excluded", {}),
         )
 

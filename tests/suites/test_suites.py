@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakekafka import Cluster
+from fakekafka.testing.control_api.server import ControlServer
 from fakekafka.tests.suites import __main__ as runner
-from fakekafka.tests.suites import machine, outputs
+from fakekafka.tests.suites import clients, kills, machine, outputs
 from fakekafka.tests.suites.clients import RUNS
+from fakekafka.tests.suites.machine import Served
 from fakekafka.tests.suites.suite import FOLDER, Outcome, Result, Suite, Verdict
 
 PASSED = Outcome(Result.PASSED)
@@ -127,3 +130,63 @@ def test_the_page_of_the_suites_has_their_releases_and_exclusions() -> None:
         for tests, reason in suite.excluded.items():
             assert (name, tests, reason) in excluded
     assert len(excluded) == sum(len(Suite.load(name).excluded) for name in RUNS) + 2
+
+
+def test_a_secured_program_is_told_how_to_come_in() -> None:
+    """The user of its file is the one that the cluster is served with."""
+    suite = Suite.load("java_secured")
+    assert suite.serve[-2:] == ("--user", "ada:ada-secret")
+    assert clients.login_of(suite, Served("host:1", {}, "/ca.pem")) == {
+        "ca": "/ca.pem",
+        "mechanism": "SCRAM-SHA-512",
+        "user": "ada",
+        "password": "ada-secret",
+    }
+    assert clients.login_of(Suite.load("java"), Served("host:1", {})) == {}
+
+
+COPYING = """
+import sys
+from confluent_kafka import Consumer, Producer
+servers, times = {"bootstrap.servers": sys.argv[2], "log_level": 0}, int(sys.argv[1])
+consumer = Consumer({**servers, "group.id": "copiers", "auto.offset.reset": "earliest"})
+consumer.subscribe(["in"])
+producer = Producer({**servers, "linger.ms": 0})
+while True:
+    for found in consumer.consume(100, 0.1):
+        for _ in range(times):
+            producer.produce("out", found.value(), partition=found.partition())
+    producer.poll(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clients
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_copy_is_judged_by_what_readers_find(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, times: int
+) -> None:
+    """A program that copies once passes, one that copies twice does not."""
+    monkeypatch.setattr(kills, "KILLS", 0)
+    monkeypatch.setattr(kills, "_LATE_S", 0.3)
+    program = tmp_path / "copying.py"
+    program.write_text(COPYING)
+    command: list[str | Path] = [sys.executable, program, str(times)]
+    with Cluster(1, topics={"in": 2, "out": 2}) as cluster:
+        server = ControlServer(cluster)
+        served = Served(cluster.bootstrap_servers, {}, control_url=server.url)
+        try:
+            outcomes = kills.copied(served, command, tmp_path)
+        finally:
+            server.close()
+    results = [outcome.result for outcome in outcomes.values()]
+    assert results == [
+        Result.PASSED,
+        Result.PASSED if times == 1 else Result.FAILED,
+        Result.PASSED,
+    ]
+
+
+def test_brokers_cannot_be_killed_without_a_control_port(tmp_path: Path) -> None:
+    with pytest.raises(machine.SuiteError, match="--control-port"):
+        kills.copied(Served("host:1", {}), ["true"], tmp_path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import ssl
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
@@ -14,7 +16,16 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import ProducerFenced, TopicAlreadyExistsError
 
-BOOTSTRAP = sys.argv[1]
+LOGIN = json.loads(sys.argv[2])
+SERVER: dict[str, Any] = {"bootstrap_servers": sys.argv[1]}
+if LOGIN:
+    SERVER |= {
+        "security_protocol": "SASL_SSL",
+        "ssl_context": ssl.create_default_context(cafile=LOGIN["ca"]),
+        "sasl_mechanism": LOGIN["mechanism"],
+        "sasl_plain_username": LOGIN["user"],
+        "sasl_plain_password": LOGIN["password"],
+    }
 _TIMEOUT_S = 60.0
 _names = iter(range(1000))
 
@@ -32,7 +43,7 @@ async def until_committed(client: Any, partition: TopicPartition, offset: int) -
 
 @contextlib.asynccontextmanager
 async def administrator() -> AsyncGenerator[Any]:
-    client = AIOKafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+    client = AIOKafkaAdminClient(**SERVER)
     await client.start()
     try:
         yield client
@@ -42,14 +53,14 @@ async def administrator() -> AsyncGenerator[Any]:
 
 @contextlib.asynccontextmanager
 async def producer(**options: Any) -> AsyncGenerator[Any]:
-    async with AIOKafkaProducer(bootstrap_servers=BOOTSTRAP, **options) as found:
+    async with AIOKafkaProducer(**SERVER, **options) as found:
         yield found
 
 
 @contextlib.asynccontextmanager
 async def consumer(*topics: str, **options: Any) -> AsyncGenerator[Any]:
     options = {"auto_offset_reset": "earliest", "heartbeat_interval_ms": 200, **options}
-    async with AIOKafkaConsumer(*topics, bootstrap_servers=BOOTSTRAP, **options) as found:
+    async with AIOKafkaConsumer(*topics, **SERVER, **options) as found:
         yield found
 
 

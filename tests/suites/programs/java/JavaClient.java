@@ -1,3 +1,4 @@
+import java.io.FileReader;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.ExecutionException;
@@ -21,6 +22,7 @@ public class JavaClient {
     }
 
     static String bootstrap;
+    static final Properties security = new Properties();
     static Admin admin;
     static int names = 0;
 
@@ -69,6 +71,7 @@ public class JavaClient {
 
     static Properties properties(Object... pairs) {
         Properties properties = new Properties();
+        properties.putAll(security);
         properties.put("bootstrap.servers", bootstrap);
         for (int at = 0; at < pairs.length; at += 2) properties.put(pairs[at], pairs[at + 1]);
         return properties;
@@ -248,6 +251,9 @@ public class JavaClient {
 
     public static void main(String[] arguments) throws Exception {
         bootstrap = arguments[0];
+        try (var reader = new FileReader(arguments[1])) {
+            security.load(reader);
+        }
         admin = Admin.create(properties());
         topics();
         cluster();

@@ -137,7 +137,9 @@ public class JavaGroups extends JavaClient {
         step("a static member returns without a rebalance", () -> {
             String name = topic(2);
             String group = "group-" + name;
-            Object[] how = {"group.instance.id", "one", "session.timeout.ms", 10000};
+            // A machine that stands still for a session's time removes the member by itself.
+            Object[] how = {"group.instance.id", "one", "session.timeout.ms", 45000,
+                "heartbeat.interval.ms", 200};
             int generation;
             try (var first = new Member(group, name, how)) {
                 waitForShares(2, first);
