@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import outputs
+from . import outputs, pages
 from .kills import copied
 from .machine import Served, SuiteError, cache_folder, output, prepare
 from .suite import FOLDER, Outcomes, Suite
@@ -180,7 +180,7 @@ def franz_go_kills(suite: Suite, cluster: Served) -> Outcomes:
 
 
 def kafkajs(suite: Suite, cluster: Served) -> Outcomes:
-    """A program with the client of Node.js; its package ships no tests of its own."""
+    """A program with the client of Node.js, whose package ships no tests, and those of the docs."""
     cache = cache_folder(f"kafkajs-{suite.version}")
     if not (cache / "node_modules" / "kafkajs").exists():
         choice: list[str | Path] = ["--no-audit", "--no-fund", f"kafkajs@{suite.version}"]
@@ -189,7 +189,10 @@ def kafkajs(suite: Suite, cluster: Served) -> Outcomes:
     login = json.dumps(login_of(suite, cluster))
     command: list[str | Path] = ["node", cache / "client.mjs", cluster.bootstrap, login]
     environment = {"KAFKAJS_NO_PARTITIONER_WARNING": "1"}
-    return outputs.steps(output(command, cache, suite.minutes * 60, environment))
+    found = outputs.steps(output(command, cache, suite.minutes * 60, environment))
+    if not suite.mechanism:
+        found = {**found, **pages.kafkajs(cluster, cache)}
+    return found
 
 
 def aiokafka(suite: Suite, cluster: Served) -> Outcomes:

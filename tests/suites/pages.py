@@ -1,0 +1,48 @@
+"""Programs of the documents in other languages than Python, run as a reader would run them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+from .machine import Served, output
+from .suite import FOLDER, Outcome, Outcomes, Result
+
+_ROOT = FOLDER.parents[1]
+_TIMEOUT_S = 60.0
+_ENDED = "process.on('exit', code => console.log(`ended with ${code}`))\n"
+
+
+def program(page: str, language: str) -> str:
+    """Return the first program of a page that is written in a language."""
+    text = (_ROOT / page).read_text(encoding="utf-8")
+    return text.split(f"```{language}\n", 1)[1].split("```\n", 1)[0]
+
+
+def _free_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return int(chosen.getsockname()[1])
+
+
+def kafkajs(cluster: Served, folder: Path) -> Outcomes:
+    """Run the README's program on a served cluster, and the guide's, which serves its own."""
+    readme = program("README.md", "js").replace("127.0.0.1:9092", cluster.bootstrap.split(",")[0])
+    guide = program("docs/guides/other-languages.md", "javascript")
+    guide = guide.replace("8080", str(_free_port()))
+    found = {}
+    for name, code, said in (
+        ("the program of the README", readme, ["paid", "ended with 0"]),
+        ("the program of the guide to other languages", guide, ["ended with 0"]),
+    ):
+        file = folder / "page.js"
+        file.write_text(_ENDED + code)
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {"PATH": path, "KAFKAJS_NO_PARTITIONER_WARNING": "1"}
+        written = output(["node", file], folder, _TIMEOUT_S, environment)
+        lines = [line for line in written.splitlines() if not line.startswith("{")]
+        is_right = lines == said
+        found[name] = Outcome(Result.PASSED) if is_right else Outcome(Result.FAILED, written[-300:])
+    return found
