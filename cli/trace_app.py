@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from ..protocol.errors import FakeKafkaError
-from ..tracing.events import Event
+from ..tracing.events import Event, TraceError
+from ..tracing.reading.soundness import what_is_wrong
 from ..tracing.text import format_event
 from ..tracing.trace import no_cyclic_collection
 from ..tracing.trace_file import TraceReader
@@ -38,6 +39,12 @@ Verbose = Annotated[
 ]
 
 
+_STUMBLES = (
+    TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
+"""How a reader fails on a file that is no trace."""
+
+
 @contextmanager
 def opened(file: Path) -> Iterator[TraceReader]:
     """Open the trace in a file. A mistake in the file or in the question ends with status 2.
@@ -48,7 +55,15 @@ def opened(file: Path) -> Iterator[TraceReader]:
         with no_cyclic_collection(), TraceReader(file) as trace:
             if trace.problem is not None:
                 print(f"warning: {trace.problem}; showing what is whole", file=sys.stderr)
-            yield trace
+            try:
+                yield trace
+            except _STUMBLES as error:
+                wrong = what_is_wrong(trace)
+                if wrong is None:
+                    raise
+                raise TraceError(
+                    f"{file}: damaged, or not written by fakekafka: {wrong}"
+                ) from error
     except FakeKafkaError as error:
         end_with_error(str(error))
 

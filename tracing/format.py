@@ -20,7 +20,7 @@ import msgpack
 from ..protocol.errors import UsageError
 from ..protocol.records import compression as codecs
 from .events import TraceError
-from .packing import unpack
+from .packing import unpack, unpack_counted
 
 MAGIC = b"FKTRACE1"
 FORMAT = 3
@@ -33,6 +33,11 @@ CHUNK_EVENTS = 1000
 CHUNK_BYTES = 256 * 1024
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 """What the body of a frame may take when it is decompressed; those written are far smaller."""
+
+
+CONTAINERS_MAX = 3_000_000
+"""Lists and maps in a frame: an empty one takes a byte there and some sixty in memory."""
+_COUNTED_BYTES = 4 * 1024 * 1024
 
 
 def encode_frame(kind: int, body: bytes, codec: int) -> bytes:
@@ -99,6 +104,8 @@ def pack_header(header: Mapping[str, Any]) -> bytes:
 
 def unpack_frame_body(frame: Frame, place: str) -> Any:
     try:
+        if len(frame.body) > _COUNTED_BYTES:
+            return unpack_counted(frame.body, CONTAINERS_MAX)
         return unpack(frame.body)
     except ValueError as error:
         raise TraceError(

@@ -47,6 +47,27 @@ def unpack(data: bytes | memoryview) -> Any:
     return msgpack.unpackb(data, ext_hook=_unpack_extension, strict_map_key=False, use_list=True)
 
 
+def unpack_counted(data: bytes | memoryview, most: int) -> Any:
+    """``unpack`` that raises ``ValueError`` for more than ``most`` lists and maps."""
+    left = most
+
+    def count(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ValueError(f"more than {most:,} lists and maps")
+        return value
+
+    return msgpack.unpackb(
+        data,
+        ext_hook=_unpack_extension,
+        object_hook=count,
+        list_hook=count,
+        strict_map_key=False,
+        max_array_len=10 * most,
+    )
+
+
 def cut_bytes(length: int, head: bytes) -> msgpack.ExtType:
     """Bytes of which only the head is kept."""
     return msgpack.ExtType(TRUNCATED_CODE, _LENGTH.pack(length) + head)

@@ -24,6 +24,11 @@ from .format import (
 from .schema import Schema
 from .trace import StoredTrace
 
+_NO_TRACE = (
+    TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
+"""What goes wrong where the frames are sound and hold something else than a trace."""
+
 
 class TraceReader(StoredTrace):
     """Reads a trace file; one whose writer died is read up to its last whole frame.
@@ -48,6 +53,11 @@ class TraceReader(StoredTrace):
             raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from None
         try:
             self._open()
+        except _NO_TRACE as error:
+            self.close()
+            raise TraceError(
+                f"{path}: damaged, or not written by fakekafka ({type(error).__name__}: {error})"
+            ) from None
         except BaseException:
             self.close()
             raise

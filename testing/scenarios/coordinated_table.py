@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...actors.clients.assignors import ASSIGNORS
-from .spec import ClusterSpec, GroupSpec, TransformerSpec
+from .spec import CLIENTS_MAX, ClusterSpec, GroupSpec, TransformerSpec
 from .table import Table, nearest
 
 
@@ -40,7 +40,7 @@ def read_group(table: Table, number: int, cluster: ClusterSpec) -> GroupSpec:
     spec = GroupSpec(
         topics=tuple(topics),
         group_id=table.text("group_id", f"group-{number + 1}"),
-        members=table.integer("members", 1, 1),
+        members=table.integer("members", 1, 1, CLIENTS_MAX),
         assignor=table.text("assignor", "range", tuple(ASSIGNORS)),
         is_static=table.flag("is_static", False),
         session_timeout_ms=table.integer("session_timeout_ms", 45_000, 1),

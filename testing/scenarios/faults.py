@@ -7,6 +7,8 @@ from .pieces import check_broker, make_condition, read_condition
 from .spec import ClusterSpec, FaultSpec, StopSpec
 from .table import Table
 
+_TIMES_MAX = 1_000_000
+
 
 def read_fault(table: Table, cluster: ClusterSpec, stop: StopSpec) -> FaultSpec:
     """One entry of ``faults``."""
@@ -19,7 +21,7 @@ def read_fault(table: Table, cluster: ClusterSpec, stop: StopSpec) -> FaultSpec:
     at_ms = table.number("at_ms", 0.0, 0.0, stop.at_ms)
     if table.has("after_ms") and when is None:
         raise table.error("after_ms", "counts from the condition in when; without one use at_ms")
-    times = table.integer("times", 1, 1)
+    times = table.integer("times", 1, 1, _TIMES_MAX)
     every_ms = table.number("every_ms", 0.0)
     if (times > 1) != (every_ms > 0):
         raise table.error("every_ms", "belongs to times > 1, and times > 1 needs it")

@@ -45,6 +45,14 @@ __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
            "scenario_values", "with_parameters"]  # fmt: skip
 
 
+TEXT_MAX = 1_000_000
+"""Characters of a scenario: some ten thousand faults."""
+BROKERS_MAX = 10_000
+"""Brokers of a cluster."""
+ZOOKEEPERS_MAX = 99
+PARTITIONS_MAX = 1_000_000
+
+
 def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None) -> ScenarioSpec:
     """Read a scenario's file, or one that comes with the package by its name.
 
@@ -72,9 +80,13 @@ def scenario_values(
     text: str, source: str = "<scenario>", parameters: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """What a scenario's TOML says with its parameters set, not checked yet."""
+    if len(text) > TEXT_MAX:
+        raise ScenarioError(source, "", f"is longer than {TEXT_MAX:,} characters")
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ScenarioError(source, "", "is not valid TOML: it is nested too deeply") from None
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         raise ScenarioError(source, "", f"is not valid TOML: {error}") from None
     for key, value in (parameters or {}).items():
         _set(values, key, value, source)
@@ -244,7 +256,7 @@ def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
         topics=topics,
         config=config,
         kafka_version=version,
-        zookeepers=table.integer("zookeepers", 1, minimum=1),
+        zookeepers=table.integer("zookeepers", 1, 1, ZOOKEEPERS_MAX),
         restart_delay_ms=restart_delay_ms,
     )
     table.finish()
@@ -254,7 +266,7 @@ def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
 def _read_brokers(table: Table) -> int | tuple[int, ...]:
     """How many, or a list of their ids."""
     if not isinstance(table.raw("brokers"), list):
-        return table.integer("brokers", 3, minimum=1)
+        return table.integer("brokers", 3, 1, BROKERS_MAX)
     try:
         return arguments.broker_ids(table.items("brokers"))
     except UsageError as error:
@@ -283,7 +295,7 @@ def _read_topic(table: Table, name: str, ids: tuple[int, ...]) -> TopicSpec:
         raise table.error(
             "replication_factor", f"{factor} replicas need {factor} brokers, not {len(ids)}"
         )
-    partitions = table.integer("partitions", 1, minimum=1)
+    partitions = table.integer("partitions", 1, 1, PARTITIONS_MAX)
     table.finish()
     return TopicSpec(
         name,

@@ -100,6 +100,8 @@ class NetworkSpec:
     links: tuple[LinkSpec, ...] = ()
 
 
+CLIENTS_MAX = 10_000
+"""Producers, consumers or members of one table of a workload or group."""
 MOST_PER_S = 1_000_000
 """Arrivals of an open loop: one in every tick of the clock."""
 

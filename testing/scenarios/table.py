@@ -10,6 +10,9 @@ from typing import Any
 
 from ...protocol.errors import UsageError, did_you_mean
 
+INTEGER_MAX = 2**64
+"""No number of a scenario needs to be greater."""
+
 
 class ScenarioError(UsageError):
     """A scenario that cannot be used; names the file, the key, and what would be right."""
@@ -89,10 +92,12 @@ class Table:
     def flag(self, name: str, default: bool) -> bool:
         return bool(self._typed(name, bool, default))
 
-    def integer(self, name: str, default: int, minimum: int = 0) -> int:
+    def integer(self, name: str, default: int, minimum: int = 0, maximum: int = INTEGER_MAX) -> int:
         value: int = self._typed(name, int, default)
         if value < minimum:
             raise self.error(name, f"must be at least {minimum}, not {value}")
+        if value > maximum:
+            raise self.error(name, f"must be at most {maximum:,}")
         return value
 
     def number(
@@ -104,6 +109,7 @@ class Table:
         if (
             isinstance(value, bool)
             or not isinstance(value, (int, float))
+            or (isinstance(value, int) and abs(value) > INTEGER_MAX)
             or not math.isfinite(value)
         ):
             raise self.error(name, f"must be a number, not {value!r}")

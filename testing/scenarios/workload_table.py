@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from .spec import MOST_PER_S, ClusterSpec, TopicSpec, WorkloadSpec
+from .spec import CLIENTS_MAX, MOST_PER_S, ClusterSpec, TopicSpec, WorkloadSpec
 from .table import Table, nearest
+
+RECORD_BYTES_MAX = 100_000_000
 
 
 def read_workload(table: Table, number: int, cluster: ClusterSpec) -> WorkloadSpec:
@@ -25,8 +27,8 @@ def read_workload(table: Table, number: int, cluster: ClusterSpec) -> WorkloadSp
         model=model,  # type: ignore[arg-type]
         rate_per_s=table.number("rate_per_s", 100.0, 0.001, MOST_PER_S),
         in_flight=table.integer("in_flight", 1, 1),
-        producers=table.integer("producers", 1),
-        consumers=table.integer("consumers", 0),
+        producers=table.integer("producers", 1, 0, CLIENTS_MAX),
+        consumers=table.integer("consumers", 0, 0, CLIENTS_MAX),
         partitions=_read_partitions(table, topics[topic]),
         record_bytes=_read_sizes(table),
         acks=acks,
@@ -74,4 +76,6 @@ def _read_sizes(table: Table) -> tuple[int, int]:
         raise table.error("record_bytes", f"must be a number or [smallest, largest], not {value!r}")
     if not 0 <= sizes[0] <= sizes[1]:
         raise table.error("record_bytes", f"must be 0 <= smallest <= largest, not {value!r}")
+    if sizes[1] > RECORD_BYTES_MAX:
+        raise table.error("record_bytes", f"must be at most {RECORD_BYTES_MAX:,}")
     return sizes[0], sizes[1]
