@@ -9,6 +9,7 @@
 #   make bench      the figures that matter, beside baselines; NAMES='start memory' for some
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
+#   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
 #   make demo       a minute's tour
 #
 # PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
@@ -28,7 +29,7 @@ ARGS ?=
 NAMES ?=
 
 help:
-	@sed -n 's/^#  *make \([a-z]*\)  */\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^#  *make \([a-z-]*\)  */\1\t/p' Makefile | expand -t 15
 
 install: $(STAMP)
 
@@ -88,6 +89,10 @@ VERSION ?= 3.9
 oracle: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.fidelity record --version $(VERSION) $(NAMES)
 	$(if $(NAMES),,$(BIN)/python -m fakekafka.tests.fidelity record-wire --version $(VERSION))
+
+oracle-files: $(STAMP)
+	$(BIN)/python -m fakekafka.tests.fidelity load-jars --version $(or $(VERSION),3.9)
+	$(BIN)/pytest -q -rs tests/fidelity/test_files.py -k '$(or $(VERSION),3.9)'
 
 demo: $(STAMP)
 	$(BIN)/fakekafka demo

@@ -35,7 +35,7 @@ class Behaviour:
     ineligible_from_offline: bool  # >= 2.3
     nonexistent_at_deletion_start: bool  # >= 2.1
     preferred_election_blocks_deletion: bool  # 0.10
-    unknown_elections_refused: bool  # >= 2.2; before, an unknown partition in the znode blocks it
+    elections_by_znode_checked: bool  # >= 2.2: unknown partitions, and leaders that are preferred
     elect_leaders_api: bool  # >= 2.4
     unclean_toggle_without_failover: bool  # >= 2.0 broker, >= 2.1 topic
     reassignment_api: bool  # >= 2.4, KIP-455
@@ -211,7 +211,7 @@ _V28 = Behaviour(
     ineligible_from_offline=True,
     nonexistent_at_deletion_start=True,
     preferred_election_blocks_deletion=False,
-    unknown_elections_refused=True,
+    elections_by_znode_checked=True,
     elect_leaders_api=True,
     unclean_toggle_without_failover=True,
     reassignment_api=True,
@@ -437,7 +437,7 @@ _V11 = _derive(
     startup_moves_dead_replicas_offline=False,
     ineligible_from_offline=False,
     nonexistent_at_deletion_start=False,
-    unknown_elections_refused=False,
+    elections_by_znode_checked=False,
     elect_leaders_api=False,
     unclean_toggle_without_failover=False,
     reassignment_api=False,

@@ -13,7 +13,7 @@ from fakekafka.tests.fidelity import catalogue, comparison, recording, running
 from fakekafka.tests.fidelity.sides.embedded import EmbeddedSide
 from fakekafka.tests.fidelity.sides.kafka import KafkaSide
 from fakekafka.tests.fidelity.sides.real_time import RealTimeSide
-from fakekafka.tests.fidelity.sides.releases import CannotJudge, release
+from fakekafka.tests.fidelity.sides.releases import CannotJudge, jars, release
 from fakekafka.tests.fidelity.stage.declaring import Scenario
 from fakekafka.tests.fidelity.wire import playing
 
@@ -122,9 +122,19 @@ def compare(kafka_version: str, names: tuple[str, ...], *, over_tcp: bool) -> in
     return 1 if unequal else 0
 
 
+def load_jars(kafka_version: str) -> int:
+    """Have the jars of a release where tests look for them."""
+    try:
+        print(jars(kafka_version))
+    except CannotJudge as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fakekafka.tests.fidelity")
-    parser.add_argument("verb", choices=["record", "compare", "record-wire"])
+    parser.add_argument("verb", choices=["record", "compare", "record-wire", "load-jars"])
     parser.add_argument("--version", required=True)
     parser.add_argument("--again", action="store_true", help="forget earlier recordings")
     parser.add_argument("--missing", action="store_true", help="only what was never recorded")
@@ -133,6 +143,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # brokers end with it
     given = parser.parse_intermixed_args()
     names = tuple(given.names)
+    if given.verb == "load-jars":
+        return load_jars(given.version)
     if given.verb == "record-wire":
         try:
             print(f"{playing.record(given.version)} answers of Kafka {given.version}")

@@ -98,6 +98,39 @@ LISTED: tuple[Listed, ...] = (
         "When the target of a move has lost its session and is back, KafkaController of 2.8 "
         "elects a leader once more than 3.9 and this project, seen in two recordings of each.",
     ),
+    Listed(
+        ("0.10",),
+        "(leader|controller|controller_that_leads|two_of_three)_freezes?",
+        "look: froze .",
+        "told: .*",
+        "A follower that gets another leader waits for its old fetcher thread, whose request to "
+        "the frozen broker ends after replica.socket.timeout.ms (AbstractFetcherThread.shutdown of "
+        "0.10); later ones close its connection. Until then the broker hears nothing new.",
+    ),
+    Listed(
+        ("0.10",),
+        "everybody_crashes_at_once",
+        "look: started .",
+        "[cu]-2",
+        "KafkaServer.startup of 0.10 starts its controller before KafkaHealthcheck registers the "
+        "broker, so the first controller finds itself dead and elects once more.",
+    ),
+    Listed(
+        ("0.10",),
+        "fetch_errors",
+        "no bytes|little",
+        "records",
+        "Messages of 0.10 stand alone, so FileMessageSet.read ends after the first one that had to "
+        "fit. Here what was produced together is stored together.",
+    ),
+    Listed(
+        ("0.10",),
+        "znodes_of_a_cluster",
+        "/brokers/ids/1",
+        "version|listener_security_protocol_map",
+        "ZkUtils.registerBrokerInZk of 0.10.1 knows no names of listeners (KIP-103, 0.10.2); here "
+        "brokers of 0.10 have them.",
+    ),
 )
 
 

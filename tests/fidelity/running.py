@@ -43,6 +43,7 @@ def prepare(stage: Stage, controller: int | None) -> None:
     everybody = list(side.broker_ids)
     stage.wait("all are registered", lambda: observer.registered() == everybody)
     stage.wait("there is a controller", lambda: observer.controller() is not None)
+    side.delete_znode("/admin/preferred_replica_election")  # old releases may leave it there
     topics = side.children("/brokers/topics") or []
     if topics:
         stage.delete(*topics)

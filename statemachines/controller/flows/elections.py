@@ -133,14 +133,15 @@ class Elections:
             asked = event.partitions
         outcomes: ElectionOutcomes = {}
         electable: list[TopicPartition] = []
+        takes_all = not parts.behaviour.elections_by_znode_checked
         for topic_partition in asked:
             refusal = self._refusal(topic_partition, event.election_type)
-            if refusal is None:
+            if refusal is None or (takes_all and refusal[0] == ErrorCode.ELECTION_NOT_NEEDED):
                 electable.append(topic_partition)
             else:
                 outcomes[topic_partition] = refusal
         unknown: list[TopicPartition] = []
-        if not parts.behaviour.unknown_elections_refused:
+        if takes_all:
             has_assignment = parts.context.topics.has_assignment
             unknown = [tp for tp in asked if not has_assignment(tp)]
         results = await self.on_replica_election(

@@ -20,7 +20,7 @@ from fakekafka.tests.fidelity.sides.side import ClusterShape
 KEEP_VARIABLE = "FAKEKAFKA_FIDELITY_KEEP"
 """Set to anything: the folders with the brokers' logs stay."""
 
-_START_S = 60.0
+_START_S = 120.0
 _STOP_S = 60.0
 _ZOOKEEPER_OF = "3.9"
 """The release whose ZooKeeper server is used with every release."""

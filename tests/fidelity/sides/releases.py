@@ -90,6 +90,16 @@ def jars(kafka_version: str) -> Path:
     return folder
 
 
+def missing(kafka_version: str) -> str:
+    """Why brokers and tools of a release cannot run here now; empty if they can."""
+    if shutil.which("java") is None:
+        return "java is not on the PATH"
+    wanted = release(kafka_version).version
+    if not any((home() / f"kafka-{wanted}").glob(f"kafka_*{wanted}.jar")):
+        return f"the jars of Kafka {wanted} are not in {home()}: make oracle-files loads them"
+    return ""
+
+
 def require(program: str, purpose: str) -> None:
     if shutil.which(program) is None:
         raise CannotJudge(f"{program} is not on the PATH: this needs {purpose}")

@@ -14,6 +14,8 @@ from fakekafka.tests.fidelity.stage.spoken import version_of
 
 ABSENT = "-"
 _AS_STORED = "as stored"
+_FIRST_WITHOUT_CREATION = 4
+"""Version of Metadata that need not create the topics it asks for; before, all are asked for."""
 
 Stored = dict[str, Any]
 """What ZooKeeper has of a partition."""
@@ -182,7 +184,9 @@ class Observer:
         registered: Sequence[int],
     ) -> dict[str, str]:
         version = version_of(self._side.kafka_version, "Metadata")
-        fields = {"topics": [{"name": name} for name in topics], "allowAutoTopicCreation": False}
+        creates = version < _FIRST_WITHOUT_CREATION
+        asked = None if creates else [{"name": name} for name in topics]
+        fields = {"topics": asked, "allowAutoTopicCreation": False}
         try:
             client = self._side.connect(broker)
         except Closed:
@@ -196,8 +200,13 @@ class Observer:
         brokers = sorted(one["nodeId"] for one in tree["brokers"])
         controller = "known" if tree["controllerId"] in registered else "unknown"
         lines = {"cluster": f"brokers {text(brokers)}, controller {controller}"}
+        if creates:
+            lines |= dict.fromkeys(topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.name)
         for topic in tree["topics"]:
             name = topic["name"]
+            if name not in topics:
+                continue
+            lines.pop(name, None)
             if topic["errorCode"]:
                 lines[name] = ErrorCode(topic["errorCode"]).name
             for partition in topic["partitions"]:

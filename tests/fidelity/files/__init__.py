@@ -1,0 +1,1 @@
+"""Log directories carried between Kafka's brokers and ours, and read by Kafka's own tools."""
