@@ -58,6 +58,7 @@ def _end_interventions(running: RunningCluster) -> None:
     handle.heal()
     handle.release()
     running.in_process(None, network.forget_link_latencies)
+    running.in_process(None, network.forget_bandwidths)
     handle.latency(0)
 
 

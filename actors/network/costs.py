@@ -31,10 +31,9 @@ from ...zkfake.messages import (
 from ..delivery import Delivery
 from ..surroundings import Surroundings
 from .network import Network
+from .sizes import message_bytes, record_bytes
 
 _CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest)
-_MESSAGE_BYTES = 100
-"""What a message takes on a link beside its records."""
 _WRITES = (CreateRequest, SetDataRequest, MultiRequest, DeleteRequest, CloseSession)
 
 
@@ -89,15 +88,6 @@ PUBLISHED_2018_LATENCY_MS = 0.062
 """One-way delay of a link that goes with it."""
 
 
-def _record_bytes(message: object) -> int:
-    """Bytes of the records in a message."""
-    if isinstance(message, ProduceRequest):
-        return sum(len(partition.records or b"") for partition in message.partitions)
-    if isinstance(message, FetchResponse):
-        return sum(batch.size_in_bytes for part in message.partitions for batch in part.records)
-    return 0
-
-
 class _Sender:
     """A process that sends: busy until then, messages not yet on their way."""
 
@@ -147,7 +137,7 @@ class CostedNetwork(Network):
         if self.costs.link_mb_per_s:
             sender = self._senders.setdefault(machine, _Sender())
             begun_us = max(self._runtime.now_us(), sender.busy_until_us, sender.link_free_us)
-            size = _MESSAGE_BYTES + _record_bytes(message)
+            size = message_bytes(message)
             sender.link_free_us = begun_us + size / self.costs.link_mb_per_s
         elif machine not in self._senders:
             super().transmit(delivery)
@@ -203,7 +193,7 @@ class CostedNetwork(Network):
         if is_broker:
             if type(message) is not FetchResponse:
                 work_ms = costs.broker_request_ms
-            size = _record_bytes(message)
+            size = record_bytes(message)
             if size:
                 work_ms += costs.disk_append_ms
                 if costs.disk_mb_per_s:

@@ -8,6 +8,7 @@ network: no delay, no loss. With no rule in force a message costs one look at ``
 from __future__ import annotations
 
 import functools
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from ..delivery import Delivery, Link
 from ..surroundings import Letter, Resident, Surroundings
 from .latency import LatencyModel
 from .rules import NetworkRules
+from .sizes import message_bytes
 
 Filter = Callable[[Delivery], bool]
 Interceptor = Callable[[Delivery], bool]
@@ -43,6 +45,9 @@ class Network:
         self._loss = 0.0
         self._loss_by: int | None = None  # the event that began the last loss
         self._link_loss: dict[tuple[str, str], float] = {}
+        self._bandwidth = 0.0  # bytes in a microsecond, 0 is without a limit
+        self._link_bandwidth: dict[tuple[str, str], float] = {}
+        self._sending_until_us: dict[tuple[str, str], float] = {}  # of links with a bandwidth
         self._links: dict[tuple[str, str], Link] = {}  # by (source, target) machine
         # Nothing sent under a new rule may overtake what is under way under the old ones.
         self._free_at_least = 0
@@ -175,6 +180,8 @@ class Network:
             model = self._link_models.get(link, model)
         now = runtime.now_us()
         arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
+        if self._bandwidth or self._link_bandwidth:
+            arrival += self._sent_after_us(link, delivery.message, now)
         used = self._link(source, target)
         arrival = used.free_at_us = max(arrival, used.free_at_us)
         holder = self._holder(delivery) if self._hold_filters else None
@@ -183,6 +190,16 @@ class Network:
             self._held.append((delivery, arrival - now, holder))
             return
         runtime.enqueue(delivery, arrival - now)
+
+    def _sent_after_us(self, link: tuple[str, str], message: Any, now_us: int) -> int:
+        """How long until a link with a bandwidth has sent a message, after those before it."""
+        rate = self._link_bandwidth.get(link, self._bandwidth)
+        if not rate:
+            return 0
+        begun_us = max(now_us, self._sending_until_us.get(link, 0.0))
+        sent_us = begun_us + message_bytes(message) / rate
+        self._sending_until_us[link] = sent_us
+        return math.ceil(sent_us - now_us)
 
     def _link(self, source: str, target: str) -> Link:
         link = self._links.get((source, target))
@@ -306,7 +323,8 @@ class Network:
         was_plain = self._plain
         has_rules = bool(
             self._cut or self._loss or self._link_loss or self._hold_filters or self._link_models
-        )
+            or self._bandwidth or self._link_bandwidth
+        )  # fmt: skip
         varies = self._model is not None and self._model.constant_us is None
         self._plain = not (has_rules or varies or self._still_under_way())
         self._ruled = has_rules or self._model is None
@@ -341,6 +359,23 @@ class Network:
     def forget_link_latencies(self) -> None:
         """Give every link the delay of all links again."""
         self._link_models.clear()
+        self._update_plain()
+
+    def set_bandwidth(
+        self, mb_per_s: float, source: str | None = None, target: str | None = None
+    ) -> None:
+        """How many bytes every link, or one link in one direction, sends; 0 is without a limit."""
+        if source is None or target is None:
+            self._bandwidth = mb_per_s
+        else:
+            self._link_bandwidth[source, target] = mb_per_s
+        self._update_plain()
+
+    def forget_bandwidths(self) -> None:
+        """Let every link send without a limit again."""
+        self._bandwidth = 0.0
+        self._link_bandwidth.clear()
+        self._sending_until_us.clear()
         self._update_plain()
 
     def set_loss(
@@ -509,6 +544,8 @@ class Network:
             link_losses=dict(self._link_loss),
             latency="0 ms" if self._model is None else str(self._model),
             link_latencies={link: str(model) for link, model in self._link_models.items()},
+            bandwidth_mb_per_s=self._bandwidth or None,
+            link_bandwidths={link: rate or None for link, rate in self._link_bandwidth.items()},
             held_count=len(self._held),
         )
 

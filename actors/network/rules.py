@@ -15,5 +15,8 @@ class NetworkRules(NamedTuple):
     latency: str
     """The delay of all links in words, such as ``5 ms``."""
     link_latencies: dict[tuple[str, str], str]
+    bandwidth_mb_per_s: float | None
+    """Megabytes that every link sends in a second; None is without a limit."""
+    link_bandwidths: dict[tuple[str, str], float | None]
     held_count: int
     """Messages that are kept back now."""

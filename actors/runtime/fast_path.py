@@ -156,6 +156,8 @@ class VirtualNetwork(Network):
             or not self._low_us
             or self._loss
             or self._hold_filters
+            or self._bandwidth
+            or pair in self._link_bandwidth
             or pair in self._cut
             or pair in self._link_loss
             or pair in self._link_models

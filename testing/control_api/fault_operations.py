@@ -51,6 +51,8 @@ def network(desk: Desk) -> dict[str, Any]:
         "link_losses": by_link(rules.link_losses, "probability"),
         "latency": rules.latency,
         "link_latencies": by_link(rules.link_latencies, "latency"),
+        "bandwidth_mb_per_s": rules.bandwidth_mb_per_s,
+        "link_bandwidths": by_link(rules.link_bandwidths, "mb_per_s"),
         "held": rules.held_count,
     }
 
@@ -191,6 +193,13 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         Field("constant_ms", "number"),
         Field("uniform_ms", "range", False, "least and most"),
         Field("lognormal_ms", "range", False, "median and sigma"),
+        *LINK,
+    ),
+    acting(
+        "/network/bandwidth",
+        "bandwidth",
+        _NETWORK,
+        Field("mb_per_s", "number", False, "without a limit if it is left out"),
         *LINK,
     ),
     acting("/network/drop", "drop", _NETWORK, Field("probability", "number", True), *LINK),

@@ -182,6 +182,26 @@ class NetworkHandle:
 
         self._run(delay)
 
+    def bandwidth(
+        self,
+        mb_per_s: float | None,
+        source: Machine | None = None,
+        target: Machine | None = None,
+    ) -> None:
+        """Set how many megabytes all links, or the link ``source`` to ``target``, send in a second.
+
+        A link sends one message after another, and each then takes the link's latency. A message
+        has the bytes of its records and 100 more. None is without a limit, as links are at first.
+        """
+        rate = 0.0 if mb_per_s is None else mb_per_s
+        if mb_per_s is not None:
+            right = "a number of megabytes per second > 0, or None"
+            is_number = isinstance(mb_per_s, (int, float)) and not isinstance(mb_per_s, bool)
+            if not is_number or not 0 < mb_per_s < float("inf"):
+                arguments.refuse("mb_per_s", mb_per_s, right)
+        link = self._link(source, target)
+        self._run(lambda: self._network.set_bandwidth(rate, *link))
+
     def drop(
         self, probability: float, source: Machine | None = None, target: Machine | None = None
     ) -> None:

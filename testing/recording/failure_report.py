@@ -108,8 +108,13 @@ def _faults(cluster: EmulatedCluster) -> list[str]:
     told = network.describe()
     if told != "no faults":
         lines.append(f"network: {told}")
-    slow = network.rules().link_latencies
+    rules = network.rules()
+    slow = rules.link_latencies
     lines += [f"network: {latency} from {a} to {b}" for (a, b), latency in slow.items()]
+    if rules.bandwidth_mb_per_s is not None:
+        lines.append(f"network: {rules.bandwidth_mb_per_s:g} MB/s on every link")
+    narrow = {link: rate for link, rate in rules.link_bandwidths.items() if rate is not None}
+    lines += [f"network: {rate:g} MB/s from {a} to {b}" for (a, b), rate in narrow.items()]
     lines += [repr(one) for one in network.interceptors if getattr(one, "remaining", 1) != 0]
     return lines
 

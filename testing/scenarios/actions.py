@@ -19,6 +19,7 @@ from .pieces import (
     PARTITION_NAME,
     check_machine,
     check_partition,
+    read_bandwidth,
     read_latency,
     read_machine,
 )
@@ -78,6 +79,10 @@ def _read_latency(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
     if not table.has("latency"):
         raise table.error("latency", "is missing; write {constant_ms = 5} or another model")
     return {**read_latency(table.table("latency")).arguments(), **_link(table, cluster)}
+
+
+def _read_bandwidth(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
+    return {"mb_per_s": read_bandwidth(table, "mb_per_s"), **_link(table, cluster)}
 
 
 def _link(table: Table, cluster: ClusterSpec) -> dict[str, Any]:
@@ -296,6 +301,14 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             _latency,
             {"latency": {"constant_ms": 5}, "source": 1, "target": 2},
             _read_latency,
+        ),
+        "bandwidth": Action(
+            "set the bandwidth of all links or of one",
+            lambda cluster, arguments: cluster.network.bandwidth(
+                arguments.get("mb_per_s"), arguments.get("source"), arguments.get("target")
+            ),
+            {"mb_per_s": 10, "source": 1, "target": 2},
+            _read_bandwidth,
         ),
         "elect_leaders": Action(
             "run a preferred or unclean election",

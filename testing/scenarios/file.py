@@ -22,7 +22,7 @@ from .batch_table import read_batch, read_costs
 from .coordinated_table import read_coordinated
 from .faults import read_fault
 from .library import scenario_file
-from .pieces import ids_text, read_condition, read_latency, read_machine
+from .pieces import ids_text, read_bandwidth, read_condition, read_latency, read_machine
 from .spec import (
     ClusterSpec,
     ExpectSpec,
@@ -323,10 +323,12 @@ def _read_network(table: Table, cluster: ClusterSpec) -> NetworkSpec:
                 read_machine(link, "target", cluster),
                 read_latency(link.table("latency")) if link.has("latency") else None,
                 link.number("loss", 0.0, 0.0, 1.0) if link.has("loss") else None,
+                read_bandwidth(link, "bandwidth_mb_per_s"),
             )
         )
         link.finish()
-    spec = NetworkSpec(latency, table.number("loss", 0.0, 0.0, 1.0), tuple(links))
+    loss = table.number("loss", 0.0, 0.0, 1.0)
+    spec = NetworkSpec(latency, loss, tuple(links), read_bandwidth(table, "bandwidth_mb_per_s"))
     table.finish()
     return spec
 

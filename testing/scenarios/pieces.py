@@ -19,6 +19,16 @@ OTHER_MACHINES = ("clients", ADMIN)
 """Beside those of brokers, of ZooKeeper servers, and of the workloads' clients."""
 
 
+def read_bandwidth(table: Table, name: str) -> float | None:
+    """Megabytes per second; None where the key is missing, which is without a limit."""
+    if not table.has(name):
+        return None
+    rate = table.number(name, 0.0, 0.0)
+    if not rate:
+        raise table.error(name, "must be more than 0; leave it out for no limit")
+    return rate
+
+
 def read_latency(table: Table) -> LatencySpec:
     """``{constant_ms = 1}``, ``{uniform_ms = [0.1, 1]}``, ``{lognormal_ms = [0.5, 0.4]}``."""
     models = [name for name in ("constant_ms", "uniform_ms", "lognormal_ms") if table.has(name)]

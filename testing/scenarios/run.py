@@ -119,12 +119,16 @@ class ScenarioRun:
         # Loss only from here on: a cluster that never comes up tells nothing.
         if spec.network.loss:
             simulation.network.drop(spec.network.loss)
+        if spec.network.bandwidth_mb_per_s is not None:
+            simulation.network.bandwidth(spec.network.bandwidth_mb_per_s)
         for link in spec.network.links:
             ends: dict[str, Any] = {"source": link.source, "target": link.target}
             if link.latency is not None:
                 simulation.network.latency(**link.latency.arguments(), **ends)
             if link.loss is not None:
                 simulation.network.drop(link.loss, **ends)
+            if link.bandwidth_mb_per_s is not None:
+                simulation.network.bandwidth(link.bandwidth_mb_per_s, **ends)
         self._begun_us = self.begun_us = simulation.runtime.now_us()
         for workload in spec.workloads:
             self._schedule_workload(workload)

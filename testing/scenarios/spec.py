@@ -91,6 +91,7 @@ class LinkSpec:
     target: int | str
     latency: LatencySpec | None = None
     loss: float | None = None
+    bandwidth_mb_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class NetworkSpec:
     latency: LatencySpec = LatencySpec()
     loss: float = 0.0
     links: tuple[LinkSpec, ...] = ()
+    bandwidth_mb_per_s: float | None = None
 
 
 CLIENTS_MAX = 10_000

@@ -231,6 +231,34 @@ def test_what_records_wait_for(
     assert response_ms(costs, record_bytes, acks=1) == pytest.approx(expected_ms, rel=0.05)
 
 
+def test_records_wait_for_a_narrow_link_and_other_links_do_not() -> None:
+    """Four batches of 10 kB at 1 MB/s: ten milliseconds each, one after the other."""
+
+    def answered_after_ms(**link: int | str) -> list[float]:
+        with Simulation(1, latency_ms=0.5, trace=False) as simulation:
+            simulation.create_topic("t", partitions=4)
+            producer = simulation.producer(name="p", acks=1, enable_idempotence=False)
+            for number in range(4):
+                producer.produce(("t", number), b"first")
+            simulation.run_until(lambda: producer.unfinished == 0)
+            simulation.network.bandwidth(1, **link)
+            sent_ms = simulation.now_ms
+            answered: list[float] = []
+            for number in range(4):
+                producer.produce(
+                    ("t", number),
+                    b"x" * 10_000,
+                    callback=lambda *_: answered.append(simulation.now_ms - sent_ms),
+                )
+            simulation.run_until(lambda: len(answered) == 4)
+            return answered
+
+    narrow = answered_after_ms(source="p", target=1)
+    assert narrow == pytest.approx([11, 21, 31, 41], rel=0.05)
+    assert answered_after_ms(source=1, target="p") == pytest.approx([1.1, 1.2, 1.3, 1.4], rel=0.1)
+    assert answered_after_ms() == pytest.approx(narrow, rel=0.05)
+
+
 def test_followers_append_what_they_fetched_before_they_say_so() -> None:
     """With acks=all a record waits for the disks of the leader and of the follower."""
     alone = response_ms(Costs(disk_append_ms=5), 100)

@@ -79,6 +79,8 @@ BOTH: list[tuple[Callable[[Any], object], str]] = [
     (lambda c: c.network.latency(-1), "constant_ms must be a finite number of milliseconds >= 0"),
     (lambda c: c.network.latency("5"), "constant_ms must be a finite number of milliseconds >= 0"),
     (lambda c: c.network.latency(uniform_ms=(1,)), "uniform_ms must be two numbers of milliseco"),
+    (lambda c: c.network.bandwidth(0), "mb_per_s must be a number of megabytes per second > 0"),
+    (lambda c: c.network.bandwidth("1"), "mb_per_s must be a number of megabytes per second > 0"),
     (lambda c: c.network.drop(NAN), "probability must be a number between 0 and 1, not nan"),
     (lambda c: c.network.drop("1"), "probability must be a number between 0 and 1, not '1'"),
     (lambda c: c.zookeeper.get("/nope"), "there is no znode '/nope'"),

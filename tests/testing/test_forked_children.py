@@ -22,6 +22,7 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "alter_config": ("t", {"retention.ms": "1"}),
     "broker": (1,),
     "call": (lambda: None, 10),
+    "bandwidth": (1,),
     "bootstrap_servers_of": ("PLAINTEXT",),
     "children": ("/",),
     "consume": ("t",),

@@ -59,6 +59,58 @@ def test_a_constant_delay_is_exact() -> None:
     assert b.received == [(1500, "a", 1)]
 
 
+def test_a_link_with_a_bandwidth_sends_one_message_after_another() -> None:
+    """100 bytes at 0.1 MB/s take a millisecond; the delay of the link comes after that."""
+    runtime, (a, b, c) = _world()
+    runtime.network.set_latency(Constant(1))
+    runtime.network.set_bandwidth(0.1)
+    for value in range(3):
+        a.send("b", Number(value))
+    a.send("c", Number(3))
+    b.send("a", Number(4))
+    runtime.run(None)
+    assert [time for time, _, _ in b.received] == [2000, 3000, 4000]
+    assert (c.received, a.received) == ([(2000, "a", 3)], [(2000, "b", 4)])
+    a.send("b", Number(5))  # the link has been idle since
+    runtime.run(None)
+    assert b.received[-1] == (6000, "a", 5)
+
+
+def test_one_direction_of_one_link_can_be_narrow() -> None:
+    """All others take what is sent; without a limit again, nothing overtakes what is under way."""
+    runtime, (a, b, c) = _world()
+    runtime.network.set_latency(Constant(1))
+    runtime.network.set_bandwidth(0.1, "a", "b")
+    for target in "bc":
+        for value in range(2):
+            a.send(target, Number(value))
+    b.send("a", Number(2))
+    assert runtime.network.rules().link_bandwidths == {("a", "b"): 0.1}
+    runtime.network.forget_bandwidths()
+    a.send("b", Number(3))
+    runtime.run(None)
+    assert [time for time, _, _ in b.received] == [2000, 3000, 3000]
+    assert _values(b) == [0, 1, 3]
+    assert [time for time, _, _ in c.received] == [1000, 1000]
+    assert a.received == [(1000, "b", 2)]
+
+
+def test_links_without_a_limit_play_the_same_run_beside_a_narrow_one() -> None:
+    """The rule takes no random number: a link that it is not about keeps its delays."""
+
+    def times(narrow: bool) -> list[int]:
+        runtime, (a, b, _) = _world(seed=7)
+        runtime.network.set_latency(Uniform(1, 5))
+        if narrow:
+            runtime.network.set_bandwidth(0.001, "b", "c")
+        for value in range(50):
+            a.send("b", Number(value))
+        runtime.run(None)
+        return [time for time, _, _ in b.received]
+
+    assert times(narrow=True) == times(narrow=False)
+
+
 def test_nothing_overtakes_when_the_delay_shrinks() -> None:
     runtime, (a, b, _) = _world()
     runtime.network.set_latency(Constant(10))

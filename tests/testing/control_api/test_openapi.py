@@ -87,6 +87,7 @@ OFFERED = {
         "replica_state": "GET /topics/{topic}/{partition}", "resign": "POST /controller/resign",
     },
     "NetworkHandle": {
+        "bandwidth": "POST /network/bandwidth",
         "drop": "POST /network/drop", "heal": "POST /network/heal",
         "hold": "POST /network/holds", "isolate": "POST /network/isolate",
         "latency": "POST /network/latency", "partition": "POST /network/partition",

@@ -1,0 +1,21 @@
+"""How many bytes a message is taken to have: its records and a little more."""
+
+from __future__ import annotations
+
+from ...protocol.data import FetchResponse, ProduceRequest
+
+_BESIDE_RECORDS = 100
+
+
+def record_bytes(message: object) -> int:
+    """Bytes of the records in a message."""
+    if isinstance(message, ProduceRequest):
+        return sum(len(partition.records or b"") for partition in message.partitions)
+    if isinstance(message, FetchResponse):
+        return sum(batch.size_in_bytes for part in message.partitions for batch in part.records)
+    return 0
+
+
+def message_bytes(message: object) -> int:
+    """Bytes of a message on a link."""
+    return _BESIDE_RECORDS + record_bytes(message)
