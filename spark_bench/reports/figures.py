@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from .statistics import nearest_rank, percentile
 
 _WIDE = 30
 """Values that are so many times as large as others need a logarithmic axis."""
+_LABEL_WIDTH = 22
 _LINES_MAX = 12
 """Configurations in one figure; more cannot be told apart."""
 
@@ -41,6 +43,13 @@ class Figure:
     log_x: bool = False
     log_y: bool = False
     stacked: bool = False
+
+
+def in_lines(label: float | str, between: str) -> float | str:
+    """A label as several short lines; a parameter and its value stay together."""
+    if not isinstance(label, str):
+        return label
+    return between.join(textwrap.wrap(label, _LABEL_WIDTH, break_long_words=False))
 
 
 def figures(source: ReportSource) -> Iterator[Figure]:

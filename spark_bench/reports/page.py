@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 import json
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
 from ..tables.schema import BUCKET_RULE
-from .figures import Figure, figures
+from .figures import Figure, figures, in_lines
 from .source import ReportConfiguration, ReportSource
 from .statistics import percentile
 
@@ -28,10 +27,11 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .4rem; }
 p.about { color: var(--dim); margin: .2rem 0 .8rem; }
 .wide { overflow-x: auto; } .figure { height: 440px; }
+td:first-child { min-width: 11rem; }
 table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left;
   vertical-align: top; } th { background: var(--soft); }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code { background: var(--soft); padding: .1rem .3rem; border-radius: 4px; font-size: .85em; }
 """
 _SCRIPT = """
@@ -101,7 +101,10 @@ def _number(value: float | None) -> str:
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers_from: int) -> list[str]:
     """Cells are HTML already; from a column on they are numbers."""
     lines = ['<div class="wide"><table>']
-    names = "".join(f"<th>{head}</th>" for head in heads)
+    names = "".join(
+        f'<th class="number">{head}</th>' if place >= numbers_from else f"<th>{head}</th>"
+        for place, head in enumerate(heads)
+    )
     lines.append(f"<thead><tr>{names}</tr></thead><tbody>" if names else "<tbody>")
     for row in rows:
         cells = (
@@ -129,7 +132,8 @@ def _what_was_run(source: ReportSource) -> list[str]:
         ("seeds", f"{facts['seeds'][0]} to {facts['seeds'][1]}, the same for every configuration"),
         ("varied", ", ".join(varied) or "nothing but the seed"),
         ("the same everywhere", ", ".join(f"{name}={value}" for name, value in fixed.items())),
-        ("budget of a run", ", ".join(f"{k} {v:g}" for k, v in facts["budget"].items() if v)),
+        ("budget of a run", ", ".join(f"{k} {v:,g}" if v < 1e6 else f"{k} {v:,.0f}"
+                                      for k, v in facts["budget"].items() if v)),
         ("carried out by", f"{facts['engine']} on {machine['cores']} cores, Python "
          f"{machine['python']}, {machine['system']}; {seconds:,.1f} s of one core"),
         ("batch", facts["batch_id"]),
@@ -237,8 +241,7 @@ def _method(source: ReportSource) -> list[str]:
 def _plotly(figure: Figure) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     for number, curve in enumerate(figure.curves):
-        x = ["<br>".join(textwrap.wrap(one, 22)) if isinstance(one, str) else one
-             for one in curve.x]  # fmt: skip
+        x = [in_lines(one, "<br>") for one in curve.x]
         common: dict[str, Any] = {"name": curve.name, "x": x, "y": curve.y}
         if curve.kind == "bars":
             data.append({"type": "bar", **common})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
-from .figures import Curve, Figure
+from .figures import Curve, Figure, in_lines
 
 _INCHES = (9.0, 5.0)
-_WRAP = 18
 
 
 def draw(figures: list[Figure], folder: Path) -> list[Path]:
@@ -33,8 +31,7 @@ def draw(figures: list[Figure], folder: Path) -> list[Path]:
 
 def _draw(axes: Any, figure: Figure) -> None:
     for curve in figure.curves:
-        curve.x = ["\n".join(textwrap.wrap(one, _WRAP)) if isinstance(one, str) else one
-                   for one in curve.x]  # fmt: skip
+        curve.x = [in_lines(one, "\n") for one in curve.x]
     if any(isinstance(one, str) for one in figure.curves[0].x):
         axes.tick_params(axis="x", labelsize="x-small")
     bottoms: dict[Any, float] = {}
