@@ -86,6 +86,9 @@ def run(
     samples: int = typer.Option(0, help="runs of each configuration that keep every value"),
     master: str | None = typer.Option(None, help="Spark's master, such as spark://host:7077"),
     conf: list[str] = typer.Option([], "--conf", help="name=value for Spark, repeatable"),
+    costs_from: Path | None = typer.Option(
+        None, help="tables of an earlier batch, to know which runs are long"
+    ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
     """Run a batch and print its percentiles."""
@@ -115,6 +118,7 @@ def run(
                 samples=samples,
                 master=master,
                 conf=read_conf(conf),
+                costs_from=costs_from,
                 **read_settings(found, settings),
             )
     except BatchEnded as error:

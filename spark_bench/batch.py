@@ -9,9 +9,11 @@ from typing import Any
 
 from ..protocol.errors import FakeKafkaError
 from .engines.engine import choose_engine, open_engine
+from .planning.past_costs import PastCosts
 from .planning.plan import BatchPlan, make_plan
 from .planning.schedule import CostModel, ProgressMeter, ProgressReport
 from .reports.results import BatchResult
+from .tables.reader import BatchTables
 from .tables.store import BatchStore, check_out, remove_empty
 
 
@@ -40,6 +42,7 @@ def run_suite(
     samples: int = 0,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    costs_from: Path | None = None,
     **parameters: Any,
 ) -> BatchResult:
     """Run a batch and, with ``out``, write its tables as Parquet.
@@ -47,7 +50,8 @@ def run_suite(
     ``suite`` is the name of one, or a file. ``runs`` are the seeds of every configuration, which
     count up from ``seed``. ``matrix`` (parameter to values) takes the place of the suite's own; an
     empty one leaves a single configuration. ``engine`` is one of ``ENGINES``; ``master`` and
-    ``conf`` are Spark's. ``resume`` goes on with the batch in ``out``.
+    ``conf`` are Spark's. ``resume`` goes on with the batch in ``out``. The tables of an earlier
+    batch in ``costs_from`` tell how long runs take.
 
     Raises ``UsageError`` for an unknown suite, engine or parameter, and for an ``out`` that cannot
     be written to or has the tables of another batch. Raises ``BatchEnded`` when Ctrl-C or SIGTERM
@@ -58,7 +62,7 @@ def run_suite(
     )
     return run_plan(
         plan, engine=engine, out=out, progress=progress, workers=workers, overwrite=overwrite,
-        resume=resume, master=master, conf=conf,
+        resume=resume, master=master, conf=conf, costs_from=costs_from,
     )  # fmt: skip
 
 
@@ -73,6 +77,7 @@ def run_plan(
     resume: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    costs_from: Path | None = None,
 ) -> BatchResult:
     """Run a plan that was made before; otherwise as ``run_suite``."""
     if engine == "auto":
@@ -80,12 +85,20 @@ def run_plan(
     made = [] if out is None else check_out(out, overwrite=overwrite, resume=resume)
     batch = BatchResult(plan, engine, keeps_rows=out is None)
     store = None if out is None else BatchStore(out, plan, engine, resume=resume)
-    model = CostModel(plan)
+    past = None
+    if costs_from is not None:
+        earlier = BatchTables(costs_from).seconds()
+        past = PastCosts((values, took_s) for values, _, took_s in earlier)
+    model = CostModel(plan, past)
     done: Iterable[int] = ()
     if store is not None:
         done = store.done
         for row, histograms in store.read_done():
             batch.add(row, histograms)
+        if store.done and out is not None:
+            numbered = {spec.run_id: spec for spec in plan.specs}
+            for _, run_id, took_s in BatchTables(out).seconds():
+                model.observe(numbered[run_id], took_s * 1000)
     specs = model.longest_first(spec for spec in plan.specs if spec.run_id not in done)
     ended: BaseException | None = None
     opened_at = started = time.perf_counter()

@@ -65,6 +65,9 @@ class SparkEngine:
 
     def __init__(self, session: Any) -> None:
         self.session = session
+        self.slots = 1
+        """Runs that go on at a time. The main thread asks the JVM for nothing while it waits:
+        what Spark does at Ctrl-C would break into the question."""
 
     @classmethod
     @contextlib.contextmanager
@@ -101,16 +104,23 @@ class SparkEngine:
 
     def _prepare(self) -> None:
         """Ship the package where it may be missing, and have every worker import it."""
-        slots = self.slots
         ship_package(self.session.sparkContext)
+        with ThreadPoolExecutor(1, "spark-start") as pool:
+            warmed = pool.submit(self._warm_up)
+            while not warmed.done():
+                wait([warmed], _POLL_S)
+            warmed.result()
+
+    def _warm_up(self) -> None:
+        self._count_slots()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.session.range(0, slots, 1, slots).mapInArrow(import_all, "id long").collect()
+            tasks = self.session.range(0, self.slots, 1, self.slots)
+            tasks.mapInArrow(import_all, "id long").collect()
 
-    @property
-    def slots(self) -> int:
-        """Runs that go on at a time."""
-        return max(1, int(self.session.sparkContext.defaultParallelism))
+    def _count_slots(self) -> None:
+        """Executors come and go."""
+        self.slots = max(1, int(self.session.sparkContext.defaultParallelism))
 
     def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
         context = self.session.sparkContext
@@ -159,6 +169,7 @@ class SparkEngine:
 
     def _job(self, shipped: Any, numbers: list[int], tasks: int, tag: str) -> list[Outcome]:
         """One action: every run of it once."""
+        self._count_slots()
         self.session.sparkContext.addJobTag(tag)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,7 +1,8 @@
 """What a run will probably take, so that the longest ones begin first and the rest can be told.
 
-A suite may say about how long a run takes (``cost``); without that, runs with larger numbers are
-taken to be longer. What runs really took corrects this, for each configuration by its own runs.
+An earlier batch says how long runs take. Without one a suite may say it (``cost``), and without
+that, runs with larger numbers are taken to be longer. What runs really took corrects this, for each
+configuration by its own runs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .plan import BatchPlan, RunSpec
+from .past_costs import PastCosts
+from .plan import BatchPlan, RunSpec, column_name
 from .suite import known_arguments
 
 _DEFAULT_S = 0.3
@@ -21,13 +23,16 @@ _DEFAULT_S = 0.3
 class CostModel:
     """Estimates, in seconds."""
 
-    def __init__(self, plan: BatchPlan) -> None:
+    def __init__(self, plan: BatchPlan, past: PastCosts | None = None) -> None:
         suite = plan.suite
         self._prior: dict[int, float] = {}
         for spec in plan.specs:
             if spec.configuration not in self._prior:
                 values = dict(spec.parameters)
-                if suite.cost is not None:
+                if past is not None:
+                    columns = {column_name(name): value for name, value in values.items()}
+                    prior = past.estimate_s(columns)
+                elif suite.cost is not None:
                     prior = known_arguments(suite.cost, values)
                 else:
                     prior = _DEFAULT_S * _size(plan, spec)

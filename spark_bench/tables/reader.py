@@ -75,6 +75,17 @@ class BatchTables:
         """A row per measured value, of the runs that kept theirs."""
         return self.table("samples", like)
 
+    def seconds(self) -> list[tuple[dict[str, Any], int, float]]:
+        """Parameters, number and seconds of every run, as far as it was seen how long it took."""
+        runs, cost = self.table("runs"), self.table("cost")
+        took = dict(zip(cost["run_id"].to_pylist(), cost["wall_ms"].to_pylist(), strict=True))
+        names = [name for name in self.facts["parameters"] if name in runs.column_names]
+        return [
+            ({name: row[name] for name in names}, row["run_id"], took[row["run_id"]] / 1000)
+            for row in runs.select(["run_id", *names]).to_pylist()
+            if took.get(row["run_id"], 0) > 0
+        ]
+
     def cost(self, like: Any = "pandas") -> Any:
         """A row per run: what carried it out, and how long that took."""
         return self.table("cost", like)

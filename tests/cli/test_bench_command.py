@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import pty
 import re
-import signal
-import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -19,6 +12,7 @@ from fakekafka.cli import bench as bench_command
 from fakekafka.cli.main import main
 from fakekafka.spark_bench.planning.suite import SUITES, find_source, load_suite
 from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, written
+from fakekafka.tests.support.terminal import press_ctrl_c, run_at_terminal
 from rich.console import Console
 
 QUICK = ["--engine", "serial", "--no-matrix", "--set", "session_timeout_ms=6000",
@@ -201,42 +195,15 @@ def test_a_table_cannot_go_where_a_file_is(
     assert str(taken) in capsys.readouterr().err
 
 
-def take_terminal() -> None:
-    """Make standard input the terminal of this process; it hears of Ctrl-C, whoever started it.
-
-    A shell that runs the tests in the background lets its children ignore the signal.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", "process"])
 def test_ctrl_c_at_a_terminal_ends_a_batch_in_one_line(engine: str, tmp_path: Path) -> None:
     """The exit status is that of an interrupt, nothing is left behind, and no traceback is seen."""
-    out = tmp_path / "new"
     command = ["bench", "run", "failover", "--runs", "100000", "--no-matrix", "--workers", "1",
-               "--out", str(out)]  # fmt: skip
-    screen, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fakekafka.cli.main", *command, "--engine", engine],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        start_new_session=True,
-        preexec_fn=take_terminal,
-    )
-    os.close(terminal)
-    shown = b""
-    is_interrupted = False
-    with contextlib.suppress(OSError):  # the terminal of nobody
-        while part := os.read(screen, 65536):
-            shown += part
-            if not is_interrupted and b" of 100000 runs" in shown:  # a run was done
-                is_interrupted = os.write(screen, b"\x03") == 1
-    os.close(screen)
-    assert process.wait(60) == 130
-    text = shown.decode()
+               "--out", str(tmp_path / "new"), "--engine", engine]  # fmt: skip
+    program = [sys.executable, "-m", "fakekafka.cli.main", *command]
+    status, text = run_at_terminal(program, b" of 100000 runs", press_ctrl_c)
+    assert status == 130, text
     assert re.search(r"failover: ended after \d+ of 100000 runs", text), text
     assert "Traceback" not in text
-    assert list((out / "runs").glob("part-*.parquet"))
+    assert list((tmp_path / "new" / "runs").glob("part-*.parquet"))

@@ -81,6 +81,25 @@ runs = 2
 """
 
 
+LONG = '''
+"""A small cluster whose runs take some time, and are taken to be long"""
+
+RUNS = 12
+MATRIX = {"records": [100, 200]}
+
+def cost(records):
+    return 4.0
+
+def scenario(run, records: int = 100):
+    simulation = run.simulation(1)
+    simulation.create_topic("t")
+    load = run.load("t", rate_per_s=100)
+    simulation.run_until(lambda: len(load.acknowledged) >= records)
+    run.settle()
+'''
+"""Spark's jobs are short as long as it has seen no run, so a batch can be ended between two."""
+
+
 def written(folder: Path, text: str, name: str) -> str:
     """The path of a file with that suite."""
     path = folder / name

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fakekafka import UsageError
+from fakekafka.spark_bench.planning.past_costs import PastCosts
 from fakekafka.spark_bench.planning.plan import make_plan, reproduce_command
 from fakekafka.spark_bench.planning.schedule import CostModel
 from fakekafka.spark_bench.planning.suite import SUITES, find_source, load_suite
@@ -162,6 +163,25 @@ def test_the_longest_runs_begin_first_and_what_they_took_is_learnt(tmp_path: Pat
     for _ in range(2):
         model.observe(plan.specs[2], 100)
     assert [spec.run_id for spec in model.longest_first(plan.specs)][:2] == [0, 1]
+
+
+def test_an_earlier_batch_tells_how_long_other_runs_take(tmp_path: Path) -> None:
+    """Half a second for each partition, and twice that for one release."""
+    matrix: dict[str, list[Any]] = {"partitions": [3, 6, 12], "kafka_version": ["1.1", "3.9"]}
+    plan = make_plan("failover", 1, matrix=matrix)
+    earlier = [
+        ({"partitions": n, "kafka_version": version, "brokers": 3}, n * seconds)
+        for n in (2, 4, 8, 16)
+        for version, seconds in (("1.1", 1.0), ("3.9", 0.5))
+    ]
+    model = CostModel(plan, PastCosts(earlier))
+    for spec in plan.specs:
+        values = dict(spec.parameters)
+        seconds = values["partitions"] * (1.0 if values["kafka_version"] == "1.1" else 0.5)
+        assert model.estimate_s(spec) == pytest.approx(seconds, rel=0.25)
+    order = [dict(spec.parameters) for spec in model.longest_first(plan.specs)]
+    ends = [(one["partitions"], one["kafka_version"]) for one in (order[0], order[-1])]
+    assert ends == [(12, "1.1"), (3, "3.9")]
 
 
 def test_equal_plans_have_equal_ids_and_others_have_not() -> None:

@@ -134,6 +134,48 @@ def test_a_batch_that_is_ended_can_be_read_and_resumed(
     assert rows_of(out) == rows_of(whole)
 
 
+class Asked(Backwards):
+    """An engine that begins the runs in the order in which it gets them."""
+
+    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+        return super().run(plan, specs[::-1])
+
+
+def test_what_runs_took_before_decides_which_begin_first(run_on: Any, tmp_path: Path) -> None:
+    """In a batch that is resumed, and in one that is told of another batch's tables."""
+    slow = {0: 5000.0, 1: 5000.0, 2: 5000.0}  # those of two records, said to be the shorter ones
+
+    class Timed(Backwards):
+        def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+            for outcome in super().run(plan, specs):
+                outcome.wall_ms = slow.get(outcome.row["run_id"], 10.0)
+                yield outcome
+
+    run_on(Timed(), out=tmp_path / "earlier")
+    plain, told, resumed = Asked(), Asked(), Asked()
+    run_on(plain, out=None)
+    run_on(told, out=None, costs_from=tmp_path / "earlier")
+    assert (plain.ran, told.ran) == ([3, 4, 5, 0, 1, 2], [0, 1, 2, 3, 4, 5])
+    with pytest.raises(BatchEnded):
+        run_on(Timed(4, KeyboardInterrupt()), out=tmp_path / "ended")
+    run_on(resumed, out=tmp_path / "ended", resume=True)
+    assert len(resumed.ran) == 2
+
+
+def test_a_table_is_sorted_piece_by_piece_and_comes_out_the_same(
+    run_on: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few values are in memory at a time."""
+    from fakekafka.spark_bench.tables import store
+
+    run_on(Backwards(), out=tmp_path / "whole")
+    monkeypatch.setattr(store, "_SORT_CELLS", 1)
+    run_on(Backwards(), out=tmp_path / "pieces")
+    assert rows_of(tmp_path / "pieces") == rows_of(tmp_path / "whole")
+    groups = parquet.ParquetFile(tmp_path / "pieces" / "hist" / "hist.parquet").num_row_groups
+    assert groups == 6
+
+
 def test_what_a_crash_left_of_a_part_is_dropped(run_on: Any, tmp_path: Path) -> None:
     """The part of ``runs`` is written last: without it the others count for nothing."""
     whole, out = tmp_path / "whole", tmp_path / "out"

@@ -1,0 +1,78 @@
+"""How long runs took in an earlier batch, and what that says about others.
+
+The logarithm of the time is taken to be a sum: a part for the logarithm of each number, and one
+for each other value. So twice the partitions cost some factor, whatever else is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_RIDGE = 1e-3
+"""Keeps parts small that the batch says nothing about, such as those of two values that only
+change together."""
+
+
+class PastCosts:
+    """A regression on the parameters of runs."""
+
+    def __init__(self, runs: Iterable[tuple[Mapping[str, Any], float]]) -> None:
+        """``runs`` are parameters and seconds."""
+        known = [(_features(values), math.log(max(took_s, 1e-6))) for values, took_s in runs]
+        self._names = list(dict.fromkeys(name for features, _ in known for name in features))
+        count = len(self._names) + 1
+        self._mean = sum(log_s for _, log_s in known) / max(1, len(known))
+        self._middle = {
+            name: sum(features.get(name, 0.0) for features, _ in known) / len(known)
+            for name in self._names
+        }
+        # Normal equations; what is centred needs no constant.
+        matrix = [[0.0] * count for _ in self._names]
+        for features, log_s in known:
+            row = self._centred(features)
+            for place, value in enumerate(row):
+                for other, another in enumerate(row):
+                    matrix[place][other] += value * another
+                matrix[place][-1] += value * (log_s - self._mean)
+        for place in range(len(self._names)):
+            matrix[place][place] += _RIDGE * max(1, len(known))
+        self._weights = _solved(matrix)
+
+    def estimate_s(self, values: Mapping[str, Any]) -> float:
+        """About how many seconds a run with these parameters takes."""
+        row = self._centred(_features(values))
+        parts = (weight * value for weight, value in zip(self._weights, row, strict=True))
+        return math.exp(self._mean + sum(parts))
+
+    def _centred(self, features: Mapping[str, float]) -> list[float]:
+        return [features.get(name, 0.0) - self._middle[name] for name in self._names]
+
+
+def _features(values: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers as logarithms, anything else as being there."""
+    found: dict[str, float] = {}
+    for name, value in values.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[name] = math.log1p(max(value, 0))
+        else:
+            found[f"{name}={value}"] = 1.0
+    return found
+
+
+def _solved(matrix: list[list[float]]) -> list[float]:
+    """Solve linear equations, whose right side is the last column, by elimination."""
+    count = len(matrix)
+    for place in range(count):
+        pivot = max(range(place, count), key=lambda row: abs(matrix[row][place]))
+        matrix[place], matrix[pivot] = matrix[pivot], matrix[place]
+        for row in range(place + 1, count):
+            factor = matrix[row][place] / matrix[place][place]
+            for column in range(place, count + 1):
+                matrix[row][column] -= factor * matrix[place][column]
+    found = [0.0] * count
+    for place in reversed(range(count)):
+        rest = sum(matrix[place][column] * found[column] for column in range(place + 1, count))
+        found[place] = (matrix[place][-1] - rest) / matrix[place][place]
+    return found
