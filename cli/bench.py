@@ -95,7 +95,6 @@ def run(
     from ..protocol.errors import UsageError
     from ..spark_bench.batch import BatchEnded, run_suite
     from ..spark_bench.planning.settings import read_conf, read_matrix, read_numbers, read_settings
-    from ..spark_bench.reports.summary import report
 
     ended: BatchEnded | None = None
     try:
@@ -126,10 +125,7 @@ def run(
     except (UsageError, ValueError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
-    if as_json:
-        typer.echo(json.dumps(report(batch)))
-    elif batch.runs:
-        _print_batch(batch, out)
+    _tell(batch, out, as_json=as_json)
     if ended is not None:
         typer.echo(f"{suite}: {ended}", err=True)
         interrupted = isinstance(ended.cause, KeyboardInterrupt)
@@ -159,6 +155,15 @@ def _choose(engine: str, master: str | None, suite: str, *, quiet: bool) -> str:
     if engine != "spark" and not quiet:
         typer.echo(f"{suite}: runs in processes, because {reason}", err=True)
     return engine
+
+
+def _tell(batch: BatchResult, out: Path | None, *, as_json: bool) -> None:
+    from ..spark_bench.reports.summary import report
+
+    if as_json:
+        typer.echo(json.dumps(report(batch)))
+    elif batch.runs:
+        _print_batch(batch, out)
 
 
 def _print_batch(batch: BatchResult, out: Path | None) -> None:
