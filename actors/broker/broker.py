@@ -298,6 +298,8 @@ class Broker(Node):
             if not self.behaviour.meta_properties_before_logs:
                 self._mark_disk_as_mine()
             await self.controller.startup()
+            if self.behaviour.transactions and not self.behaviour.producer_ids_from_controller:
+                await self.producer_ids.start()
             await self.dynamic_config.startup()
             await self.security.start()
         except Cancelled:

@@ -26,6 +26,10 @@ AllocateBlock = Callable[[int], Coroutine[Any, Any, tuple[int, int]]]
 class ProducerIdSource(Protocol):
     """Hands out producer ids."""
 
+    async def start(self) -> None:
+        """Take the first block where a broker needs one to start; raises ``KafkaError``."""
+        ...
+
     async def next_id(self) -> int:
         """A producer id no other broker hands out; raises ``KafkaError``."""
         ...
@@ -40,6 +44,10 @@ class ProducerIds:
         self._next = 0
         self._end = -1  # last id of the block, inclusive; below _next: exhausted
         self._fetching: Pending[None] | None = None
+
+    async def start(self) -> None:
+        """As the constructor of Kafka's ``ProducerIdManager`` did until 2.8."""
+        self._next, self._end = await self._allocate(self._broker_id)
 
     async def next_id(self) -> int:
         while self._next > self._end:
@@ -70,6 +78,9 @@ class PrefetchedProducerIds:
         self._next_block: tuple[int, int] | None = None
         self._is_fetching = False
         self._retry_at_ms = 0
+
+    async def start(self) -> None:
+        """The first block is asked for when somebody wants an id."""
 
     async def next_id(self) -> int:
         """Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS when no block is there."""

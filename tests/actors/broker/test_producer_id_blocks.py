@@ -77,12 +77,22 @@ def test_the_controller_writes_the_block_that_a_broker_asks_for(simulation: Simu
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
 def test_before_3_0_brokers_write_their_blocks_themselves(version: str) -> None:
-    """Nobody asks the controller."""
+    """A broker takes one when it starts (``ProducerIdManager``'s constructor in 2.8.2)."""
     with Simulation(3, kafka_version=version) as simulation:
-        assert ask(simulation, 2) == (ErrorCode.NONE, 0)
-        assert ask(simulation, 3) == (ErrorCode.NONE, 1000)
-        assert stored(simulation) == (3, "1000", "1999")
+        assert stored(simulation)[1:] == ("2000", "2999")
+        firsts = [ask(simulation, broker_id) for broker_id in (1, 2, 3)]
+        assert sorted(firsts) == [(ErrorCode.NONE, first) for first in (0, 1000, 2000)]
         assert asked(simulation) == []
+        assert use_up(simulation, 2, 1000) == 3000
+        assert stored(simulation) == (2, "3000", "3999")
+
+
+@pytest.mark.parametrize("version", ["1.1", "2.8"])
+def test_before_3_0_a_new_producer_needs_no_zookeeper(version: str) -> None:
+    """A broker whose session is over still gives ids of its block."""
+    with Simulation(3, kafka_version=version) as simulation:
+        simulation.network.partition([2], ["zk-1"])
+        assert ask(simulation, 2)[0] is ErrorCode.NONE
 
 
 def test_the_block_ahead_serves_while_there_is_no_controller(simulation: Simulation) -> None:
