@@ -267,13 +267,19 @@ class ClusterSecurity:
     # -- quotas --------------------------------------------------------------------------------
 
     def set_quota(
-        self, *, user: str | None = None, client_id: str | None = None, **values: float | None
+        self,
+        *,
+        user: str | None = None,
+        client_id: str | None = None,
+        ip: str | None = None,
+        **values: float | None,
     ) -> None:
-        """Set quotas of a user, a client id or both, such as ``producer_byte_rate=1024``.
+        """Set quotas of a user, a client id or both, such as ``producer_byte_rate=1024``; or of an
+        address, ``connection_creation_rate``.
 
         ``"<default>"`` stands for all without a quota of their own; None removes a quota.
         """
-        named = {USER: user, CLIENT_ID: client_id}
+        named = {USER: user, CLIENT_ID: client_id, IP: ip}
         entity = tuple(
             (kind, None if name == DEFAULT_ENTITY else name)
             for kind, name in named.items()
@@ -298,12 +304,12 @@ class ClusterSecurity:
         request = DescribeClientQuotasRequest(())
         for entity, values in self._ask_any(request).entries:
             named = {kind: name or DEFAULT_ENTITY for kind, name in entity}
-            if IP not in named:
-                self.set_quota(
-                    user=named.get(USER),
-                    client_id=named.get(CLIENT_ID),
-                    **dict.fromkeys(name for name, _ in values),
-                )
+            self.set_quota(
+                user=named.get(USER),
+                client_id=named.get(CLIENT_ID),
+                ip=named.get(IP),
+                **dict.fromkeys(name for name, _ in values),
+            )
 
     # -- for the cluster -----------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ...protocol.config import BrokerConfig
 from ...protocol.versions import Behaviour
-from ...protocol.znode_paths import CLIENTS, USERS
+from ...protocol.znode_paths import CLIENTS, IPS, USERS
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.security.acl_store import AclStore
 from ...statemachines.security.authorizer import Authorizer
@@ -29,16 +29,19 @@ class BrokerSecurity:
         behaviour: Behaviour,
         zk: KafkaZkClient,
         dynamic_config: DynamicConfigManager,
+        is_controller: Callable[[], bool],
     ) -> None:
         self.scram = ScramCredentials()
         self.scram_admin = ScramAdmin(zk)
         self.quotas = ClientQuotas(config)
         dynamic_config.on_entity_config[USERS] = self._user_changed
         dynamic_config.on_entity_config[CLIENTS] = self.quotas.client_changed
+        if behaviour.ip_configs:
+            dynamic_config.on_entity_config[IPS] = self.quotas.ip_changed
         has_authorizer = bool(config["authorizer.class.name"])
         self.authorizer = Authorizer(config, behaviour) if has_authorizer else None
         self.acls = AclStore(node, zk, behaviour, self.authorizer, node.log)
-        self.tokens = DelegationTokens(node, zk, config, node.log)
+        self.tokens = DelegationTokens(node, zk, config, node.log, is_controller, node.start_task)
 
     def _user_changed(self, entity: str, values: Mapping[str, str]) -> None:
         self.scram.user_changed(entity, values)

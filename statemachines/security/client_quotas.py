@@ -13,7 +13,9 @@ from ...protocol.config import BrokerConfig
 from ...protocol.security.quotas import (
     CLIENT_ID,
     CLIENT_QUOTAS,
+    CONNECTION_CREATION_RATE,
     CONTROLLER_MUTATION_RATE,
+    IP,
     USER,
 )
 from ...protocol.znode_paths import CLIENTS
@@ -88,7 +90,15 @@ class TokenBucket:
 class ClientQuotas:
     """The quotas that one broker knows, and what its clients have used."""
 
-    __slots__ = ("_burst_s", "_quotas", "_used", "_window", "on_change")
+    __slots__ = (
+        "_burst_s",
+        "_connection_rates",
+        "_connections",
+        "_quotas",
+        "_used",
+        "_window",
+        "on_change",
+    )
 
     def __init__(self, config: BrokerConfig) -> None:
         self._window = (
@@ -100,6 +110,9 @@ class ClientQuotas:
         )
         self._quotas: dict[str, dict[_Key, float]] = {name: {} for name in CLIENT_QUOTAS}
         self._used: dict[tuple[str, _Key, str, str], ClientRate | TokenBucket] = {}
+        self._connection_rates: dict[str | None, float] = {}
+        """By address; None for the default."""
+        self._connections: dict[str, ClientRate] = {}
         self.on_change: Callable[[bool], object] = lambda _is_any: None
         """Called with whether there is any quota, after each change."""
 
@@ -123,12 +136,30 @@ class ClientQuotas:
             self._used.clear()
             self.on_change(self.is_any)
 
+    def ip_changed(self, entity: str, values: Mapping[str, str]) -> None:
+        """The configuration of an address is another."""
+        address = desanitized(entity)
+        was_any = bool(self._connection_rates)
+        if CONNECTION_CREATION_RATE in values:
+            self._connection_rates[address] = float(values[CONNECTION_CREATION_RATE])
+        else:
+            self._connection_rates.pop(address, None)
+        if was_any or self._connection_rates:
+            self.on_change(self.is_any)
+
+    @property
+    def limits_connections(self) -> bool:
+        """Whether clients may not connect as often as they like."""
+        return bool(self._connection_rates)
+
     @property
     def is_any(self) -> bool:
         return any(self._quotas.values())
 
     def holds(self, entity: Mapping[str, str | None], name: str, value: float | None) -> bool:
         """Whether the entity has this quota, or none if the value is None."""
+        if IP in entity:
+            return self._connection_rates.get(entity[IP]) == value
         key = (entity.get(USER, False), entity.get(CLIENT_ID, False))
         return self._quotas.get(name, {}).get(key) == value
 
@@ -146,6 +177,37 @@ class ClientQuotas:
             (False, None),
         )
         return next(((key, quotas[key]) for key in keys if key in quotas), None)
+
+    def bytes_in_window(self, name: str, user: str, client_id: str) -> int | None:
+        """How many bytes a client may use at once; None without a quota."""
+        found = self.quota(name, user, client_id)
+        count, window_ms = self._window
+        return None if found is None else int(found[1] * (count - 1) * window_ms / 1000)
+
+    def take_bytes_back(
+        self, name: str, user: str, client_id: str, count: int, now_ms: int
+    ) -> None:
+        """The client does not get what was counted."""
+        found = self.quota(name, user, client_id)
+        if found is not None:
+            self._rate(name, found[0], user, client_id).record(-count, now_ms)
+
+    def connect(self, address: str, now_ms: int) -> int:
+        """Count a connection; the milliseconds after which it is to be closed, 0 to take it.
+
+        One that is not taken does not count (KIP-612).
+        """
+        bound = self._connection_rates.get(address, self._connection_rates.get(None))
+        if bound is None:
+            return 0
+        rate = self._connections.get(address)
+        if rate is None:
+            rate = self._connections[address] = ClientRate(*self._window)
+        rate.record(1, now_ms)
+        throttle_ms = int(min(rate.throttle_ms(bound, now_ms), self._window[1]))
+        if throttle_ms:
+            rate.record(-1, now_ms)
+        return throttle_ms
 
     def use_bytes(self, name: str, user: str, client_id: str, count: int, now_ms: int) -> int:
         """Count bytes; the milliseconds for which the client has to wait."""

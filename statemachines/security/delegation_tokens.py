@@ -9,7 +9,9 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode
@@ -25,6 +27,7 @@ from ...protocol.znode_paths import (
     DELEGATION_TOKENS,
     TOKEN_CHANGE_PREFIX,
 )
+from ...zkfake.messages import ZooKeeperError
 from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log
@@ -67,9 +70,31 @@ def decode_token(data: bytes) -> DelegationToken:
 class DelegationTokens:
     """The tokens that one broker knows, and what is done with them."""
 
-    __slots__ = ("_config", "_followed", "_host", "_key", "_tokens", "_zk")
+    __slots__ = (
+        "_config",
+        "_followed",
+        "_host",
+        "_is_controller",
+        "_key",
+        "_log",
+        "_start_task",
+        "_tokens",
+        "_zk",
+    )
 
-    def __init__(self, host: Host, zk: KafkaZkClient, config: BrokerConfig, log: Log) -> None:
+    def __init__(
+        self,
+        host: Host,
+        zk: KafkaZkClient,
+        config: BrokerConfig,
+        log: Log,
+        is_controller: Callable[[], bool],
+        start_task: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        """``is_controller`` tells whether this broker is the active controller."""
+        self._is_controller = is_controller
+        self._start_task = start_task
+        self._log = log
         self._host = host
         self._zk = zk
         self._config = config
@@ -203,12 +228,22 @@ class DelegationTokens:
 
     def _expire_later(self) -> None:
         interval_ms = self._config["delegation.token.expiry.check.interval.ms"]
-        self._host.call_later_ms(interval_ms, self._forget_expired)
+        self._host.call_later_ms(interval_ms, self._check_expired)
 
-    def _forget_expired(self) -> None:
-        """Kafka's controller deletes their znodes; here each broker forgets them."""
-        self._tokens = {i: token for i, token in self._tokens.items() if not self._is_over(token)}
+    def _check_expired(self) -> None:
+        """The active controller deletes what has expired; the others hear of it."""
         self._expire_later()
+        expired = [token for token in self._tokens.values() if self._is_over(token)]
+        if expired and self._is_controller():
+            self._start_task(self._delete(expired))
+
+    async def _delete(self, expired: list[DelegationToken]) -> None:
+        try:
+            for token in expired:
+                self._log("info", f"delegation token {token.token_id} of {token.owner} expired")
+                await self._remove(token.token_id)
+        except ZooKeeperError as error:
+            self._log("warn", f"deleting expired delegation tokens: {error}")  # the next check
 
 
 def _may_renew(principal: str, token: DelegationToken) -> bool:

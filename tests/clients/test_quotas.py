@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -95,3 +96,19 @@ def test_reset_removes_quotas(cluster: Cluster) -> None:
     cluster.security.set_quota(user="u", client_id="c", consumer_byte_rate=9)
     cluster.reset()
     assert not cluster.processes[1].broker.security.quotas.is_any  # type: ignore[union-attr]
+
+
+def test_an_address_that_connects_too_often_is_closed(cluster: Cluster) -> None:
+    """KIP-612: it is let in, and closed after a while without a word."""
+    cluster.security.set_quota(ip="127.0.0.1", connection_creation_rate=1)
+    port = cluster.broker(1).port
+    sockets = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(12)]
+    sockets[-1].settimeout(10)
+    assert sockets[-1].recv(1) == b""
+    sockets[0].setblocking(False)
+    with pytest.raises(BlockingIOError):
+        sockets[0].recv(1)
+    for client in sockets:
+        client.close()
+    cluster.security.set_quota(ip="127.0.0.1", connection_creation_rate=None)
+    assert throttled(cluster) == []

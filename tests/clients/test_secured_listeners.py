@@ -10,6 +10,7 @@ import pytest
 from fakekafka import Cluster, UsageError
 from fakekafka.protocol.data import MetadataRequest
 from fakekafka.tests.support.secure_clients import TOPICS, Login, Refused
+from fakekafka.tests.support.signing import signing_keys
 from fakekafka.wire.kafka.security.tokens import unsecured_token
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
@@ -203,3 +204,33 @@ def test_a_listener_is_found_by_name_or_protocol(cluster: Cluster) -> None:
     assert list(cluster.broker(1).ports) == names
     with pytest.raises(UsageError, match="there are PLAINTEXT"):
         cluster.bootstrap_servers_of("CLIENTS")
+
+
+@pytest.mark.parametrize("client", TOPICS)
+def test_rules_map_the_name_in_a_certificate(client: str) -> None:
+    """``ssl.principal.mapping.rules``."""
+    security = {
+        "listeners": "SSL",
+        "client_auth": "required",
+        "principal_mapping_rules": "RULE:^CN=(.*?),O=Acme$/$1@acme/U",
+    }
+    with Cluster(1, topics={"orders": 1}, security=security) as cluster:
+        certificate = cluster.security.client_certificate("alice", organization="Acme")
+        login = Login("SSL", certificate=certificate)
+        assert principals_that_asked(cluster, client, login) == {"User:ALICE@ACME"}
+        stranger = cluster.security.client_certificate("alice", organization="Other")
+        with pytest.raises(Refused):
+            TOPICS[client](cluster, Login("SSL", certificate=stranger))
+
+
+@pytest.mark.parametrize("client", TOPICS)
+def test_a_token_signed_with_a_key_of_ones_own_names_the_client(client: str) -> None:
+    """OAUTHBEARER with a key set (KIP-768): unsecured tokens do not do any more."""
+    keys, sign = signing_keys()
+    security = {"listeners": "SASL_PLAINTEXT", "mechanisms": "OAUTHBEARER", "token_keys": keys}
+    with Cluster(1, topics={"orders": 1}, security=security) as cluster:
+        login = Login("SASL_PLAINTEXT", "OAUTHBEARER", token=sign("alice"))
+        assert principals_that_asked(cluster, client, login) == {"User:alice"}
+        unsecured = unsecured_token("alice", time.time())
+        with pytest.raises(Refused):
+            TOPICS[client](cluster, Login("SASL_PLAINTEXT", "OAUTHBEARER", token=unsecured))

@@ -124,12 +124,22 @@ class Connection(asyncio.BufferedProtocol):
         if not self._listener.on_connection_made(self):
             self.close()
             return
+        delay_ms = self._service.connection_delay_ms(self._peer.rpartition(":")[0])
+        if delay_ms:
+            self._turn_away(transport, delay_ms)
+            return
         principal = self._service.security.principal(transport)
         if principal is None:
             self.refuse("no rule of ssl.principal.mapping.rules applies to its certificate")
             return
         self._principal = principal
         self._watch_idleness()
+
+    def _turn_away(self, transport: asyncio.Transport, delay_ms: int) -> None:
+        """Its address has connected too often: it is closed, but not at once (KIP-612)."""
+        self._closed = True
+        transport.pause_reading()
+        self._failure_timer = self._listener.loop.call_later(delay_ms / 1000, self.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._failure_timer is not None:

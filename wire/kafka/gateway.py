@@ -226,6 +226,11 @@ class TcpListener:
             backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partitions_of)
         for listener in self._listeners.values():
             listener.service.backend = backend
+            listener.service.limit_connections(
+                (lambda address: quotas.connect(address, self._runtime.now_ms()))
+                if quotas.limits_connections
+                else None
+            )
 
     def serve(self) -> None:
         self._with_all(KafkaListener.serve)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from ..request_memory import RequestMemory
 from .backend import Backend, BrokerTopicNames
@@ -20,6 +21,7 @@ class BrokerService:
         "backend",
         "broker_id",
         "codec",
+        "connection_delay_ms",
         "idle_ms",
         "listener_name",
         "max_request_bytes",
@@ -57,13 +59,24 @@ class BrokerService:
             listener_name,
             has_consumer_groups=has_consumer_groups,
         )
+        self.connection_delay_ms: Callable[[str], int] = _taken_at_once
+        """After how many milliseconds a new connection from an address is closed; 0 takes it."""
         self.memory = RequestMemory(loop, queued_bytes_max)
         self.receive_buffer = memoryview(b"")
         """Where all connections receive, one at a time; made for the first one."""
         self._connection_count = 0
+
+    def limit_connections(self, delay_ms: Callable[[str], int] | None) -> None:
+        """Ask this before a connection is taken; None takes all."""
+        self.connection_delay_ms = _taken_at_once if delay_ms is None else delay_ms
 
     def next_connection_index(self) -> int:
         if not self._connection_count:
             self.receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
         self._connection_count += 1
         return self._connection_count - 1
+
+
+def _taken_at_once(_address: str) -> int:
+    """Without quotas every client may connect."""
+    return 0

@@ -72,3 +72,30 @@ def test_a_bucket_may_be_overdrawn_once() -> None:
     assert bucket.take(20, 1.0, 0) == 9000
     assert bucket.is_empty(1.0, 8999)
     assert not bucket.is_empty(1.0, 9000)
+
+
+def test_an_address_that_connects_too_often_is_turned_away() -> None:
+    """KIP-612: for a window at most; a connection that is not taken does not count."""
+    quotas = ClientQuotas(BrokerConfig())
+    assert [quotas.connect("a", 0) for _ in range(100)] == [0] * 100
+    quotas.ip_changed("<default>", {"connection_creation_rate": "1"})
+    quotas.ip_changed("b", {"connection_creation_rate": "2"})
+    assert [quotas.connect("a", 0) for _ in range(12)] == [0] * 10 + [1000] * 2
+    assert [quotas.connect("b", 0) for _ in range(21)] == [0] * 20 + [500]
+    assert quotas.connect("a", 2000) == 1000
+    assert quotas.connect("a", 11_000) == 0
+    quotas.ip_changed("b", {})
+    assert quotas.connect("b", 0) > 0
+    quotas.ip_changed("<default>", {})
+    assert quotas.connect("a", 0) == 0
+    assert not quotas.limits_connections
+
+
+def test_bytes_that_a_client_did_not_get_do_not_count() -> None:
+    quotas = with_quotas((("clients", "c"),))
+    assert quotas.bytes_in_window(PRODUCER_BYTE_RATE, "u", "c") == 10
+    assert quotas.bytes_in_window(PRODUCER_BYTE_RATE, "u", "d") is None
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 11, 0) == 1000
+    quotas.take_bytes_back(PRODUCER_BYTE_RATE, "u", "c", 11, 0)
+    quotas.take_bytes_back(PRODUCER_BYTE_RATE, "u", "d", 11, 0)
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10, 0) == 0

@@ -18,6 +18,7 @@ from ....protocol.admin import (
 from ....protocol.data import FetchRequest, FetchResponse, ProduceRequest, RequestContext
 from ....protocol.errors import ErrorCode
 from ....protocol.security.quotas import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
+from ....protocol.versions import behaviour
 from ....statemachines.security.client_quotas import ClientQuotas
 from ..backend import Backend, Throttled
 from ..error_responses import error_response
@@ -31,7 +32,7 @@ Respond = Callable[[Any], None]
 class ThrottlingBackend:
     """A ``Backend`` that counts what clients use and lets them wait."""
 
-    __slots__ = ("_backend", "_now_ms", "_partitions_of", "_quotas")
+    __slots__ = ("_are_empty", "_backend", "_now_ms", "_partitions_of", "_quotas")
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class ThrottlingBackend:
     ) -> None:
         """``partitions_of`` gives how many partitions a topic has, as a broker knows."""
         self._backend = backend
+        self._are_empty = behaviour(backend.kafka_version).throttled_fetches_are_empty
         self._quotas = quotas
         self._now_ms = now_ms
         self._partitions_of = partitions_of
@@ -67,7 +69,7 @@ class ThrottlingBackend:
         if isinstance(request, ProduceRequest):
             respond = self._produce(request, context, respond)
         elif isinstance(request, FetchRequest) and request.replica_id < 0:
-            respond = self._fetch(request, context, respond)
+            request, respond = self._fetch(request, context, respond)
         elif type(request) in _STRICT_FROM:
             request, respond = self._mutate(broker_id, request, context, respond)
             if request is None:
@@ -92,16 +94,34 @@ class ThrottlingBackend:
 
         return answer
 
-    def _fetch(self, request: FetchRequest, context: RequestContext, respond: Respond) -> Respond:
+    def _fetch(
+        self, request: FetchRequest, context: RequestContext, respond: Respond
+    ) -> tuple[FetchRequest, Respond]:
+        """No more is fetched than the quota allows at once.
+
+        Who is beyond the quota gets no records, which then do not count. Before 2.0 it got them.
+        """
+        user = context.principal.partition(":")[2]
+        name, quotas = CONSUMER_BYTE_RATE, self._quotas
+        most = quotas.bytes_in_window(name, user, context.client_id)
+        if most is None:
+            return request, respond
+
         def answer(response: Any) -> None:
             if isinstance(response, FetchResponse):
                 count = sum(
                     len(batch.data) for part in response.partitions for batch in part.records
                 )
-                response = _throttled(response, self._use(CONSUMER_BYTE_RATE, context, count))
+                throttle_ms = self._use(name, context, count)
+                if throttle_ms and self._are_empty and response.error is ErrorCode.NONE:
+                    now_ms = self._now_ms()
+                    quotas.take_bytes_back(name, user, context.client_id, count, now_ms)
+                    session_id = response.session_id if request.session_epoch > 0 else 0
+                    response = replace(response, session_id=session_id, partitions=())
+                response = _throttled(response, throttle_ms)
             respond(response)
 
-        return answer
+        return replace(request, max_bytes=min(request.max_bytes, most)), answer
 
     # -- changes of topics -----------------------------------------------------------------------
 
