@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ from ..protocol.security.quotas import (
     USER,
     AlterClientQuotasRequest,
     DescribeClientQuotasRequest,
+    Entity,
     QuotaAlteration,
 )
 from ..protocol.security.scram import ITERATIONS_MIN, MECHANISM_NUMBERS, salted_password
@@ -285,6 +286,9 @@ class ClusterSecurity:
             for kind, name in named.items()
             if name is not None
         )
+        self._alter_quotas(entity, values)
+
+    def _alter_quotas(self, entity: Entity, values: Mapping[str, float | None]) -> None:
         request = AlterClientQuotasRequest((QuotaAlteration(entity, tuple(values.items())),))
         ((_, error, text),) = self._ask_any(request).results
         if error is not ErrorCode.NONE:
@@ -303,13 +307,7 @@ class ClusterSecurity:
     def _remove_quotas(self) -> None:
         request = DescribeClientQuotasRequest(())
         for entity, values in self._ask_any(request).entries:
-            named = {kind: name or DEFAULT_ENTITY for kind, name in entity}
-            self.set_quota(
-                user=named.get(USER),
-                client_id=named.get(CLIENT_ID),
-                ip=named.get(IP),
-                **dict.fromkeys(name for name, _ in values),
-            )
+            self._alter_quotas(entity, dict.fromkeys(name for name, _ in values))
 
     # -- for the cluster -----------------------------------------------------------------------
 

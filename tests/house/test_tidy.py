@@ -34,6 +34,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("file_size", "coordinators/groups/group.py"): "one class: a group of the classic protocol",
     ("file_size", "coordinators/groups/store.py"): "one class: groups and their log",
     ("file_size", "coordinators/transactions/coordinator.py"): "one class: what producers ask",
+    ("file_size", "testing/security.py"): "one class: what users ask of a cluster's security",
     ("file_size", "testing/emulated_cluster.py"): "one class: what users ask a cluster",
     ("file_size", "protocol/versions.py"): "the one table in which versions are compared",
     ("file_size", "actors/network/network.py"): "one class: the point where messages pass",
