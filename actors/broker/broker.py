@@ -133,12 +133,7 @@ class Broker(Node):
             on_topic_config=self._topic_config_changed,
         )
         self.security = BrokerSecurity(
-            self,
-            self.config,
-            self.behaviour,
-            self.zk,
-            self.dynamic_config,
-            lambda: self.controller.is_active,
+            self, self.config, self.behaviour, self.zk, self.dynamic_config, self.controller
         )
         self.security.quotas.on_change = lambda _: spec.listener.enforce(self.security.quotas)
         self.fetcher_manager = FetcherManager(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from ...protocol.config import BrokerConfig
 from ...protocol.versions import Behaviour
 from ...protocol.znode_paths import CLIENTS, IPS, USERS
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
+from ...statemachines.controller.controller import KafkaController
 from ...statemachines.security.acl_store import AclStore
 from ...statemachines.security.authorizer import Authorizer
 from ...statemachines.security.client_quotas import ClientQuotas
@@ -29,7 +30,7 @@ class BrokerSecurity:
         behaviour: Behaviour,
         zk: KafkaZkClient,
         dynamic_config: DynamicConfigManager,
-        is_controller: Callable[[], bool],
+        controller: KafkaController,
     ) -> None:
         self.scram = ScramCredentials()
         self.scram_admin = ScramAdmin(zk)
@@ -41,7 +42,9 @@ class BrokerSecurity:
         has_authorizer = bool(config["authorizer.class.name"])
         self.authorizer = Authorizer(config, behaviour) if has_authorizer else None
         self.acls = AclStore(node, zk, behaviour, self.authorizer, node.log)
-        self.tokens = DelegationTokens(node, zk, config, node.log, is_controller, node.start_task)
+        self.tokens = DelegationTokens(
+            node, zk, config, node.log, lambda: controller.is_active, node.start_task
+        )
 
     def _user_changed(self, entity: str, values: Mapping[str, str]) -> None:
         self.scram.user_changed(entity, values)
