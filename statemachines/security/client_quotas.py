@@ -16,6 +16,7 @@ from ...protocol.security.quotas import (
     CONNECTION_CREATION_RATE,
     CONTROLLER_MUTATION_RATE,
     IP,
+    REQUEST_PERCENTAGE,
     USER,
 )
 from ...protocol.znode_paths import CLIENTS
@@ -191,6 +192,26 @@ class ClientQuotas:
         found = self.quota(name, user, client_id)
         if found is not None:
             self._rate(name, found[0], user, client_id).record(-count, now_ms)
+
+    @property
+    def limits_request_time(self) -> bool:
+        """Whether it counts how long requests take."""
+        return bool(self._quotas[REQUEST_PERCENTAGE])
+
+    def use_request_time(self, user: str, client_id: str, time_ns: int, now_ms: int) -> None:
+        """Count the time of a thread that a request took, as per cent of a second (KIP-124)."""
+        found = self.quota(REQUEST_PERCENTAGE, user, client_id)
+        if found is not None:
+            rate = self._rate(REQUEST_PERCENTAGE, found[0], user, client_id)
+            rate.record(time_ns / 1e7, now_ms)
+
+    def request_throttle_ms(self, user: str, client_id: str, now_ms: int) -> int:
+        """For how long the client has to wait, a window at most."""
+        found = self.quota(REQUEST_PERCENTAGE, user, client_id)
+        if found is None:
+            return 0
+        rate = self._rate(REQUEST_PERCENTAGE, found[0], user, client_id)
+        return int(min(rate.throttle_ms(found[1], now_ms), self._window[1]))
 
     def connect(self, address: str, now_ms: int) -> int:
         """Count a connection; the milliseconds after which it is to be closed, 0 to take it.

@@ -112,3 +112,12 @@ def test_an_address_that_connects_too_often_is_closed(cluster: Cluster) -> None:
         client.close()
     cluster.security.set_quota(ip="127.0.0.1", connection_creation_rate=None)
     assert throttled(cluster) == []
+
+
+def test_a_client_whose_requests_take_too_much_time_waits(cluster: Cluster) -> None:
+    """KIP-124: per cent of the time of one thread, whatever the client asks."""
+    cluster.security.set_quota(client_id="loader", request_percentage=0.001)
+    assert throttled(cluster)
+    assert throttled(cluster, "other") == []
+    cluster.security.set_quota(client_id="loader", request_percentage=None)
+    assert throttled(cluster) == []

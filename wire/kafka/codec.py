@@ -142,13 +142,19 @@ class Codec:
             ) from error
 
     def encode(
-        self, api_key: int, api_version: int, response: Any, request: Any = None
+        self,
+        api_key: int,
+        api_version: int,
+        response: Any,
+        request: Any = None,
+        throttle_ms: int = 0,
     ) -> list[Buffer]:
         """The body of a response as buffers to be sent in order; records are not copied."""
         api = CODECS[api_key]
         if api_key == API_VERSIONS:
             return [self._encode_api_versions(api_version, response)]
         writer = self._writer(api, api_version)
+        writer.throttle_ms = throttle_ms
         api.encode(writer, api_version, response, request)
         return writer.parts
 
@@ -159,9 +165,10 @@ class Codec:
         correlation_id: int,
         response: Any,
         request: Any = None,
+        throttle_ms: int = 0,
     ) -> list[Buffer]:
         """A whole response with size and header, as few buffers as pays off."""
-        parts = self.encode(api_key, api_version, response, request)
+        parts = self.encode(api_key, api_version, response, request, throttle_ms)
         size = 4 + sum(map(len, parts))
         # ApiVersions keeps response header v0 so that any client can read it (KIP-511).
         if api_version >= CODECS[api_key].flexible_from and api_key != API_VERSIONS:

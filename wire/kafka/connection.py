@@ -365,8 +365,10 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(response, BaseException):
             self._close_for(response)
             return
+        throttle_ms = 0
         if type(response) is Throttled:
-            self._mute(response.throttle_ms)
+            throttle_ms = response.throttle_ms
+            self._mute(throttle_ms)
             response = response.response
         request = exchange.request
         if isinstance(request, ProduceRequest) and request.acks == 0:
@@ -376,7 +378,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
                 return
         else:
-            self._send(exchange, response)
+            self._send(exchange, response, throttle_ms)
         self._process()
 
     def _mute(self, throttle_ms: int) -> None:
@@ -390,7 +392,7 @@ class Connection(asyncio.BufferedProtocol):
         self._mute_timer = None
         self._process()
 
-    def _send(self, exchange: Exchange, response: Any) -> None:
+    def _send(self, exchange: Exchange, response: Any, throttle_ms: int) -> None:
         header = exchange.header
         try:
             parts = self._service.codec.encode_frame(
@@ -399,6 +401,7 @@ class Connection(asyncio.BufferedProtocol):
                 header.correlation_id,
                 response,
                 exchange.request,
+                throttle_ms,
             )
         except Exception as error:
             self._close_for(error)

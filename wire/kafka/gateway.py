@@ -13,6 +13,7 @@ from ...protocol.values import EndPoint, uuid_bytes, uuid_text
 from .backend import Backend
 from .listener import KafkaListener
 from .security.listener_security import ListenerSecurity
+from .security.request_timer import RequestTimer
 from .security.sasl import TokenCredential
 from .security.throttling import ThrottlingBackend
 from .service import BrokerService
@@ -174,6 +175,7 @@ class TcpListener:
         self._ports = {spec.name: port for spec, port in self._specs}
         self._listeners: dict[str, KafkaListener] = {}
         self._broker_id = -1
+        self._timer: RequestTimer | None = None
 
     @property
     def port(self) -> int:
@@ -231,6 +233,19 @@ class TcpListener:
                 if quotas.limits_connections
                 else None
             )
+
+        self._time_requests(quotas)
+
+    def _time_requests(self, quotas: ClientQuotas) -> None:
+        """Count how long requests take while some quota limits it."""
+        network = self._runtime.network
+        if self._timer is not None:
+            network.stop_observing(self._timer.on_delivery)
+            self._timer = None
+        if quotas.limits_request_time:
+            name = broker_name(self._broker_id)
+            self._timer = RequestTimer(name, quotas, self._runtime.now_ms)
+            network.observe(self._timer.on_delivery)
 
     def serve(self) -> None:
         self._with_all(KafkaListener.serve)

@@ -268,15 +268,15 @@ def unsigned_varint(value: int) -> bytes:
 class Writer:
     """Collects the body of a message in the classic encoding as a list of buffers."""
 
-    __slots__ = ("listener", "names", "parts")
+    __slots__ = ("listener", "names", "parts", "throttle_ms")
 
     flexible = False
 
     def __init__(self, names: TopicNames = NO_TOPIC_NAMES, listener: str = "PLAINTEXT") -> None:
         self.parts: list[Buffer] = []
         self.names = names
-        self.listener = listener
-        """Name of the listener whose endpoints the client is told."""
+        self.listener = listener  # whose endpoints the client is told
+        self.throttle_ms = 0  # for how long the client is told to wait
 
     def pack(self, layout: Struct, *values: int) -> None:
         """Several fixed-size fields at once."""

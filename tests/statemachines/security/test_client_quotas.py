@@ -99,3 +99,19 @@ def test_bytes_that_a_client_did_not_get_do_not_count() -> None:
     quotas.take_bytes_back(PRODUCER_BYTE_RATE, "u", "c", 11, 0)
     quotas.take_bytes_back(PRODUCER_BYTE_RATE, "u", "d", 11, 0)
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10, 0) == 0
+
+
+def test_the_time_of_requests_is_limited_as_per_cent_of_a_second() -> None:
+    """KIP-124: a client waits for a window at most."""
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.client_changed("c", {"request_percentage": "1"})
+    assert quotas.limits_request_time
+    quotas.use_request_time("u", "c", 100_000_000, 0)
+    assert quotas.request_throttle_ms("u", "c", 0) == 0
+    quotas.use_request_time("u", "c", 1_000_000, 0)
+    assert quotas.request_throttle_ms("u", "c", 0) == 100
+    quotas.use_request_time("u", "c", 900_000_000, 0)
+    assert quotas.request_throttle_ms("u", "c", 0) == 1000
+    quotas.use_request_time("u", "d", 900_000_000, 0)
+    assert quotas.request_throttle_ms("u", "d", 0) == 0
+    assert quotas.request_throttle_ms("u", "c", 11_000) == 0

@@ -61,7 +61,7 @@ def encode(
     writer: Writer, version: int, response: MetadataResponse, request: MetadataRequest | None
 ) -> None:
     if version >= 3:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     writer.array(len(response.brokers))
     for broker in response.brokers:
         write_address(writer, broker)

@@ -56,7 +56,7 @@ def encode(
     request: OffsetCommitRequest | None,
 ) -> None:
     if version >= 3:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     topics = tuples_by_topic(response.partitions)
     writer.array(len(topics))
     for topic, results in topics:

@@ -52,7 +52,7 @@ def encode(
     request: OffsetFetchRequest | SplitRequest | None,
 ) -> None:
     if version >= 3:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     if isinstance(request, SplitRequest):
         writer.array(len(response))
         for asked, group in zip(request.requests, response, strict=True):

@@ -29,7 +29,7 @@ def encode(
     request: FindCoordinatorRequest | None,
 ) -> None:
     if version >= 1:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     if version < 4:
         _encode_only(writer, version, response.coordinators[0])
     else:

@@ -45,7 +45,7 @@ def encode(
     request: JoinGroupRequest | None,
 ) -> None:
     if version >= 2:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.int32(response.generation)
     if version >= 7:

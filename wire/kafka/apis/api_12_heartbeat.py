@@ -26,7 +26,7 @@ def encode(
     request: HeartbeatRequest | None,
 ) -> None:
     if version >= 1:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.tags()
 

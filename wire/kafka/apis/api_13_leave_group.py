@@ -35,7 +35,7 @@ def encode(
     request: LeaveGroupRequest | None,
 ) -> None:
     if version >= 1:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     if version < 3:
         error = response.error
         if error is ErrorCode.NONE and response.members:

@@ -36,7 +36,7 @@ def encode(
     request: SyncGroupRequest | None,
 ) -> None:
     if version >= 1:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     if version >= 5:
         writer.nullable_string(response.protocol_type)

@@ -29,7 +29,7 @@ def encode(
 ) -> None:
     asked = request is not None and request.include_authorized_operations
     if version >= 1:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     writer.array(len(response.groups))
     for group in response.groups:
         _encode_group(writer, version, group)

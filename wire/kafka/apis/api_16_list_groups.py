@@ -25,7 +25,7 @@ def encode(
     request: ListGroupsRequest | None,
 ) -> None:
     if version >= 1:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.array(len(response.groups))
     for group in response.groups:

@@ -31,7 +31,7 @@ def encode(
     response: DeleteRecordsResponse,
     request: DeleteRecordsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     topics = tuples_by_topic(response.partitions)
     writer.array(len(topics))
     for topic, results in topics:

@@ -29,7 +29,7 @@ def encode(
     error = response.error
     if error is ErrorCode.PRODUCER_FENCED and version < 4:
         error = ErrorCode.INVALID_PRODUCER_EPOCH
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(error)
     writer.int64(response.producer_id)
     writer.int16(response.producer_epoch)

@@ -40,7 +40,7 @@ def encode(
     request: OffsetForLeaderEpochRequest | None,
 ) -> None:
     if version >= 2:
-        writer.int32(0)  # throttle time
+        writer.int32(writer.throttle_ms)
     topics = by_topic(response.partitions)
     writer.array(len(topics))
     for topic, results in topics:

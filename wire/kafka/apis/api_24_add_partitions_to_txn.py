@@ -45,7 +45,7 @@ def encode(
     response: AddPartitionsToTxnResponse,
     request: AddPartitionsToTxnRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     if version >= 4:
         writer.int16(response.error)
         writer.array(len(response.results))

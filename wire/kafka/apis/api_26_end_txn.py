@@ -27,7 +27,7 @@ def encode(
     error = response.error
     if error is ErrorCode.PRODUCER_FENCED and version < 2:
         error = ErrorCode.INVALID_PRODUCER_EPOCH
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(error)
     writer.tags()
 

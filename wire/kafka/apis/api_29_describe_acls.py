@@ -51,7 +51,7 @@ def decode(reader: Reader, version: int) -> DescribeAclsRequest:
 
 
 def encode(writer: Writer, version: int, response: DescribeAclsResponse, request: object) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.nullable_string(response.error_message)
     by_resource: dict[Resource, list[Acl]] = {}

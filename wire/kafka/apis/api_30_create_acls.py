@@ -37,7 +37,7 @@ def decode(reader: Reader, version: int) -> CreateAclsRequest:
 
 
 def encode(writer: Writer, version: int, response: CreateAclsResponse, request: object) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.results))
     for error, message in response.results:
         writer.int16(error)

@@ -21,7 +21,7 @@ def decode(reader: Reader, version: int) -> DeleteAclsRequest:
 
 
 def encode(writer: Writer, version: int, response: DeleteAclsResponse, request: object) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.results))
     for result in response.results:
         writer.int16(result.error)

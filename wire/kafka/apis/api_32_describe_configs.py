@@ -36,7 +36,7 @@ def encode(
     response: DescribeConfigsResponse,
     request: DescribeConfigsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.results))
     for result in response.results:
         writer.int16(result.error)

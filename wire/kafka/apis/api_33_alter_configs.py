@@ -38,7 +38,7 @@ def encode(
     response: AlterConfigsResponse,
     request: AlterConfigsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.results))
     for resource, error, message in response.results:
         writer.int16(error)

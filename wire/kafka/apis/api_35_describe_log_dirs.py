@@ -27,7 +27,7 @@ def encode(
     response: DescribeLogDirsResponse,
     request: DescribeLogDirsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     if version >= 3:
         writer.int16(response.error)
     writer.array(len(response.log_dirs))

@@ -64,7 +64,7 @@ def encode(
     writer.int64(token.ends_at_ms)
     writer.string(token.token_id)
     write_bytes(writer, token.hmac)
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.tags()
 
 

@@ -25,7 +25,7 @@ def encode(
 ) -> None:
     writer.int16(response.error)
     writer.int64(response.expires_at_ms)
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.tags()
 
 

@@ -42,7 +42,7 @@ def encode(
             write_principal(writer, renewer)
             writer.tags()
         writer.tags()
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.tags()
 
 

@@ -22,7 +22,7 @@ def encode(
     response: DeleteGroupsResponse,
     request: DeleteGroupsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.groups))
     for group_id, error in response.groups:
         writer.string(group_id)

@@ -27,7 +27,7 @@ def encode(
     response: ElectLeadersResponse,
     request: ElectLeadersRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     if version >= 1:
         writer.int16(response.error)
     encode_partition_errors(writer, _results(version, response, request))

@@ -35,7 +35,7 @@ def encode(
     response: AlterPartitionReassignmentsResponse,
     request: AlterPartitionReassignmentsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.nullable_string(response.error_message)
     encode_partition_errors(writer, response.partitions)

@@ -23,7 +23,7 @@ def encode(
     response: ListPartitionReassignmentsResponse,
     request: ListPartitionReassignmentsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.nullable_string(response.error_message)
     topics = by_topic(response.reassignments)

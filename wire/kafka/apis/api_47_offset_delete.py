@@ -27,7 +27,7 @@ def encode(
     request: OffsetDeleteRequest | None,
 ) -> None:
     writer.int16(response.error)
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     topics = tuples_by_topic(response.partitions)
     writer.array(len(topics))
     for topic, results in topics:

@@ -33,7 +33,7 @@ def decode(reader: Reader, version: int) -> DescribeClientQuotasRequest:
 def encode(
     writer: Writer, version: int, response: DescribeClientQuotasResponse, request: object
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.nullable_string(response.error_message)
     writer.array(len(response.entries))

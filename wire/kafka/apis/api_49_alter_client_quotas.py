@@ -38,7 +38,7 @@ def decode(reader: Reader, version: int) -> AlterClientQuotasRequest:
 def encode(
     writer: Writer, version: int, response: AlterClientQuotasResponse, request: object
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.results))
     for entity, error, message in response.results:
         writer.int16(error)

@@ -26,7 +26,7 @@ def decode(reader: Reader, version: int) -> DescribeUserScramCredentialsRequest:
 def encode(
     writer: Writer, version: int, response: DescribeUserScramCredentialsResponse, request: object
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.nullable_string(response.error_message)
     writer.array(len(response.results))

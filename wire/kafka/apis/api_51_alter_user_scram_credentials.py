@@ -40,7 +40,7 @@ def _bytes(reader: Reader) -> bytes:
 def encode(
     writer: Writer, version: int, response: AlterUserScramCredentialsResponse, request: object
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.results))
     for user, error, message in response.results:
         writer.string(user)

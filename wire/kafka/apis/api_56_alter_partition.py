@@ -49,7 +49,7 @@ def _isr_with_epochs(reader: Reader) -> tuple[int, ...]:
 def encode(
     writer: Writer, version: int, response: AlterIsrResponse, request: AlterIsrRequest | None
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     topics = by_topic(response.partitions)
     writer.array(len(topics))

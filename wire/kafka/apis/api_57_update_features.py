@@ -39,7 +39,7 @@ def encode(
     response: UpdateFeaturesResponse,
     request: UpdateFeaturesRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.nullable_string(response.error_message)
     writer.array(len(response.results))

@@ -40,7 +40,7 @@ def encode(
     response: MetadataResponse | WrongEndpointType,
     request: MetadataRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     if isinstance(response, WrongEndpointType):
         _encode_refusal(writer, version, response)
         return

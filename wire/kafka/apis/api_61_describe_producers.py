@@ -26,7 +26,7 @@ def encode(
     response: DescribeProducersResponse,
     request: DescribeProducersRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     topics = by_topic(response.partitions)
     writer.array(len(topics))
     for topic, results in topics:

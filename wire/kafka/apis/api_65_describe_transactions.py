@@ -22,7 +22,7 @@ def encode(
     response: DescribeTransactionsResponse,
     request: DescribeTransactionsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.transactions))
     for transaction in response.transactions:
         writer.int16(transaction.error)

@@ -24,7 +24,7 @@ def encode(
     response: ListTransactionsResponse,
     request: ListTransactionsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.array(len(response.unknown_states))
     for state in response.unknown_states:

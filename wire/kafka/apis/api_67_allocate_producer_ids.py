@@ -22,7 +22,7 @@ def encode(
     response: AllocateProducerIdsResponse,
     request: AllocateProducerIdsRequest | None,
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.int64(response.first_producer_id)
     writer.int32(response.count)

@@ -54,7 +54,7 @@ def _partitions(reader: Reader) -> tuple[str, tuple[int, ...]]:
 def encode(
     writer: Writer, version: int, response: ConsumerGroupHeartbeatResponse, request: object
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.int16(response.error)
     writer.nullable_string(response.error_message)
     writer.nullable_string(response.member_id)

@@ -28,7 +28,7 @@ def decode(reader: Reader, version: int) -> ConsumerGroupDescribeRequest:
 def encode(
     writer: Writer, version: int, response: ConsumerGroupDescribeResponse, request: object
 ) -> None:
-    writer.int32(0)  # throttle time
+    writer.int32(writer.throttle_ms)
     writer.array(len(response.groups))
     for group in response.groups:
         writer.int16(group.error)

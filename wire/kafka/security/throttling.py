@@ -70,11 +70,33 @@ class ThrottlingBackend:
             respond = self._produce(request, context, respond)
         elif isinstance(request, FetchRequest) and request.replica_id < 0:
             request, respond = self._fetch(request, context, respond)
-        elif type(request) in _STRICT_FROM:
-            request, respond = self._mutate(broker_id, request, context, respond)
-            if request is None:
-                return
+        else:
+            if self._quotas.limits_request_time:
+                respond = self._timed(context, respond)
+            if type(request) in _STRICT_FROM:
+                request, respond = self._mutate(broker_id, request, context, respond)
+                if request is None:
+                    return
         self._backend.submit(broker_id, connection_name, request, context, respond)
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def _request_wait_ms(self, context: RequestContext) -> int:
+        """For how long a client has to wait whose requests took too much time."""
+        user = context.principal.partition(":")[2]
+        return self._quotas.request_throttle_ms(user, context.client_id, self._now_ms())
+
+    def _timed(self, context: RequestContext, respond: Respond) -> Respond:
+        def answer(response: Any) -> None:
+            if not isinstance(response, BaseException):
+                throttle_ms = self._request_wait_ms(context)
+                if type(response) is Throttled:
+                    throttle_ms = max(throttle_ms, response.throttle_ms)
+                    response = response.response
+                response = _throttled(response, throttle_ms)
+            respond(response)
+
+        return answer
 
     # -- bytes ---------------------------------------------------------------------------------
 
@@ -89,7 +111,8 @@ class ThrottlingBackend:
 
         def answer(response: Any) -> None:
             if not isinstance(response, BaseException):
-                response = _throttled(response, self._use(PRODUCER_BYTE_RATE, context, count))
+                used_ms = self._use(PRODUCER_BYTE_RATE, context, count)
+                response = _throttled(response, max(used_ms, self._request_wait_ms(context)))
             respond(response)
 
         return answer
@@ -104,7 +127,7 @@ class ThrottlingBackend:
         user = context.principal.partition(":")[2]
         name, quotas = CONSUMER_BYTE_RATE, self._quotas
         most = quotas.bytes_in_window(name, user, context.client_id)
-        if most is None:
+        if most is None and not quotas.limits_request_time:
             return request, respond
 
         def answer(response: Any) -> None:
@@ -113,6 +136,7 @@ class ThrottlingBackend:
                     len(batch.data) for part in response.partitions for batch in part.records
                 )
                 throttle_ms = self._use(name, context, count)
+                throttle_ms = max(throttle_ms, self._request_wait_ms(context))
                 if throttle_ms and self._are_empty and response.error is ErrorCode.NONE:
                     now_ms = self._now_ms()
                     quotas.take_bytes_back(name, user, context.client_id, count, now_ms)
@@ -121,7 +145,9 @@ class ThrottlingBackend:
                 response = _throttled(response, throttle_ms)
             respond(response)
 
-        return replace(request, max_bytes=min(request.max_bytes, most)), answer
+        if most is not None:
+            request = replace(request, max_bytes=min(request.max_bytes, most))
+        return request, answer
 
     # -- changes of topics -----------------------------------------------------------------------
 
@@ -180,4 +206,6 @@ class ThrottlingBackend:
 def _throttled(response: Any, throttle_ms: int) -> Any:
     if throttle_ms <= 0:
         return response
-    return Throttled(replace(response, throttle_time_ms=throttle_ms), throttle_ms)
+    if hasattr(response, "throttle_time_ms"):
+        response = replace(response, throttle_time_ms=throttle_ms)
+    return Throttled(response, throttle_ms)

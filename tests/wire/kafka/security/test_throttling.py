@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from fakekafka.protocol.config import BrokerConfig
@@ -14,12 +15,15 @@ from fakekafka.protocol.data import (
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.groups import HeartbeatRequest, HeartbeatResponse
 from fakekafka.protocol.records.batch import RecordBatch, build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.statemachines.security.client_quotas import ClientQuotas
 from fakekafka.tests.support.kafka_listener import StubBackend
 from fakekafka.wire.kafka.backend import Throttled
+from fakekafka.wire.kafka.codec import Codec
+from fakekafka.wire.kafka.security.request_timer import RequestTimer
 from fakekafka.wire.kafka.security.throttling import ThrottlingBackend
 
 ORDERS = TopicPartition("orders", 0)
@@ -91,3 +95,47 @@ def test_a_fetch_asks_for_no_more_than_the_quota_allows_at_once() -> None:
     desk.fetch()
     desk.fetch(client_id="other")
     assert [request.max_bytes for request in desk.stub.requests] == [10_000, 1 << 20]
+
+
+# -- the time of requests -----------------------------------------------------------------------
+
+
+def timed_desk() -> tuple[Desk, ClientQuotas]:
+    desk = Desk()
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.client_changed("c", {"request_percentage": "1"})
+    desk.backend = ThrottlingBackend(desk.stub, quotas, lambda: desk.now_ms, lambda *_: 1)
+    return desk, quotas
+
+
+def test_a_client_whose_requests_took_too_long_waits() -> None:
+    """Whatever it asks; a consumer gets no records either."""
+    desk, quotas = timed_desk()
+    context = RequestContext(client_id="c", api_version=4)
+    answers: list[Any] = []
+    assert not isinstance(desk.fetch(), Throttled)
+    quotas.use_request_time("", "c", 200_000_000, 0)
+    desk.stub.answer = lambda _: HeartbeatResponse(ErrorCode.NONE)
+    desk.backend.submit(1, "connection", HeartbeatRequest("g", 1, "m"), context, answers.append)
+    assert answers == [Throttled(HeartbeatResponse(ErrorCode.NONE), 1000)]
+    fetched = desk.fetch()
+    assert (fetched.throttle_ms, fetched.response.partitions) == (1000, ())
+    assert not isinstance(desk.fetch(client_id="other"), Throttled)
+
+
+def test_every_answer_tells_the_throttle_time() -> None:
+    response = HeartbeatResponse(ErrorCode.NONE)
+    parts = Codec("3.9").encode(12, 4, response, None, 1000)
+    assert b"".join(parts) == (1000).to_bytes(4, "big") + bytes(3)
+
+
+def test_a_timer_counts_from_one_message_to_the_next() -> None:
+    """Only requests of clients, and only those to this broker."""
+    used: list[tuple[str, int]] = []
+    quotas = SimpleNamespace(use_request_time=lambda _, c, ns, __: used.append((c, ns)))
+    timer = RequestTimer("broker-1", cast(Any, quotas), lambda: 0)
+    context = RequestContext(client_id="c", api_version=4)
+    for target, about in (("broker-1", context), ("broker-2", context), ("broker-1", None)):
+        timer.on_delivery(SimpleNamespace(target=SimpleNamespace(name=target), context=about))
+    assert [client for client, _ in used] == ["c"]
+    assert used[0][1] >= 0
