@@ -20,12 +20,15 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+from fakekafka.docs import trace_gallery
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
 from fakekafka.tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
 
 LAPTOP_PX, PHONE_PX = 1280, 390
+TRACE_PAGE = "-trace.html"
+"""Not of the site's theme: the page of a trace, which has tests of its own."""
 RUNS_OFF_THE_PAGE = """() => {
     const width = document.documentElement.clientWidth;
     const scrolls = element => {
@@ -132,6 +135,7 @@ def dead_links(site: Path) -> list[str]:
     pages = {
         path.relative_to(site).as_posix(): Page(path.read_text(encoding="utf-8"))
         for path in sorted(site.rglob("*.html"))
+        if not path.name.endswith(TRACE_PAGE)
     }
     found = []
     for name, page in pages.items():
@@ -161,7 +165,8 @@ def test_every_page_is_in_the_navigation() -> None:
         )
     )
     pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
-    assert pages == named
+    made = {path for path in trace_gallery.site_paths() if path.endswith(".md")}
+    assert pages | made == named
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +239,8 @@ def test_every_page_is_sound_in_a_browser(site: Path, browser: Any, address: str
     text without contrast on light or on dark."""
     names = [path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html"))]
     assert len(names) > 50
-    found = walk(browser, address, site, [name for name in names if name != "404.html"])
+    others = ("404.html", TRACE_PAGE)
+    found = walk(browser, address, site, [name for name in names if not name.endswith(others)])
     assert found == [], "\n" + "\n".join(found)
 
 
