@@ -213,6 +213,18 @@ class KafkaSide(RealTimeSide):
         self.frozen.discard(broker)
         self.disturbed.add(broker)
 
+    def fail_directory(self, broker: int, partition: str) -> None:
+        for directory in self.folder.glob(f"broker-{broker}-*/{partition}"):
+            whole = directory.parent
+            whole.rename(whole.with_name(f"kept-{whole.name}"))
+            whole.write_bytes(b"a file is in the way")
+
+    def repair_directories(self, broker: int) -> None:
+        for kept in self.folder.glob(f"kept-broker-{broker}-*"):
+            original = kept.with_name(kept.name.removeprefix("kept-"))
+            original.unlink()
+            kept.rename(original)
+
     def close(self) -> None:
         super().close()
         processes = [*self._processes.values()]

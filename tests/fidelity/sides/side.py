@@ -87,6 +87,14 @@ class Side(abc.ABC):
     def thaw(self, broker: int) -> None:
         """Let it go on."""
 
+    def fail_directory(self, broker: int, partition: str) -> None:
+        """Let the log directory that holds a partition fail, as if its disk were gone."""
+        raise NotImplementedError(self.name)
+
+    def repair_directories(self, broker: int) -> None:
+        """Put failed directories of a broker that does not run in order."""
+        raise NotImplementedError(self.name)
+
     # -- connections ---------------------------------------------------------------------------
 
     @abc.abstractmethod

@@ -31,6 +31,7 @@ class SimulatedSide(Side):
             racks=list(shape.racks[: shape.brokers]) or None,
             trace=False,
         )
+        self._failed: dict[int, list[int]] = {}
         self._listeners: dict[int, VirtualListener] = {}
         self.up = set(self.broker_ids)
 
@@ -60,6 +61,17 @@ class SimulatedSide(Side):
         self.simulation.broker(broker).resume()
         self.frozen.discard(broker)
         self.disturbed.add(broker)
+
+    def fail_directory(self, broker: int, partition: str) -> None:
+        handle = self.simulation.broker(broker)
+        for position, directory in enumerate(handle.log_dirs):
+            if any(f"{log.topic}-{log.partition}" == partition for log in directory.replicas):
+                handle.fail_log_dir(position)
+                self._failed.setdefault(broker, []).append(position)
+
+    def repair_directories(self, broker: int) -> None:
+        for position in self._failed.pop(broker, []):
+            self.simulation.broker(broker).repair_log_dir(position)
 
     def line(self, broker: int) -> Line:
         if broker not in self._listeners:
