@@ -25,9 +25,13 @@ from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.planning.schedule import ProgressReport
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.tests.spark_bench.suites_for_tests import written
+from fakekafka.tests.support.terminal import kill, press_ctrl_c, run_at_terminal
 
 SUITE = '''
 """A small cluster; some runs are longer than others"""
+
+def cost(records):
+    return 4.0  # so that the first jobs are short, and a driver can be ended between two
 
 def scenario(run, records: int = 20):
     simulation = run.simulation(1)
@@ -44,7 +48,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.serial,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.skipif(java_problem() is not None, reason=f"Spark cannot start: {java_problem()}"),
@@ -207,3 +211,27 @@ def test_a_cluster_without_the_package_gives_the_same_batch_and_survives_a_kill(
         assert mine.table(name).equals(theirs.table(name)), name
     workers: Any = set(mine.cost()["worker"])
     assert len(workers) >= 2
+    end_and_resume(suite, cluster, conf, tmp_path)
+
+
+def end_and_resume(suite: str, cluster: SparkCluster, conf: dict[str, str], folder: Path) -> None:
+    """A driver is interrupted, the next one killed, and processes of this machine do the rest."""
+    out = folder / "resumed"
+    matrix = ",".join(map(str, MATRIX["records"]))
+    program = [sys.executable, "-m", "fakekafka.cli.main", "bench", "run", suite, "--runs",
+               str(RUNS), "--matrix", f"records={matrix}", "--master", cluster.url, "--out",
+               str(out)]  # fmt: skip
+    for name, value in conf.items():
+        program += ["--conf", f"{name}={value}"]
+    sees = f" of {3 * RUNS} runs".encode()
+    status, shown = run_at_terminal(program, sees, press_ctrl_c)
+    assert status == 130, shown
+    status, shown = run_at_terminal([*program, "--resume"], sees, kill)
+    assert status == -9, shown
+    assert 0 < len(BatchTables(out).runs()) < 3 * RUNS
+    batch = run_suite(suite, runs=RUNS, engine="process", out=out, matrix=MATRIX, resume=True,
+                      workers=2)  # fmt: skip
+    assert (batch.runs, batch.broken) == (3 * RUNS, [])
+    mine, theirs = BatchTables(out), BatchTables(folder / "serial")
+    for name in ("runs", "hist", "series"):
+        assert mine.table(name).equals(theirs.table(name)), name
