@@ -16,6 +16,9 @@ class Delivery(NamedTuple):
     is_reply: bool = False
     context: Any = None
     message_id: int = 0
+    event: int | None = None
+    """In a recorded run, what it follows from: of an answer about to be sent the delivery of the
+    request, then its own sending; for who handles it, its own delivery."""
 
 
 class Link:

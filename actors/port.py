@@ -34,6 +34,7 @@ class Port:
         "is_stopped",
         "links",
         "machine",
+        "name",
         "network",
         "next_expiry_patience_ms",
         "node",
@@ -52,6 +53,7 @@ class Port:
     ) -> None:
         self.runtime = runtime
         self.node = node
+        self.name = node.name
         self.network = network
         self.machine = machine
         self.links: dict[str, Link] = network.links_from(machine)

@@ -26,15 +26,39 @@ class TraceSink(Protocol):
         message_id: int | None,
         cause: int | None,
         why: str | None = None,
-        op: int | None = None,
-    ) -> int: ...
+        of: int | None = None,
+    ) -> int:
+        """Take an event; ``of`` is one to whose operation it belongs, if not its cause."""
+        ...
+
+
+Row = tuple[int, str, str, str | None, str, int | None, object, int | None, str | None, int | None]
+"""An event as ``TraceSink.event`` takes it, with the name of the message's type after ``peer``;
+of a message that is a text, which is a name alone, there is no more."""
+
+ROWS_TOGETHER = 1000
+"""A sink that takes rows is told after so many."""
+
+
+class RowSink(TraceSink, Protocol):
+    """A sink to which the virtual network, where every step counts, writes events by itself."""
+
+    takes_rows: bool
+    """False: events must come by ``event``."""
+    rows: list[Row]
+    next_seq: Callable[[], int]
+    """The number of the event that is written next."""
+
+    def cut(self) -> None:
+        """Take the rows away; due after every row whose number is the last of its thousand."""
+        ...
 
 
 class StateSink(TraceSink, Protocol):
     """A sink that also takes changes of state."""
 
-    def state(self, seq: int | None, path: str, old: Any, new: Any, time_us: int) -> None:
-        """Take a change made while event ``seq`` was handled, or outside of any."""
+    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+        """Who hears of an actor's changes: they join the event that is being handled."""
         ...
 
 

@@ -219,6 +219,7 @@ class RoleChanges:
                     if partition.log is None:
                         name = partition.topic_partition
                         partition.log = self._hosted.open_log(name, state.is_new)
+                        partition.report_state()
                     continue
                 if partition.make_follower(state):
                     restarting.append(partition)

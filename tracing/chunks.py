@@ -1,29 +1,23 @@
 """Chunks: runs of up to 1,000 events packed together, with the strings and types they add.
 
-A chunk body is ``[first seq, strings added, schema added, [event, ...]]``. Strings are numbered
-in order of first use, so a chunk is decodable from the tables before it. Where chunks are cut
-depends on nothing but the events, so equal runs have equal chunks; the fingerprint does not
-depend on the cuts at all.
+How a chunk's body looks is told in ``chunk_codec``. Strings are numbered in order of first use, so
+a chunk is decodable from the tables before it. Where chunks are cut depends on nothing but the
+events, so equal runs have equal chunks, and the fingerprint of a run is the digest of theirs.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
 
-import msgpack
-
-from .events import INTERESTING_KINDS, KIND_CODES, KINDS
-from .fingerprint import array_header_bytes
-from .format import CHUNK_BYTES
+from .chunk_codec import ChunkColumns, encode_chunk
+from .events import INTERESTING_KINDS, KIND_CODES
 from .packing import PayloadPacker
 from .schema import FieldShapes
 
 _INTERESTING = frozenset(KIND_CODES[kind] for kind in INTERESTING_KINDS)
-_kind_of, _actor_of, _peer_of, _type_of = (itemgetter(i) for i in (2, 3, 4, 5))
 DIGEST_BYTES = 32
 
 
@@ -80,39 +74,62 @@ class Chunk(NamedTuple):
     body: bytes
     interesting: list[int]
     kind_counts: Counter[int]
-    type_counts: Counter[int | None]
-    deltas: list[tuple[int, Any]]
-    """Seq and changes of every event that changed some state."""
+    type_counts: Counter[int]
 
 
 def body_digest(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=16).digest()
 
 
-def describe(events: list[Any], body: bytes, offset: int, length: int) -> Chunk:
-    """Index entries of a chunk from its events (raw arrays)."""
-    kinds, actors = set(map(_kind_of, events)), set(map(_actor_of, events))
-    actors.update(number for number in set(map(_peer_of, events)) if number is not None)
-    type_counts: Counter[int | None] = Counter(map(_type_of, events))
-    interesting: list[int] = []
-    if kinds & _INTERESTING:
-        interesting = [event[0] for event in events if event[2] in _INTERESTING]
-    deltas = [(event[0], event[10]) for event in events if event[10]]
-    info = ChunkInfo(
-        events[0][0],
-        events[-1][0],
-        events[0][1] // 1000,
-        events[-1][1] // 1000,
-        offset,
-        length,
-        bitmap(actors),
-        bitmap(number for number in type_counts if number is not None),
-        bitmap(kind for kind in kinds if kind < len(KINDS)),
-        body_digest(body),
-        len(events),
-        bitmap({change[0] for _, delta in deltas for change in delta}),
+class Contents(NamedTuple):
+    """What a chunk holds, in the numbers of its index entry."""
+
+    first_seq: int
+    last_seq: int
+    events: int
+    times_us: tuple[int, int]
+    """Of the first event and the last."""
+    kinds: Counter[int]
+    interesting: list[int]
+    """Numbers of the events that a reader of a long trace wants to jump to."""
+    actors: frozenset[int]
+    """Peers, too."""
+    types: Counter[int]
+    paths: frozenset[int]
+
+
+def contents_of(raws: Sequence[Any]) -> Contents:
+    """The contents of events that stand in the order of ``EVENT_FIELDS``."""
+    actors = {raw[3] for raw in raws} | {raw[4] for raw in raws if raw[4] is not None}
+    return Contents(
+        raws[0][0],
+        raws[-1][0],
+        len(raws),
+        (raws[0][1] // 1000, raws[-1][1] // 1000),
+        Counter(raw[2] for raw in raws),
+        [raw[0] for raw in raws if raw[2] in _INTERESTING],
+        frozenset(actors),
+        Counter(raw[5] for raw in raws if raw[5] is not None),
+        frozenset(change[0] for raw in raws for change in raw[10]),
     )
-    return Chunk(info, body, interesting, Counter(map(_kind_of, events)), type_counts, deltas)
+
+
+def describe(contents: Contents, body: bytes, offset: int = -1, length: int | None = None) -> Chunk:
+    """A chunk with its entry of the index."""
+    info = ChunkInfo(
+        contents.first_seq,
+        contents.last_seq,
+        *contents.times_us,
+        offset,
+        len(body) if length is None else length,
+        bitmap(contents.actors),
+        bitmap(contents.types),
+        bitmap(contents.kinds),
+        body_digest(body),
+        contents.events,
+        bitmap(contents.paths),
+    )
+    return Chunk(info, body, contents.interesting, contents.kinds, contents.types)
 
 
 class Strings(dict[str | None, int | None]):
@@ -120,9 +137,10 @@ class Strings(dict[str | None, int | None]):
 
     __slots__ = ("ordered",)
 
-    def __init__(self) -> None:
+    def __init__(self, ordered: Iterable[str] = ()) -> None:
         super().__init__({None: None})
-        self.ordered: list[str] = []
+        self.ordered: list[str] = list(ordered)
+        self.update((text, number) for number, text in enumerate(self.ordered))
 
     def __missing__(self, text: str) -> int:
         number = len(self.ordered)
@@ -131,75 +149,42 @@ class Strings(dict[str | None, int | None]):
         return number
 
 
-class ChunkBuilder:
-    """Turns raw events into chunks and keeps the running digest over them.
+class ChunkTables:
+    """Strings and types of a file as far as it is written, and the running digest of its chunks."""
 
-    A raw event is a list in the order of ``EVENT_FIELDS``, strings already numbered; its payload
-    may still be the message itself. ``emit`` takes each finished chunk.
-    """
-
-    def __init__(self, packer: PayloadPacker, emit: Callable[[Chunk], object]) -> None:
+    def __init__(self, packer: PayloadPacker) -> None:
         self.packer = packer
         self.strings = Strings()
-        self.pending: list[Any] = []
-        """Events not packed yet; deltas may still be added to them."""
-        self._emit = emit
         self._written_strings = 0
+        self._written_types: dict[str, None] = {}
         self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
-    def cut(self) -> None:
-        """Pack what is pending into a chunk, or several when it is large."""
-        events = self.pending[:]
-        self.pending.clear()  # the list itself is known to the recorder
-        if not events:
-            return
-        packed = self.packer.pack(events)
-        self._digest.update(memoryview(packed)[array_header_bytes(len(events)) :])
-        if len(packed) <= CHUNK_BYTES or len(events) == 1:
-            self._emit(self._chunk(events, packed))
-            return
-        group: list[Any] = []
-        size = 0
-        for event in events:
-            length = len(self.packer.pack(event))
-            if group and size + length > CHUNK_BYTES:
-                self._emit(self._chunk(group, self.packer.pack(group)))
-                group, size = [], 0
-            group.append(event)
-            size += length
-        self._emit(self._chunk(group, self.packer.pack(group)))
+    def copy(self) -> Self:
+        """Tables in which to see how the next chunk would look."""
+        other = type(self)(self.packer)
+        other.strings = Strings(self.strings.ordered)
+        other._written_strings = self._written_strings
+        other._written_types = dict(self._written_types)
+        other._digest = self._digest.copy()
+        return other
 
-    def pending_chunk(self) -> Chunk | None:
-        """What is pending as a chunk, without cutting it."""
-        if not self.pending:
-            return None
-        packed = self.packer.pack(self.pending)
-        body = self._body(self.pending[0][0], self._new_strings(), self._new_types(), packed)
-        return describe(self.pending, body, -1, len(body))
-
-    def _new_strings(self) -> list[str]:
-        return self.strings.ordered[self._written_strings :]
-
-    def _new_types(self) -> list[tuple[str, FieldShapes]]:
-        return [(name, self.packer.schema[name]) for name in self.packer.unwritten]
-
-    @staticmethod
-    def _body(first: int, strings: list[str], types: list[Any], packed: bytes) -> bytes:
-        return b"\x94" + b"".join(map(msgpack.packb, (first, strings, types))) + packed
-
-    def _chunk(self, events: list[Any], packed: bytes) -> Chunk:
-        body = self._body(events[0][0], self._new_strings(), self._new_types(), packed)
+    def add(self, columns: ChunkColumns, contents: Contents) -> Chunk:
+        """The next chunk, with the strings and types that are new since the last."""
+        strings = self.strings.ordered[self._written_strings :]
+        # Which comes first hangs on when somebody looked: the order is not part of the run.
+        new = sorted(name for name in self.packer.schema if name not in self._written_types)
+        types: list[tuple[str, FieldShapes]] = [(name, self.packer.schema[name]) for name in new]
         self._written_strings = len(self.strings.ordered)
-        self.packer.unwritten.clear()
-        return describe(events, body, -1, len(body))
+        self._written_types.update(dict.fromkeys(new))
+        body = encode_chunk(columns, strings, types, self.packer.pack(columns.changes))
+        chunk = describe(contents, body)
+        self._digest.update(chunk.info.digest)
+        return chunk
+
+    def schema(self) -> list[tuple[str, FieldShapes]]:
+        """The types that are written."""
+        return [(name, self.packer.schema[name]) for name in self._written_types]
 
     def digest(self) -> bytes:
-        """blake2b-256 of all events so far with their string and type tables."""
-        digest = self._digest.copy()
-        if self.pending:
-            packed = self.packer.pack(self.pending)
-            digest.update(memoryview(packed)[array_header_bytes(len(self.pending)) :])
-        digest.update(msgpack.packb(self.strings.ordered))
-        # Types are met when a chunk is packed; when that happens is not part of the run.
-        digest.update(msgpack.packb(sorted(self.packer.schema.items())))
-        return digest.digest()
+        """blake2b-256 of the digests of all chunks so far."""
+        return self._digest.digest()

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import msgpack
 
+UNSEEN_KINDS = frozenset(
+    {"client_invoke", "client_retry", "client_ok", "client_fail", "expire", "state"}
+)
+"""Kinds that only a recorder is told: no part of the outline, which others compute too."""
 _BUFFERED_MASK = 4095  # packed together every 4096 events
 
 
@@ -44,7 +48,7 @@ class Fingerprint:
         message_id: int | None,
         cause: int | None,
         why: str | None = None,
-        op: int | None = None,
+        of: int | None = None,
     ) -> int:
         """Take one event; returns its seq, dense from 0."""
         cls = message.__class__
@@ -62,6 +66,20 @@ class Fingerprint:
             # Without the array header the digest does not depend on when it is asked for.
             self._digest.update(memoryview(packed)[array_header_bytes(len(self._buffer)) :])
             self._buffer.clear()
+
+    def take(self, packed: bytes, count: int) -> None:
+        """Take events that are packed already, as one array."""
+        self.absorb()
+        self._digest.update(memoryview(packed)[array_header_bytes(count) :])
+        self._seq += count
+
+    def copy(self) -> Self:
+        """One that goes on by itself."""
+        self.absorb()
+        other = type(self)()
+        other._digest = self._digest.copy()
+        other._seq = self._seq
+        return other
 
     def fingerprint(self) -> str:
         """blake2b-256 of the events so far, hexadecimal."""

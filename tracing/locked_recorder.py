@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from .recorder import RECORD_BYTES_LIMIT, Recorder
 from .trace import MemoryTrace
 from .writer import TraceWriter
 
+if TYPE_CHECKING:
+    from ..actors.surroundings import Surroundings
+    from ..protocol.host import StateListener
+
 
 class LockedRecorder(Recorder):
     """A recorder that several threads may call: the order of calls is the order of events."""
+
+    takes_rows = False
 
     def __init__(
         self,
@@ -23,24 +29,25 @@ class LockedRecorder(Recorder):
         self._lock = threading.RLock()
         super().__init__(writer, keep, record_bytes_limit)
 
-    def _event_function(self) -> Callable[..., int]:
-        record = super()._event_function()
+    def event(self, *args: Any, **kwargs: Any) -> int:
+        with self._lock:
+            return super().event(*args, **kwargs)
 
-        def event(*args: Any, **kwargs: Any) -> int:
+    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+        with self._lock:
+            tell = super().state_listener(runtime, actor)
+
+        def changed(path: str, old: Any, new: Any) -> None:
             with self._lock:
-                return record(*args, **kwargs)
+                tell(path, old, new)
 
-        return event
+        return changed
 
     def state(
         self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
     ) -> None:
         with self._lock:
             super().state(seq, path, old, new, time_us)
-
-    def answers(self, answer_id: int, request_id: int) -> None:
-        with self._lock:
-            super().answers(answer_id, request_id)
 
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
         with self._lock:
@@ -49,6 +56,14 @@ class LockedRecorder(Recorder):
     def fingerprint(self) -> str:
         with self._lock:
             return super().fingerprint()
+
+    def outline(self) -> str:
+        with self._lock:
+            return super().outline()
+
+    def raw_since(self, first: int) -> list[Any]:
+        with self._lock:
+            return super().raw_since(first)
 
     def close(self) -> None:
         with self._lock:

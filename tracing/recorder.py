@@ -1,70 +1,74 @@
 """The recorder: the one sink the runtime calls, only when a run is traced.
 
-Events are kept as lists with the message itself in the payload's place; messages are immutable,
-so packing waits until a chunk is full, which lets a handler add state changes to its event and
-makes packing one call for a thousand events.
+While the run goes on, as little as possible is done: an event is a row, a
+tuple with the message itself in it, and a change of state is a tuple in another list. Messages are
+immutable, so all the rest waits until there are a thousand rows, and is then done for all of them
+at once: finding out what really changed and which operation an event belongs to, taking messages
+apart, packing, digesting. The virtual network writes the rows of messages itself (``rows``).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.errors import UsageError
-from .chunks import Chunk, ChunkBuilder, ChunkInfo, Snapshot
-from .events import EVENT_FIELDS, KIND_CODES, Event
-from .fingerprint import Fingerprint
+from .chunk_codec import NO_TYPE
+from .chunks import Chunk, ChunkInfo, ChunkTables, Snapshot
+from .events import KIND_CODES, Event
+from .fingerprint import UNSEEN_KINDS, Fingerprint
 from .format import CHUNK_EVENTS
 from .operations import Operations
-from .packing import PayloadPacker, epochs_getter, unpack
+from .packing import PayloadPacker
 from .recorded_state import RecordedState
-from .schema import Schema, is_message_type
+from .row_packing import Batch, pack_rows
+from .row_view import RowView
+from .schema import is_message_type
 from .trace import EventList, MemoryTrace
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..actors.surroundings import Row, Surroundings
+    from ..protocol.host import StateListener
+
 RECORD_BYTES_LIMIT = 64
-_NO_DELTA: tuple[()] = ()
-_STATE = KIND_CODES["state"]
-_DELTA = EVENT_FIELDS.index("delta")
-_APART = frozenset({"spawn", "stop", "client_ok", "client_fail"})
-_UNSEEN = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail", "expire"})
-"""Kinds that only a recorder is told: no part of the outline, which others compute too."""
+_TIED = frozenset({"spawn", "stop", "client_invoke", "client_ok", "client_fail"})
+"""Kinds that begin or end something."""
 SNAPSHOT_EVENTS = 4_000
 """Events between two snapshots of the state; more when the state is large."""
 
-_TypeEntry = tuple[int | None, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]
+
+_FOLLOWED = itemgetter(9, 7)
+"""Of a row: the event to whose operation it belongs, if that is known, and its cause."""
 
 
-def _single_field(convert: Callable[[Any], Any], value: Any) -> tuple[Any]:
-    return (convert(value),)
+class _Value:
+    """What is no message, in a message's place: as it was when it was recorded."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: tuple[Any]) -> None:
+        self.fields = fields
 
 
-class _Types(dict[type, _TypeEntry]):
-    """Per message class: number of its name, the name, its epochs, how to wrap the payload."""
+class _Paths(dict[str, str]):
+    """The whole path of a part of an actor's state, by what its core calls it."""
 
-    __slots__ = ("_packer", "_strings")
+    __slots__ = ("_prefix",)
 
-    def __init__(self, strings: dict[str | None, int | None], packer: PayloadPacker) -> None:
-        super().__init__({type(None): (None, "NoneType", None, None)})
-        self._strings = strings
-        self._packer = packer
+    def __init__(self, actor: str) -> None:
+        super().__init__()
+        self._prefix = f"{actor}/"
 
-    def __missing__(self, cls: type) -> _TypeEntry:
-        name = cls.__name__
-        wrap: Callable[[Any], Any] | None = None
-        self._packer.declare(cls)
-        if not (is_message_type(cls) or issubclass(cls, BaseException)):
-            wrap = partial(_single_field, self._packer.tagged)
-        entry = (self._strings[name], name, epochs_getter(cls), wrap)
-        self[cls] = entry
-        return entry
+    def __missing__(self, path: str) -> str:
+        whole = self[path] = self._prefix + path
+        return whole
 
 
 class Recorder:
@@ -74,6 +78,8 @@ class Recorder:
     all of them, or at least the last ``keep`` events. Bytes longer than ``record_bytes_limit``
     are cut, their length is kept.
     """
+
+    takes_rows = True
 
     def __init__(
         self,
@@ -88,106 +94,95 @@ class Recorder:
         self._chunks: list[Chunk] = []
         self._last_chunk: ChunkInfo | None = None
         self._packer = PayloadPacker(record_bytes_limit)
-        self._builder = ChunkBuilder(self._packer, self._take)
-        self._strings = self._builder.strings
-        self._types = _Types(self._strings, self._packer)
-        self._pending = self._builder.pending
-        self._seqs = itertools.count()
+        self._packer.extractors[_Value] = lambda value: value.fields
+        self._tables = ChunkTables(self._packer)
+        self.rows: list[Row] = []
+        """Events that are in no chunk yet; ``_first`` is the number of the first."""
+        self._first = 0
+        self.next_seq: Callable[[], int] = itertools.count().__next__
+        self._unseen: list[int] = []
         self._sent: dict[int | None, int] = {}  # number of a message under way: its sending
         self._operations = Operations()
-        self._answers: dict[int | None, int] = {}  # message about to be sent: its operation
-        self._state = RecordedState(self._strings.__getitem__)
+        self._state = RecordedState()
         self._snapshots: list[Snapshot] = []
         self._snapshot_due = SNAPSHOT_EVENTS
+        self._kept_changes: deque[list[tuple[int, Any, Any]]] = deque()  # of every chunk kept
         self._base: dict[int, tuple[Any, int]] = {}  # state before the first chunk that is kept
         self._outline = Fingerprint()
         self._closed = False
-        self.event: Callable[..., int] = self._event_function()
-        """``event(time_us, kind, actor, peer, message, message_id, cause, why=None) -> seq``.
+        self._view = RowView()
 
-        Records one event; seq is dense from 0. ``message`` is a protocol message, or a string
-        that names the type by itself (a timer).
+    # -- recording -----------------------------------------------------------------------------
+
+    def event(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        message: object | None,
+        message_id: int | None,
+        cause: int | None,
+        why: str | None = None,
+        of: int | None = None,
+    ) -> int:
+        """Record one event; gives its number, dense from 0.
+
+        ``message`` is a protocol message, or a string that names the type by itself (a timer);
+        ``of`` is an event to whose operation this one belongs, when it is not its cause.
         """
+        cls = message.__class__
+        if cls is str:
+            name: Any = message
+            message = None
+        else:
+            name = cls.__name__
+            if message is not None and not (is_message_type(cls) or issubclass(cls, BaseException)):
+                self._packer.declare(cls)
+                message = _Value((self._packer.tagged(message),))
+        KIND_CODES[kind]  # refuses what is no kind
+        seq = self.next_seq()
+        if kind == "deliver" or kind == "drop":
+            cause = self._sent.pop(message_id, cause)
+        elif kind == "send":
+            self._sent[message_id] = seq
+        elif kind in _TIED:
+            if kind == "client_invoke":
+                of = seq
+            self._tie(kind, seq, actor, peer)
+        if kind in UNSEEN_KINDS:
+            self._unseen.append(seq)
+        self.rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
+        if seq % CHUNK_EVENTS == CHUNK_EVENTS - 1:
+            self.cut()
+        return seq
 
-    def _event_function(self) -> Callable[..., int]:
-        """Make ``event`` as a closure over all it touches: it runs for every message."""
-        strings, types = self._strings, self._types
-        outline_append = self._outline.append
-        pending: list[Any] = self._builder.pending
-        append = pending.append
-        cut, next_seq = self._cut, self._seqs.__next__
-        sent, answers = self._sent, self._answers
-        operations = self._operations
-        op_of, carry = operations.by_event.get, operations.carry
-
-        def event(
-            time_us: int,
-            kind: str,
-            actor: str,
-            peer: str | None,
-            message: object | None,
-            message_id: int | None,
-            cause: int | None,
-            why: str | None = None,
-            op: int | None = None,
-        ) -> int:
-            seq = next_seq()
-            cls = message.__class__
-            if cls is str:
-                type_id: int | None = strings[message]  # type: ignore[index]
-                name: Any = message
-                payload = epochs = None
-            else:
-                type_id, name, epochs_of, wrap = types[cls]
-                payload = message if wrap is None else wrap(message)
-                epochs = None if epochs_of is None else epochs_of(message)
-            if kind == "deliver" or kind == "drop":
-                cause = sent.pop(message_id, cause)
-            elif kind == "send":
-                sent[message_id] = seq
-                if answers:
-                    op = answers.pop(message_id, None)
-            elif kind == "client_invoke":
-                op = operations.begin(seq)
-            if op is None:
-                op = op_of(cause)
-            if op is not None:
-                op = carry(seq, op, message_id)
-            append(
-                [
-                    seq, time_us * 1000, KIND_CODES[kind], strings[actor], strings[peer], type_id,
-                    message_id, cause, epochs, payload, _NO_DELTA, why, op,
-                ]
-            )  # fmt: skip
-            if kind in _APART:
-                self._take_apart(kind, actor, peer, op)
-            if kind not in _UNSEEN:
-                outline_append((time_us, kind, actor, peer, name, message_id))
-            if len(pending) >= CHUNK_EVENTS:
-                cut()
-            return seq
-
-        return event
-
-    def _take_apart(self, kind: str, actor: str, peer: str | None, op: int | None) -> None:
-        """End an operation of a client; begin an actor, or end it with its state."""
-        if kind == "spawn":
+    def _tie(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
+        """Begin or end an operation of a client; begin an actor, or end it with its state."""
+        if kind == "client_invoke":
+            self._operations.begin(seq)
+        elif kind == "spawn":
             self._state.begin(actor)
         elif kind != "stop":
-            self._operations.end(op)
+            self._operations.ends_at(seq)
         elif peer is not None:  # a node; without a peer it is news of a process
-            delta = self._state.halt(actor)
-            if delta:
-                self._pending[-1][_DELTA] = delta
+            self._state.halt(seq, actor)
 
-    def answers(self, answer_id: int, request_id: int) -> None:
-        """A message about to be sent answers another: it belongs to the same operation."""
-        op = self._operations.by_message.get(request_id)
-        if op is not None:
-            self._answers[answer_id] = op
+    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+        """Who hears of the changes of an actor's state."""
+        state, paths = self._state.of(actor), _Paths(actor)
+        tell, tagged = self._state.told.append, self._packer.tagged
 
-    keeps_state = True
-    """Cores are told to report their changes of state."""
+        def changed(path: str, old: Any, new: Any) -> None:
+            if new.__class__ is not int or old.__class__ is not int:
+                old, new = tagged(old), tagged(new)
+            seq = runtime.cause
+            if seq is None or seq < self._first:
+                self.state(seq, paths[path], old, new, runtime.now_us())
+            else:
+                tell((seq, state, paths[path], old, new))
+
+        return changed
 
     def state(
         self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
@@ -198,124 +193,140 @@ class Recorder:
         its own, caused by that one. So does a change outside of any event (``seq`` None). What is
         known of the path goes before ``old``.
         """
-        pending = self._pending
-        tagged = self._packer.tagged
-        joins = seq is not None and pending and pending[0][0] <= seq <= pending[-1][0]
-        last = self._last_chunk
-        if seq is not None and not joins and (last is None or not 0 <= seq <= last.last_seq):
+        if seq is not None and not 0 <= seq < len(self):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
-        place = seq if joins and seq is not None else len(self)
-        change = self._state.change(place, path, tagged(old), tagged(new))
-        if change is None:
-            return
-        if joins and seq is not None:
-            event = pending[seq - pending[0][0]]
-            if event[_DELTA]:
-                event[_DELTA].append(change)
-            else:
-                event[_DELTA] = [change]
-            return
-        number = next(self._seqs)
-        if time_us is not None:
-            time_ns = time_us * 1000
-        elif pending:
-            time_ns = pending[-1][1]
-        else:
-            time_ns = 0 if last is None else last.time_last_us * 1000
-        actor = self._strings[path.partition("/")[0]]
-        pending.append(
-            [
-                number,
-                time_ns,
-                _STATE,
-                actor,
-                None,
-                None,
-                None,
-                seq,
-                None,
-                None,
-                [change],
-                None,
-                None,
-            ]
-        )
+        actor = path.partition("/")[0]
+        old, new = self._packer.tagged(old), self._packer.tagged(new)
+        place = seq
+        if seq is None or seq < self._first:
+            if not self._state.would_change(actor, path, old, new):
+                return
+            if time_us is None:
+                time_us = self._time_us()
+            place = self.next_seq()
+            self._unseen.append(place)
+            self.rows.append((time_us, "state", actor, None, NO_TYPE, None, None, seq, None, None))
+        assert place is not None
+        self._state.told.append((place, self._state.of(actor), path, old, new))
+        if place is not seq and place % CHUNK_EVENTS == CHUNK_EVENTS - 1:
+            self.cut()
+
+    def _time_us(self) -> int:
+        if self.rows:
+            return self.rows[-1][0]
+        return 0 if self._last_chunk is None else self._last_chunk.time_last_us
 
     # -- chunks --------------------------------------------------------------------------------
 
-    def _cut(self) -> None:
-        self._builder.cut()
-        self._outline.absorb()
+    def cut(self) -> None:
+        """Make a chunk of the rows, or several when they are large."""
+        if not self.rows:
+            return
+        batch = self._batch()
+        self.rows.clear()  # the list itself is known to others
+        self._first += len(batch.rows)
+        for chunk in pack_rows(self._tables, self._outline, batch):
+            self._last_chunk = chunk.info
+            if self.writer is not None:
+                self.writer.write_chunk(chunk)
+            if self._in_memory:
+                self._keep_chunk(chunk, batch)
+        self._unseen.clear()
+        self._state.settled.clear()
+        self._operations.assigned.clear()
+        self._operations.forget(self._first)
+        self._view.cut(self._first)
         self._snap()
 
-    def _take(self, chunk: Chunk) -> None:
-        self._last_chunk = chunk.info
-        if self.writer is not None:
-            self.writer.write_chunk(chunk)
-        if self._in_memory:
-            self._keep_chunk(chunk)
+    def _batch(self) -> Batch:
+        """The rows with what belongs to them, found out as far as it was not yet."""
+        self._state.settle()
+        assigned = self._operations.assigned
+        known = len(assigned)
+        followed = list(map(_FOLLOWED, self.rows[known:]))
+        self._operations.assign(self._first + known, followed)
+        return Batch(self._first, self.rows[:], self._unseen, assigned, self._state.settled)
 
     def _snap(self) -> None:
         """Keep the state of this moment, from where readers begin: after whole chunks only."""
-        last = self._last_chunk
-        if last is None or last.last_seq + 1 < self._snapshot_due or not self._state.count:
+        if self._first < self._snapshot_due:
             return
-        entries = self._state.snapshot()
-        self._snapshot_due = last.last_seq + 1 + max(SNAPSHOT_EVENTS, 2 * len(entries))
-        snapshot = Snapshot(last.last_seq, self._packer.pack([last.last_seq, entries]))
+        numbers = self._tables.strings
+        entries = [(numbers[path], value, seq) for path, value, seq in self._state.values()]
+        if not entries:
+            return
+        last = self._first - 1
+        self._snapshot_due = self._first + max(SNAPSHOT_EVENTS, 2 * len(entries))
+        snapshot = Snapshot(last, self._packer.pack([last, entries]))
         if self.writer is not None:
             self.writer.write_snapshot(snapshot)
         if self._in_memory:
             self._snapshots.append(snapshot)
 
-    def _keep_chunk(self, chunk: Chunk) -> None:
+    def _keep_chunk(self, chunk: Chunk, batch: Batch) -> None:
         chunks = self._chunks
         chunks.append(chunk)
         if self._keep is not None:
-            kept = chunk.info.last_seq + 1 - chunks[0].info.first_seq
+            numbers, last_seq = self._tables.strings, chunk.info.last_seq
+            self._kept_changes.append(
+                [
+                    (seq, numbers[path], new)
+                    for seq, path, _, new in batch.changes
+                    if chunk.info.first_seq <= seq <= last_seq
+                ]
+            )
+            kept = last_seq + 1 - chunks[0].info.first_seq
             while len(chunks) > 1 and kept - chunks[0].info.events >= self._keep:
                 kept -= chunks[0].info.events
-                self._forget(chunks.pop(0))
+                self._forget(chunks.pop(0), self._kept_changes.popleft())
 
-    def _forget(self, chunk: Chunk) -> None:
+    def _forget(self, chunk: Chunk, changes: Sequence[tuple[int, Any, Any]]) -> None:
         """Let go of the oldest chunk; the state that it led to is kept."""
         base = self._base
-        for seq, delta in chunk.deltas:
-            for number, _, new in delta:
-                if new is None:
-                    base.pop(number, None)
-                else:
-                    base[number] = (new, seq)
+        for seq, number, new in changes:
+            if new is None:
+                base.pop(number, None)
+            else:
+                base[number] = (new, seq)
         last_seq = chunk.info.last_seq
         self._snapshots = [snap for snap in self._snapshots if snap.seq > last_seq]
 
     # -- asking --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        if self._pending:
-            return int(self._pending[-1][0]) + 1
-        return self._last_chunk.last_seq + 1 if self._last_chunk else 0
+        return self._first + len(self.rows)
 
     def fingerprint(self) -> str:
-        """blake2b-256 of all events with their payloads, hexadecimal."""
-        return self._builder.digest().hex()
+        """blake2b-256 of the digests of all chunks, hexadecimal: of all events with all there is
+        of them."""
+        tables = self._tables
+        if self.rows:
+            tables = tables.copy()
+            for _ in pack_rows(tables, Fingerprint(), self._batch()):
+                pass
+        return tables.digest().hex()
 
     def outline(self) -> str:
         """What ``Fingerprint`` gives for the same run: the order of events, no payloads."""
-        return self._outline.fingerprint()
+        outline = self._outline.copy()
+        for row in self.rows:
+            if row[1] not in UNSEEN_KINDS:
+                outline.append(row[:6])
+        return outline.fingerprint()
 
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
         """What is kept in memory, as a readable trace of this moment."""
+        tables = self._tables
         chunks = list(self._chunks)
-        last = self._builder.pending_chunk()
-        if last is not None:
-            chunks.append(last)
+        if self.rows:
+            tables = tables.copy()
+            chunks += pack_rows(tables, Fingerprint(), self._batch())
         return MemoryTrace(
             chunks,
-            list(self._strings.ordered),
-            list(self._packer.schema.items()),
+            list(tables.strings.ordered),
+            tables.schema(),
             dict(header or {}),
-            self.fingerprint(),
+            tables.digest().hex(),
             self.outline(),
             self._kept_snapshots(chunks),
         )
@@ -328,24 +339,22 @@ class Recorder:
         return [Snapshot(before, self._packer.pack([before, entries])), *self._snapshots]
 
     def raw_since(self, first: int) -> list[Any]:
-        """Events from a number on, as they are kept: those not packed yet at no cost."""
-        pending = self._pending
-        if pending and pending[0][0] <= first:
-            return pending[first - pending[0][0] :]
-        trace = self.trace()
-        kept = range(max(trace.chunk_of(first), 0), len(trace.chunks))
-        return [raw for index in kept for raw in trace.raw_events(index) if raw[0] >= first]
+        """Events from a number on in the order of ``EVENT_FIELDS``, strings by their number in
+        ``strings``; those in no chunk yet with the message itself as payload, at little cost."""
+        if first < self._first:
+            return self._view.of_trace(self.trace(), first, self._first) + self._view.of_rows(
+                self._batch(), self._first
+            )
+        return self._view.of_rows(self._batch(), first)
 
     def decoded(self, raw: list[Any]) -> Event:
         """One of them as readers see it."""
-        packer = self._packer
-        plain = unpack(packer.pack(raw))
-        return Event(plain, self._strings.ordered, Schema(list(packer.schema.items())))
+        return self._view.decoded(raw, self._packer)
 
     @property
     def strings(self) -> list[str]:
-        """Names by number, as raw events have them."""
-        return self._strings.ordered
+        """Names by number, as ``raw_since`` has them."""
+        return self._view.strings.ordered
 
     @property
     def events(self) -> EventList:
@@ -360,12 +369,10 @@ class Recorder:
             return
         self._closed = True
         if self.writer is not None:
-            self._builder.cut()
+            self.cut()
+            tables = self._tables
             self.writer.close(
-                self._strings.ordered,
-                list(self._packer.schema.items()),
-                self._builder.digest(),
-                self.outline(),
+                tables.strings.ordered, tables.schema(), tables.digest(), self.outline()
             )
 
     def save(self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd") -> None:
@@ -376,18 +383,18 @@ class Recorder:
         if not whole:
             head["part"] = f"the last events, from #{trace.chunks[0].first_seq} on"
         writer = TraceWriter(path, head, codec=codec)
-        strings, schema = trace.strings, list(self._packer.schema.items())
+        known = self._packer.schema
+        strings = trace.strings
+        schema = [(name, fields) for name, fields in trace.schema.types.items() if name in known]
         snapshots = deque(trace.snapshots)
         for index, chunk in enumerate(trace.stored):
             while snapshots and snapshots[0].seq < chunk.info.first_seq:
                 writer.write_snapshot(snapshots.popleft())
-            if index == 0 and not whole:
-                # The tables that the dropped chunks had brought along.
-                chunk = trace.with_tables(chunk, strings, schema)
-            elif not whole:
-                chunk = trace.with_tables(chunk, [], [])
+            if not whole:  # the first brings the tables along that the dropped chunks had
+                chunk = trace.with_tables(chunk, *((strings, schema) if index == 0 else ([], [])))
             writer.write_chunk(chunk)
-        writer.close(strings, schema, self._builder.digest(), self.outline())
+        digest = bytes.fromhex(str(trace.fingerprint))
+        writer.close(strings, schema, digest, str(trace.outline))
 
     def __enter__(self) -> Recorder:
         return self

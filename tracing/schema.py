@@ -17,7 +17,7 @@ import ast
 import enum
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..protocol.errors import ErrorCode
@@ -155,17 +155,66 @@ def field_shapes(cls: type) -> tuple[FieldShapes, tuple[type, ...]]:
     return tuple(shapes), tuple(nested)
 
 
+EpochsOf = Callable[[list[Any]], list[int | None]]
+"""Reads [controller epoch, leader epoch, znode version] from a payload, each None when it has none;
+of a request about many partitions the first one speaks."""
+
+
+def _at(payload: list[Any], places: Mapping[str, int], name: str) -> Any:
+    place = places.get(name)
+    return None if place is None else payload[place]
+
+
 class Schema:
     """Field names and shapes per message type, as a trace has them; names payloads."""
 
     def __init__(self, types: Iterable[tuple[str, FieldShapes]] = ()) -> None:
         self.types: dict[str, FieldShapes] = {RECORD_BATCH: RECORD_BATCH_FIELDS}
         self._namers: dict[str, Callable[[list[Any]], dict[str, Any]]] = {}
+        self._epochs: dict[str, EpochsOf | None] = {}
         self.add(types)
 
     def add(self, types: Iterable[Any]) -> None:
         for name, fields in types:
             self.types[name] = tuple((field, shape) for field, shape in fields)
+            self._namers.pop(name, None)
+            self._epochs.pop(name, None)
+
+    def epochs_of(self, type_name: str) -> EpochsOf | None:
+        """How to read the epochs of a type's payloads; None when it has none."""
+        if type_name in self._epochs:
+            return self._epochs[type_name]
+        found = self._epochs[type_name] = self._new_epochs_of(type_name)
+        return found
+
+    def _new_epochs_of(self, type_name: str) -> EpochsOf | None:
+        fields = self.types.get(type_name, ())
+        shapes = dict(fields)
+        entries = next((name for name in ("partition_states", "partitions") if name in shapes), "")
+        is_direct = "controller_epoch" in shapes or "leader_epoch" in shapes
+        if not (is_direct or entries == "partition_states" or type_name == "AlterIsrRequest"):
+            return None
+        own = {name: place for place, (name, _) in enumerate(fields)}
+        inner: dict[str, int] = {}
+        if entries and isinstance(shapes[entries], list) and shapes[entries][0] == "*":
+            inner = {
+                name: place
+                for place, (name, _) in enumerate(self.types.get(shapes[entries][1], ()))
+            }
+
+        def read(payload: list[Any]) -> list[int | None]:
+            items = payload[own[entries]] if entries else ()
+            first, places = (items[0], inner) if items else (payload, own)
+            controller_epoch = _at(payload, own, "controller_epoch")
+            if controller_epoch is None:
+                controller_epoch = _at(first, places, "controller_epoch")
+            return [
+                controller_epoch,
+                _at(first, places, "leader_epoch"),
+                _at(first, places, "zk_version"),
+            ]
+
+        return read
 
     def name_fields(self, type_name: str, payload: list[Any]) -> dict[str, Any]:
         """Field name to value; unknown types get numbered names."""

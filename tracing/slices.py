@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .chunks import ChunkBuilder
+from .chunk_codec import columns_of
+from .chunks import ChunkTables, Strings, contents_of
 from .events import KIND_CODES, Event
-from .fingerprint import Fingerprint
+from .fingerprint import UNSEEN_KINDS, Fingerprint
 from .format import CHUNK_EVENTS
 from .packing import PayloadPacker, repack
 from .trace import StoredTrace
@@ -29,38 +30,42 @@ def write_slice(
     }
     packer = PayloadPacker(0)
     packer.schema.update(trace.schema.types)
-    packer.unwritten += trace.schema.types
     writer = TraceWriter(path, header)
-    builder = ChunkBuilder(packer, writer.write_chunk)
+    tables = ChunkTables(packer)
     outline = Fingerprint()
-    strings = builder.strings
     count = 0
+    pending: list[Any] = []
+
+    def cut() -> None:
+        columns, seen = columns_of(pending, tables.strings.ordered, UNSEEN_KINDS, packer.pack)
+        outline.take(columns.heads, seen)
+        writer.write_chunk(tables.add(columns, contents_of(pending)))
+        pending.clear()
+
     for event in events:
-        builder.pending.append(
-            [
-                event.seq,
-                event.time_us * 1000,
-                KIND_CODES[event.kind],
-                strings[event.actor],
-                strings[event.peer],
-                strings[event.type],
-                event.message_id,
-                event.cause,
-                event.epochs,
-                repack(event.payload),
-                [[strings[path_], repack(old), repack(new)] for path_, old, new in event.delta],
-                event.why,
-                event.op,
-            ]
-        )
-        outline.append(
-            (event.time_us, event.kind, event.actor, event.peer, event.type, event.message_id)
-        )
+        pending.append(_raw(event, tables.strings))
         count += 1
-        if len(builder.pending) >= CHUNK_EVENTS:
-            builder.cut()
-            outline.absorb()
-    builder.cut()
-    schema = list(packer.schema.items())
-    writer.close(strings.ordered, schema, builder.digest(), outline.fingerprint())
+        if len(pending) >= CHUNK_EVENTS:
+            cut()
+    if pending:
+        cut()
+    writer.close(tables.strings.ordered, tables.schema(), tables.digest(), outline.fingerprint())
     return count
+
+
+def _raw(event: Event, strings: Strings) -> list[Any]:
+    return [
+        event.seq,
+        event.time_us * 1000,
+        KIND_CODES[event.kind],
+        strings[event.actor],
+        strings[event.peer],
+        strings[event.type],
+        event.message_id,
+        event.cause,
+        event.epochs,
+        repack(event.payload),
+        [[strings[path], repack(old), repack(new)] for path, old, new in event.delta],
+        event.why,
+        event.op,
+    ]

@@ -12,7 +12,9 @@ from typing import Any, Self, overload
 
 import msgpack
 
-from .chunks import Chunk, ChunkInfo, Snapshot, describe, in_bitmap
+from ..protocol.errors import FakeKafkaError
+from .chunk_codec import decode_chunk
+from .chunks import Chunk, ChunkInfo, Snapshot, body_digest, in_bitmap
 from .events import INTERESTING_KINDS, KIND_CODES, KINDS, Event, TraceError
 from .packing import repack, unpack
 from .schema import Schema
@@ -49,6 +51,7 @@ class StoredTrace:
         self.schema = Schema()
         self._snapshot_seqs: list[int] = []
         self._cache: OrderedDict[int, list[Any]] = OrderedDict()
+        self._numbers: dict[str | None, int | None] = {None: None}
         self._first_seqs: list[int] | None = None
 
     def _body(self, index: int) -> Any:
@@ -57,10 +60,6 @@ class StoredTrace:
 
     def _snapshot_body(self, index: int) -> Any:
         """The unpacked body of a snapshot."""
-        raise NotImplementedError
-
-    def packed_chunk(self, index: int) -> bytes:
-        """The body of a chunk as it was packed."""
         raise NotImplementedError
 
     def packed_snapshot(self, index: int) -> bytes:
@@ -79,11 +78,24 @@ class StoredTrace:
             self._cache.move_to_end(index)
             return cached
         with no_cyclic_collection():
-            raws: list[Any] = self._body(index)[3]
+            raws = self._decode(self._body(index), index)
         self._cache[index] = raws
         if len(self._cache) > _CACHED_CHUNKS:
             self._cache.popitem(last=False)
         return raws
+
+    def _decode(self, body: Any, index: int) -> list[Any]:
+        if len(self._numbers) <= len(self.strings):  # None is in it, too
+            self._numbers.update((text, number) for number, text in enumerate(self.strings))
+        try:
+            return decode_chunk(body, self._numbers, self.schema)
+        except (FakeKafkaError, LookupError, TypeError, ValueError) as error:
+            raise TraceError(f"chunk {index} of the trace holds no events: {error!r}") from None
+
+    def page_chunk(self, index: int) -> bytes:
+        """A chunk for readers that know nothing of columns: ``[first seq, [], [], events]``."""
+        raws = self.raw_events(index)
+        return msgpack.packb([raws[0][0], [], [], repack(raws)])  # type: ignore[no-any-return]
 
     def snapshot_before(self, seq: int) -> tuple[int, list[tuple[int, Any, int]]]:
         """The latest snapshot of the state at or before an event: the event after which it was
@@ -258,9 +270,6 @@ class MemoryTrace(StoredTrace):
         self.fingerprint = fingerprint
         self.outline = outline
 
-    def packed_chunk(self, index: int) -> bytes:
-        return self.stored[index].body
-
     def packed_snapshot(self, index: int) -> bytes:
         return self.snapshots[index].body
 
@@ -272,10 +281,11 @@ class MemoryTrace(StoredTrace):
 
     def with_tables(self, chunk: Chunk, strings: list[str], schema: list[Any]) -> Chunk:
         """The chunk as if these strings and types were the ones it adds."""
-        first_seq, _, _, events = unpack(chunk.body)
-        packed = msgpack.packb(repack(events))
-        body = b"\x94" + b"".join(map(msgpack.packb, (first_seq, strings, schema))) + packed
-        return describe(events, body, -1, len(body))
+        parts = unpack(chunk.body)
+        parts[2:4] = strings, schema
+        body: bytes = msgpack.packb(repack(parts))
+        info = chunk.info._replace(length=len(body), digest=body_digest(body))
+        return chunk._replace(info=info, body=body)
 
 
 class EventList(Sequence[Event]):

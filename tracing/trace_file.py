@@ -6,7 +6,7 @@ import mmap
 from pathlib import Path
 from typing import Any
 
-from .chunks import ChunkInfo, body_digest, describe
+from .chunks import ChunkInfo, body_digest, contents_of, describe
 from .events import TraceError
 from .format import (
     CHUNK_FRAME,
@@ -123,13 +123,11 @@ class TraceReader(StoredTrace):
             offset += frame.length
 
     def _index_chunk(self, frame: Frame) -> None:
-        _, strings, schema, events = unpack_frame_body(frame, str(self.path))
-        self.strings += strings
-        self.schema.add(schema)
-        self.chunks.append(describe(events, frame.body, frame.offset, frame.length).info)
-
-    def packed_chunk(self, index: int) -> bytes:
-        return decode_frame(self._data, self.chunks[index].offset, str(self.path)).body
+        body = unpack_frame_body(frame, str(self.path))
+        self.strings += body[2]
+        self.schema.add(body[3])
+        contents = contents_of(self._decode(body, len(self.chunks)))
+        self.chunks.append(describe(contents, frame.body, frame.offset, frame.length).info)
 
     def packed_snapshot(self, index: int) -> bytes:
         return decode_frame(self._data, self._snapshot_offsets[index], str(self.path)).body

@@ -70,9 +70,12 @@ class SimulatedClient(Node):
         if recorder is None:
             return None
         cause = runtime.cause if kind == "client_invoke" else runtime.begin_step()
-        return recorder.event(
+        event = recorder.event(
             self._now_us(), kind, self.name, None, what, None, cause, text, operation
         )
+        if kind == "client_fail":
+            self.tell("last_error", text)
+        return event
 
     def tell(self, path: str, value: object) -> None:
         """Report a change of state to the recorder, if there is one."""

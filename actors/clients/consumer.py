@@ -214,7 +214,7 @@ class SimulatedConsumer(SimulatedClient):
                 self.on_batch(topic_partition, batch, position)
             self.records_read += min(batch.record_count, next_offset - position)
             position = next_offset
-        if position >= 0:
+        if position >= 0 and position != self.positions[topic_partition]:
             self.positions[topic_partition] = position
             if self.state_listener is not None:
                 self.tell(f"{topic_partition}/position", position)

@@ -259,6 +259,7 @@ class SimulatedProducer(SimulatedClient):
         if self._identity is not NO_IDENTITY:
             producer_id, epoch = self._identity
             self._identity = (producer_id, epoch + 1) if epoch < EPOCH_MAX else NO_IDENTITY
+            self.tell("producer", self._identity)
         if self._identity is not NO_IDENTITY:
             self._renumber(queue)
         elif queue not in self._renumbered_later:
@@ -298,6 +299,7 @@ class SimulatedProducer(SimulatedClient):
             return
         answer = pending.result()
         self._identity = (answer.producer_id, answer.producer_epoch)
+        self.tell("producer", self._identity)
         waiting, self._renumbered_later = self._renumbered_later, []
         for queue in waiting:
             self._renumber(queue)
@@ -390,6 +392,7 @@ class SimulatedProducer(SimulatedClient):
             pass  # its delivery timeout came first
         elif self._should_retry(error, queue, batch):
             self.retries += 1
+            self.tell("last_error", error.name)
             queue.not_before_ms = self.now_ms() + self.settings.retry_backoff_ms
             queue.put_back(batch)
             self.refresh_metadata()

@@ -112,6 +112,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             raise UsageError(f"{self.name}: init_transactions first, and one transaction at a time")
         self._is_open = True
         self._added.clear()
+        self._tell_transaction("open")
 
     async def write(self, topic_partition: tuple[str, int], values: Sequence[bytes | None]) -> int:
         """Write one batch in the transaction; its first offset.
@@ -170,6 +171,11 @@ class SimulatedTransactionalProducer(CoordinatedClient):
 
     # -- requests ------------------------------------------------------------------------------
 
+    def _tell_transaction(self, state: str | None) -> None:
+        """Tell whoever records the run how this producer sees its transaction."""
+        self.tell("transaction", state)
+        self.tell("transaction_partitions", [str(name) for name in sorted(self._added)] or None)
+
     def _require_open(self) -> None:
         if not self._is_open:
             raise UsageError(f"{self.name} has no transaction open: begin one")
@@ -178,8 +184,10 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         """Raise for what a coordinator answered for good."""
         if error is _NONE:
             return
+        self.tell("last_error", error.name)
         if error in _FENCED:
             self._is_open = False
+            self._tell_transaction("fenced")
             raise ProducerFenced(f"{self.name} was answered with {error.name}")
         raise TransactionAbortable(f"{self.name} was answered with {error.name}")
 
@@ -194,6 +202,8 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         self._identity = (answer.producer_id, answer.producer_epoch)
         self._sequences.clear()
         self._is_open = self._fate_is_unknown = False
+        self.tell("producer", self._identity)
+        self.tell("transaction", None)
 
     async def _add_partition(self, where: TopicPartition) -> None:
         request = AddPartitionsToTxnRequest(
@@ -209,6 +219,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             await sleep(self, RETRY_BACKOFF_MS)  # the coordinator has not heard of it yet
         self._check(error)
         self._added.add(where)
+        self._tell_transaction("open")
 
     async def _produce(self, where: TopicPartition, values: Sequence[bytes | None]) -> int:
         now_ms = self.now_ms()
@@ -234,6 +245,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
                 return offset
             if not error.is_retriable or self.now_ms() >= deadline_ms:
                 self._fate_is_unknown = True
+                self.tell("last_error", error.name)
                 raise TransactionAbortable(f"{self.name}: {where} was answered with {error.name}")
             self.refresh_metadata()
             await sleep(self, RETRY_BACKOFF_MS)
@@ -254,6 +266,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
 
     async def _end(self, is_commit: bool) -> None:
         self._require_open()
+        self._tell_transaction("committing" if is_commit else "aborting")
         answer = await self.ask_coordinator(
             TRANSACTION,
             self.transactional_id,
@@ -264,6 +277,8 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         if answer.error is not ErrorCode.INVALID_TXN_STATE or self._added:
             self._check(answer.error)
         self._is_open = False
+        self._added.clear()
+        self._tell_transaction(None)
 
 
 def _added_error(response: AddPartitionsToTxnResponse) -> ErrorCode:

@@ -60,7 +60,6 @@ class Network:
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
         self._numbered = 0  # messages that have a number, the last one's
-        self._answers: Callable[[int, int], object] | None = None  # of a recorder that asks for it
 
     @property
     def messages_sent(self) -> int:
@@ -102,8 +101,8 @@ class Network:
 
     def reply(self, sender: Any, request: Delivery, response: Any) -> None:
         answer = self._deliver_to(request.sender, sender, response, request.correlation, True)
-        if self._answers is not None:
-            self._answers(answer.message_id, request.message_id)
+        if request.event is not None:
+            answer = answer._replace(event=request.event)
         self.transmit(answer)
 
     def _deliver_to(
@@ -128,7 +127,7 @@ class Network:
         """
         delivery = self._deliver_to(node, node, message, 0, False, letter)
         if self._runtime.recorder is not None:
-            self._trace(delivery, "send")
+            delivery = delivery._replace(event=self._trace(delivery, "send"))
         holder = self._holder(delivery) if self._hold_filters else None
         if holder is not None:
             self._trace(delivery, "hold")
@@ -147,7 +146,7 @@ class Network:
         """Put a delivery on its link."""
         runtime = self._runtime
         if runtime.recorder is not None:
-            self._trace(delivery, "send")
+            delivery = delivery._replace(event=self._trace(delivery, "send"))
         source, target = delivery.sender.machine, delivery.target.machine
         if source == target:
             runtime.enqueue(delivery, 0)
@@ -237,6 +236,7 @@ class Network:
         runtime = self._runtime
         if runtime.recorder is None:
             return None
+        cause = runtime.begin_step()
         return runtime.recorder.event(
             runtime.now_us(),
             kind,
@@ -244,8 +244,9 @@ class Network:
             delivery.target.name,
             delivery.message,
             delivery.message_id,
-            runtime.begin_step(),
+            delivery.event if kind == "drop" and delivery.event is not None else cause,
             why,
+            delivery.event if kind == "send" else None,
         )
 
     # -- arriving ------------------------------------------------------------------------------
@@ -276,8 +277,10 @@ class Network:
                 delivery.sender.name,
                 delivery.message,
                 delivery.message_id,
-                None if delivery.message_id else delivery.context,  # a refusal has no sending
+                # A refusal has no sending.
+                delivery.event if delivery.message_id else delivery.context,
             )
+            delivery = delivery._replace(event=runtime.cause)
         if self._observers:
             self._show(delivery)
         if self._interceptors:
@@ -596,4 +599,3 @@ class Network:
 
     def watchers_changed(self) -> None:
         """Called when ``is_watched`` may have changed."""
-        self._answers = getattr(self._runtime.recorder, "answers", None)

@@ -14,10 +14,12 @@ from ..delivery import Delivery, Link
 from ..network.network import Network
 from ..node import Node
 from ..port import Port
-from ..surroundings import Resident, Surroundings
+from ..surroundings import ROWS_TOGETHER, Resident, RowSink, Surroundings
 
-Message = tuple[int, int, Port, Port, Any, int, bool]
-"""On its way: time, sequence, target, sender, message, correlation, is_reply."""
+Message = tuple[int, int, Port, Port, Any, int, bool, tuple[int, int] | None]
+"""On its way: time, sequence, target, sender, message, correlation, is_reply, and in a recorded
+run its number and the event of its sending."""
+LAST_OF_ROWS = ROWS_TOGETHER - 1
 
 
 class MessageHeap(Surroundings, Protocol):
@@ -29,8 +31,11 @@ class MessageHeap(Surroundings, Protocol):
     """Of the last entry of any heap."""
     messages: list[Message]
     """A heap of what takes the short way."""
+    row_sink: RowSink | None
+    """The recorder, if it lets others write its rows."""
     entries_made: int
-    """Of those that the other heap got; the rest of ``sequence`` are messages."""
+    """Of those that the other heap got, and of messages with a number; the rest of ``sequence``
+    are messages without."""
 
     def put_back(self, time: int, sequence: int, delivery: Delivery) -> None:
         """Let a message that took the short way go on as an entry, in its old place."""
@@ -66,10 +71,12 @@ class VirtualPort(Port):
         correlation = request.correlation
         if not correlation or self.is_stopped:
             return
-        if request.message_id:
-            self.network.reply(self.node, request, response)
-        else:  # it came by the short way, from a node
+        if not request.message_id:  # it came by the short way, from a node
             self.network.post(self, request.sender.port, response, correlation, True)
+        elif request.event is not None and isinstance(request.sender, Node):
+            self.network.post(self, request.sender.port, response, correlation, True, request.event)
+        else:
+            self.network.reply(self.node, request, response)
 
     def _put(self, destination: str, message: Any, correlation: int) -> None:
         network = self.network
@@ -98,7 +105,7 @@ class VirtualNetwork(Network):
 
     @property
     def messages_sent(self) -> int:
-        """Those with a number, and those that went the short way into the heap."""
+        """Those with a number, and those that went the short way into the heap without one."""
         runtime = self._runtime
         return self._numbered + runtime.sequence - runtime.entries_made
 
@@ -120,17 +127,40 @@ class VirtualNetwork(Network):
         return self._open_links.setdefault(machine, {})
 
     def post(
-        self, sender: Port, target: Port, message: Any, correlation: int, is_reply: bool
+        self,
+        sender: Port,
+        target: Port,
+        message: Any,
+        correlation: int,
+        is_reply: bool,
+        of: int | None = None,
     ) -> None:
-        """Send from node to node."""
+        """Send from node to node; ``of`` is the delivery of the request that this answers, in a
+        recorded run."""
         link = sender.links.get(target.machine)
         if link is None:
-            self.transmit(
-                self._deliver_to(target.node, sender.node, message, correlation, is_reply)
-            )
+            delivery = self._deliver_to(target.node, sender.node, message, correlation, is_reply)
+            self.transmit(delivery if of is None else delivery._replace(event=of))
             self._open(sender, target)
             return
         runtime = self.clock
+        sent = None
+        sink = runtime.row_sink
+        if sink is not None:  # what ``TraceSink.event`` does, without its steps
+            cause = runtime.cause
+            if cause is None:
+                cause = runtime.begin_step()
+            self._numbered = number = self._numbered + 1
+            runtime.entries_made += 1
+            seq = sink.next_seq()
+            sent = (number, seq)
+            name = message.__class__.__name__
+            sink.rows.append(
+                (runtime.now, "send", sender.name, target.name, name, number, message, cause,
+                 None, of)
+            )  # fmt: skip
+            if seq % ROWS_TOGETHER == LAST_OF_ROWS:
+                sink.cut()
         arrival_us = runtime.now + self._low_us
         # Drawn as ``latency.Uniform`` draws: the call would cost more than the drawing.
         if self._values_us:
@@ -143,7 +173,7 @@ class VirtualNetwork(Network):
         runtime.sequence = sequence = runtime.sequence + 1
         heappush(
             self._messages,
-            (arrival_us, sequence, target, sender, message, correlation, is_reply),
+            (arrival_us, sequence, target, sender, message, correlation, is_reply, sent),
         )
 
     def _open(self, sender: Port, target: Port) -> None:
@@ -152,7 +182,7 @@ class VirtualNetwork(Network):
         pair = (source, destination)
         if not (
             source == destination
-            or self.is_watched
+            or (self.is_watched and not self._is_recorded_only())
             or not self._low_us
             or self._loss
             or self._hold_filters
@@ -163,6 +193,10 @@ class VirtualNetwork(Network):
             or pair in self._link_models
         ):
             sender.links[destination] = self._link(source, destination)
+
+    def _is_recorded_only(self) -> bool:
+        """Whether nobody looks at what arrives but a recorder that takes rows."""
+        return not (self._observers or self._interceptors) and self.clock.row_sink is not None
 
     def _rules_changed(self) -> None:
         for links in self._open_links.values():
@@ -182,8 +216,9 @@ class VirtualNetwork(Network):
         self._rules_changed()
         # What is on its way gets the form in which it can be watched.
         messages, self._messages[:] = self._messages[:], ()
-        for time, sequence, target, sender, message, number, is_reply in messages:
+        for time, sequence, target, sender, message, correlation, is_reply, sent in messages:
+            number, event = (-sequence, None) if sent is None else sent
             delivery = Delivery(
-                sender.node, target.node, message, number, is_reply, None, -sequence
+                sender.node, target.node, message, correlation, is_reply, None, number, event
             )
             self._runtime.put_back(time, sequence, delivery)

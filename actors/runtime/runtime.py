@@ -21,7 +21,6 @@ from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..state_changes import StateChanges
 from ..surroundings import Process, Resident, TraceSink
 
 T = TypeVar("T")
@@ -225,10 +224,8 @@ class Runtime(abc.ABC):
 
     def state_listener(self, actor: str) -> StateListener | None:
         """Who hears of an actor's changes of state: a recorder that keeps them."""
-        recorder: Any = self.recorder
-        if not getattr(recorder, "keeps_state", False):
-            return None
-        return StateChanges(self, recorder, actor).changed
+        listener_of = getattr(self.recorder, "state_listener", None)
+        return None if listener_of is None else listener_of(self, actor)
 
     def note(self, kind: str, actor: str, text: str) -> None:
         """Write a fault or a note into the trace; a fault from outside causes what follows."""

@@ -16,15 +16,17 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
+from typing import Any
 
 from ...protocol.errors import UsageError
 from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..surroundings import Resident, Surroundings, TraceSink
-from .fast_path import Message, VirtualNetwork, VirtualPort
+from ..surroundings import ROWS_TOGETHER, Resident, RowSink, Surroundings, TraceSink
+from .fast_path import LAST_OF_ROWS, Message, VirtualNetwork, VirtualPort
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
+from .virtual_timer import VirtualTimer, name_of
 
 _GC_THRESHOLD = 50_000
 """Allocations between two collections while events run."""
@@ -47,24 +49,6 @@ class _OutsiderFailed(BaseException):
 
     def __init__(self, error: Exception) -> None:
         self.error = error
-
-
-class VirtualTimer:
-    """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
-
-    __slots__ = ("callback", "cause", "node")
-
-    def __init__(
-        self, node: Resident | None, callback: Callable[[], object], cause: int | None = None
-    ) -> None:
-        self.node = node
-        self.cause = cause
-        """Seq of the event that armed it, while the run is recorded."""
-        self.callback: Callable[[], object] | None = callback
-
-    def cancel(self) -> None:
-        self.callback = None
-        self.node = None
 
 
 Entry = tuple[int, int, "VirtualTimer | Delivery | None"]
@@ -91,6 +75,7 @@ class VirtualRuntime(LoopRuntime):
         self.is_running = False
         self.events_run = 0
         self.condition_held = False  # of the last run
+        self.row_sink: RowSink | None = None
         self.after_each: Callable[[], object] | None = None
         """Called after every event, between it and the next."""
         super().__init__(seed)
@@ -106,6 +91,7 @@ class VirtualRuntime(LoopRuntime):
 
     def _record(self, recorder: TraceSink | None) -> None:
         self._recorder = recorder
+        self.row_sink = recorder if getattr(recorder, "takes_rows", False) else None  # type: ignore[assignment]
         self.network.watchers_changed()
 
     recorder = property(attrgetter("_recorder"), _record)
@@ -177,13 +163,20 @@ class VirtualRuntime(LoopRuntime):
             return True
         self.now = next_us
         if self._is_message_first():
-            _, _, target, sender, message, correlation, is_reply = heappop(self.messages)
-            self.network.arrive(Delivery(sender.node, target.node, message, correlation, is_reply))
+            self._let_arrive(heappop(self.messages))
         else:
             item = self._pop_entry()
             assert item is not None
             self._take(item)
         return True
+
+    def _let_arrive(self, under_way: Message) -> None:
+        """Hand a message that took the short way to its target, looking at all there is."""
+        _, _, target, sender, message, correlation, is_reply, sent = under_way
+        number, event = (0, None) if sent is None else sent
+        self.network.arrive(
+            Delivery(sender.node, target.node, message, correlation, is_reply, None, number, event)
+        )
 
     def _is_due(self, now: int) -> bool:
         """Whether a heap has something for this time."""
@@ -266,8 +259,15 @@ class VirtualRuntime(LoopRuntime):
                     and (time := messages[0][0]) <= self._due_us
                     and (time < self._due_us or self._is_message_first())
                 ):
-                    self.now, _, target, sender, message, correlation, is_reply = heappop(messages)
-                    # What ``arrive`` does without observers, in fewer steps.
+                    under_way = heappop(messages)
+                    self.now, _, target, sender, message, correlation, is_reply, sent = under_way
+                    # What ``arrive`` does with no observer but a recorder, in fewer steps.
+                    number, event = 0, None
+                    if sent is not None and (
+                        target.takes_requests or (is_reply and not target.is_blocked)
+                    ):
+                        number = sent[0]
+                        event = self._record_arrival(target, sender, message, sent)
                     try:
                         if is_reply and not target.is_blocked:
                             waiting = target.requests.pop(correlation, None)
@@ -276,8 +276,9 @@ class VirtualRuntime(LoopRuntime):
                         elif target.takes_requests and not is_reply:
                             node = target.node
                             delivery = _deliver(
-                                (sender.node, node, message, correlation, False, None, 0)
-                            )
+                                (sender.node, node, message, correlation, False, None, number,
+                                 event)
+                            )  # fmt: skip
                             try:
                                 response = target.handlers[type(message)](message, delivery)
                             except Exception as error:
@@ -286,11 +287,11 @@ class VirtualRuntime(LoopRuntime):
                                 if response is not None:
                                     target.answer(delivery, response)
                         else:
-                            self.network.arrive(
-                                Delivery(sender.node, target.node, message, correlation, is_reply)
-                            )
+                            self._let_arrive(under_way)
                     except Exception as error:
                         self.report_failure(target.node, error)
+                    if event is not None:
+                        self.cause = None
                 else:
                     now = self._due_us
                     item = self._pop_entry()
@@ -306,6 +307,21 @@ class VirtualRuntime(LoopRuntime):
                     return False
         finally:
             self.events_run += count
+
+    def _record_arrival(
+        self, target: Port, sender: Port, message: Any, sent: tuple[int, int]
+    ) -> int:
+        """What ``TraceSink.event`` does for a delivery, without its steps; gives its number."""
+        sink: RowSink = self.row_sink  # type: ignore[assignment]
+        self.cause = event = sink.next_seq()
+        name = message.__class__.__name__
+        sink.rows.append(
+            (self.now, "deliver", target.name, sender.name, name, sent[0], message, sent[1],
+             None, None)
+        )  # fmt: skip
+        if event % ROWS_TOGETHER == LAST_OF_ROWS:
+            sink.cut()
+        return event
 
     def _clock_stands(self, item: VirtualTimer | Delivery) -> UsageError:
         if type(item) is VirtualTimer:
@@ -335,11 +351,7 @@ class VirtualRuntime(LoopRuntime):
                 self.report_failure(node, error)
             return
         if node is not None:
-            name = getattr(callback, "__qualname__", "timer").rpartition(".<locals>")[0]
-            name = name or getattr(callback, "__qualname__", "timer")
-            self.cause = self._recorder.event(
-                self.now, "timer_fire", node.name, None, name, None, timer.cause
-            )
+            self._record_firing(node.name, name_of(callback), timer.cause)
         else:
             self.cause = timer.cause
         try:
@@ -347,6 +359,17 @@ class VirtualRuntime(LoopRuntime):
         except Exception as error:
             self.report_failure(node, error)
         self.cause = None
+
+    def _record_firing(self, actor: str, name: str, cause: int | None) -> None:
+        sink = self.row_sink
+        if sink is None:
+            recorder: Any = self._recorder
+            self.cause = recorder.event(self.now, "timer_fire", actor, None, name, None, cause)
+            return
+        self.cause = event = sink.next_seq()
+        sink.rows.append((self.now, "timer_fire", actor, None, name, None, None, cause, None, None))
+        if event % ROWS_TOGETHER == LAST_OF_ROWS:
+            sink.cut()
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
         def fire_late() -> None:

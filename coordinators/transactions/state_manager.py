@@ -9,7 +9,7 @@ epoch is the coordinator epoch: what was begun under an older one is not complet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...protocol.awaiting import Pending
 from ...protocol.config import BrokerConfig
@@ -110,7 +110,10 @@ class TransactionStateManager:
     def put_if_absent(self, metadata: TransactionMetadata) -> TransactionMetadata:
         """Keep a new id, unless it is known meanwhile; raises as ``find``."""
         transactions = self._owner(metadata.transactional_id).transactions
-        return transactions.setdefault(metadata.transactional_id, metadata)
+        kept = transactions.setdefault(metadata.transactional_id, metadata)
+        if kept is metadata:
+            self._tell(metadata.transactional_id, metadata)
+        return kept
 
     def _owner(self, transactional_id: str) -> _OwnedPartition:
         number = self.partition_for(transactional_id)
@@ -180,6 +183,8 @@ class TransactionStateManager:
                 return
             transactions = {} if hosted.log is None else _read(hosted.log)
             self._owned[number] = _OwnedPartition(epoch, hosted, transactions)
+            for metadata in transactions.values():
+                self._tell(metadata.transactional_id, metadata)
             del self._loading[number]
             loaded(epoch, list(transactions.values()))
 
@@ -195,7 +200,29 @@ class TransactionStateManager:
         """Forget a partition that this broker does not lead any more."""
         self._loading.pop(number, None)
         self._waiting.pop(number, None)
-        self._owned.pop(number, None)
+        owned = self._owned.pop(number, None)
+        if owned is not None:
+            for transactional_id in owned.transactions:
+                self._tell(transactional_id, None)
+
+    def _tell(
+        self, transactional_id: str, metadata: TransactionMetadata | None, before: str | None = None
+    ) -> None:
+        """Tell whoever records the run how a transaction stands here; None: not known here."""
+        tell = self._host.state_listener
+        if tell is None:
+            return
+        path = f"transaction/{transactional_id}"
+        if metadata is None:
+            values: tuple[Any, Any, Any] = (None, None, None)
+        else:
+            producer = [metadata.producer_id, metadata.producer_epoch]
+            partitions = [str(name) for name in metadata.partitions] or None
+            values = (metadata.state.title, producer, partitions)
+        if before != values[0] or metadata is None:
+            tell(path, before, values[0])
+        tell(f"{path}/producer", None, values[1])
+        tell(f"{path}/partitions", None, values[2])
 
     # -- the log -------------------------------------------------------------------------------
 
@@ -265,11 +292,9 @@ class TransactionStateManager:
         metadata = found.metadata
         if metadata is None or found.coordinator_epoch != coordinator_epoch:
             return ErrorCode.NOT_COORDINATOR
-        before = metadata.state
+        before = metadata.state.title
         metadata.complete(target)
-        tell = self._host.state_listener
-        if tell is not None and before is not metadata.state:
-            tell(f"transaction/{transactional_id}", before.title, metadata.state.title)
+        self._tell(transactional_id, metadata, before)
         return _NONE
 
     # -- expiry --------------------------------------------------------------------------------
@@ -318,6 +343,7 @@ class TransactionStateManager:
                     and metadata.producer_epoch == producer_epoch
                 ):
                     del now_owned.transactions[name]
+                    self._tell(name, None)
                 else:
                     metadata.pending_state = None
 

@@ -67,6 +67,18 @@ class PartitionFetchState:
         only while the two are equal."""
         self.sent_log_start_offset = -1
 
+    def report(self, leader_id: int | None) -> None:
+        """Tell whoever records the run which stage begins, and at which offset; without a leader
+        that it is not copied any more."""
+        report = self.partition.report
+        if report is None:
+            return
+        if leader_id is None:
+            report.fetching(None, None, None)
+        else:
+            stage = "delayed" if self.delayed_until_ms else self.stage.name.lower()
+            report.fetching(leader_id, stage, self.fetch_offset)
+
     @property
     def lag(self) -> int:
         """Records below the leader's high watermark that are not copied yet."""

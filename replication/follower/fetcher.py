@@ -158,8 +158,10 @@ class ReplicaFetcher:
     def remove(self, names: Iterable[TopicPartition]) -> None:
         """Stop tracking; an answer under way will not be applied to them."""
         for name in names:
-            if self._states.pop(name, None) is None:
+            state = self._states.pop(name, None)
+            if state is None:
                 continue
+            state.report(None)
             self._busy.pop(name, None)
             self._dirty.pop(name, None)
             self._session.forget(name)
@@ -189,6 +191,7 @@ class ReplicaFetcher:
             self._busy[name] = None
             self._dirty.pop(name, None)
             self._session.forget(name)
+        state.report(self.leader_id)
 
     def _delay(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """Leave a partition alone for the back-off time."""
@@ -390,7 +393,6 @@ class ReplicaFetcher:
         batches = answer.records
         high_watermark = answer.high_watermark
         callbacks = self._callbacks
-        now_ms = self._now_ms
         try:
             if log is None or state.fetch_offset != log.log_end_offset:
                 end = None if log is None else log.log_end_offset
@@ -399,7 +401,7 @@ class ReplicaFetcher:
                 len(batches) == 1
                 and not callbacks.verify_checksums
                 and answer.log_start_offset <= log.log_start_offset
-                and append_next(log, batches[0], now_ms())
+                and append_next(log, batches[0], self._now_ms())
             ):  # all that ``append_as_follower`` has to do, in most cases
                 previous = log.high_watermark
                 advanced = (
@@ -414,8 +416,8 @@ class ReplicaFetcher:
         except (FakeKafkaError, OSError) as error:
             self._on_append_error(name, state, error)
             return
-        if partition.state_listener is not None:
-            partition.report_state()
+        if partition.report is not None:
+            partition.report.log_moved(log)
         if batches:
             state.fetch_offset = log.log_end_offset
             if self._truncates_on_fetch:  # else the leader is not told
@@ -429,8 +431,7 @@ class ReplicaFetcher:
             self._dirty[name] = state
         state.leader_high_watermark = high_watermark
         if advanced:
-            on_appended = callbacks.on_appended
-            on_appended(name)
+            callbacks.on_appended(name)
 
     def _on_append_error(
         self, name: TopicPartition, state: PartitionFetchState, error: Exception
@@ -570,6 +571,7 @@ class ReplicaFetcher:
         log = log_of(state.partition)
         if leader_end >= log.log_end_offset:
             state.stage = FetchStage.ASKING_EARLIEST
+            state.report(self.leader_id)
             return
         if (
             self._behaviour.out_of_range_halts_broker

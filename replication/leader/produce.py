@@ -234,8 +234,8 @@ class ProduceHandler:
             self._on_storage_failure(topic_partition, error)
             return self.failed_produce(topic_partition, ErrorCode.KAFKA_STORAGE_ERROR)
         moved = partition.maybe_increment_high_watermark(now_ms)
-        if not moved and partition.state_listener is not None:
-            partition.report_state()
+        if not moved and partition.report is not None:
+            partition.report.log_moved(log)
         appended.append((partition, moved, index, info.last_offset + 1))
         return ProducePartitionResponse(
             topic_partition,

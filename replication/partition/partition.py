@@ -12,7 +12,7 @@ the state is consistent, through ``PartitionContext.high_watermark_moved``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.control import LeaderAndIsrPartitionState
 from ...protocol.errors import ErrorCode, KafkaError, invariant
@@ -21,17 +21,13 @@ from ..log.follower_append import append_as_follower, append_next
 from .context import FetchEntry, PartitionContext, TopicSettings
 from .isr_proposals import PendingIsr
 from .replica import Replica
+from .state_report import StateReport
 
 if TYPE_CHECKING:
     from ...protocol.records.batch import RecordBatch
     from ..log.log import Log
 
 _NONE = ErrorCode.NONE
-_REPORTED_NAMES = (
-    "role", "leader", "leader_epoch", "isr", "proposed_isr", "log_end_offset", "high_watermark",
-    "log_start_offset",
-)  # fmt: skip
-_UNREPORTED = (None, None, -1, (), None, None, None, None)
 _GIVE_UP_ERRORS = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -60,9 +56,8 @@ class Partition:
         "remote_replicas",
         "removing_replicas",
         "replicas",
-        "reported",
+        "report",
         "settings",
-        "state_listener",
         "topic_partition",
     )
 
@@ -94,31 +89,14 @@ class Partition:
         """The other assigned replicas, in assignment order; kept on leaders."""
         self.fetch_entries: list[FetchEntry] | None = None
         """Where followers' fetch sessions watch this partition; leaders only."""
-        self.state_listener = context.host.state_listener
-        self.reported: tuple[Any, ...] = _UNREPORTED
-        """What the listener was told last, by ``_REPORTED_NAMES``."""
+        tell = context.host.state_listener
+        self.report = None if tell is None else StateReport(tell, topic_partition)
+        """Takes every change of state; None while nobody listens."""
 
     def report_state(self) -> None:
-        """Tell the listener what has changed since the last report; for when there is one."""
-        tell = self.state_listener
-        if tell is None:
-            return
-        log, pending = self.log, self.pending_isr
-        role = None if self.leader_id is None else "leader" if self.is_leader else "follower"
-        now = (
-            role,
-            self.leader_id,
-            self.leader_epoch,
-            self.isr,
-            None if pending is None else pending.proposal.isr,
-            None if log is None else log.log_end_offset,
-            None if log is None else log.high_watermark,
-            None if log is None else log.log_start_offset,
-        )
-        before, self.reported = self.reported, now
-        for name, old, new in zip(_REPORTED_NAMES, before, now, strict=True):
-            if old != new:
-                tell(f"{self.topic_partition}/{name}", old, new)
+        """Tell whoever listens what has changed since the last report."""
+        if self.report is not None:
+            self.report.partition_changed(self)
 
     # -- role changes -----------------------------------------------------------------------
 
@@ -274,8 +252,8 @@ class Partition:
         ):
             return False
         log.update_high_watermark(new)
-        if self.state_listener is not None:
-            self.report_state()
+        if self.report is not None:
+            self.report.log_moved(log)
         return True
 
     def _may_join_soon(self, replica: Replica, now_ms: int) -> bool:

@@ -120,7 +120,7 @@ class Sink(Fingerprint):
         message_id: int | None,
         cause: int | None,
         why: str | None = None,
-        op: int | None = None,
+        of: int | None = None,
     ) -> int:
         """Take one event; give its number."""
         cls = message.__class__
@@ -139,6 +139,8 @@ class Sink(Fingerprint):
 class RecordingSink(Recorder):
     """A recorder that looks at the events as a ``Sink`` does."""
 
+    takes_rows = False
+
     def __init__(self, budget: Budget) -> None:
         super().__init__()
         self.watch = LeadershipWatch()
@@ -155,16 +157,16 @@ class RecordingSink(Recorder):
             message_id: int | None,
             cause: int | None,
             why: str | None = None,
-            op: int | None = None,
+            of: int | None = None,
         ) -> int:
-            seq = record(time_us, kind, actor, peer, message, message_id, cause, why, op)
+            seq = record(time_us, kind, actor, peer, message, message_id, cause, why, of)
             if message.__class__ in _WATCHED:
                 watch(time_us, kind, actor, peer, message)
             if seq >= most_events or time_us > most_us:
                 raise _exceeded(seq, most_events, most_us)
             return seq
 
-        self.event = event
+        self.event = event  # type: ignore[method-assign]
 
 
 def _limits(budget: Budget) -> tuple[int, int]:

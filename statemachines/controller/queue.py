@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Protocol
 
 from ...protocol.awaiting import Cancelled, Pending, Task
@@ -55,6 +56,10 @@ class Mailbox(Protocol):
     def withdraw(self, queued: QueuedEvent) -> None:
         """Record that a posted event will not be delivered."""
         ...
+
+
+_TOLD_MAX = 20
+"""Events of the queue that a recorded run names; of all it has the number."""
 
 
 class QueuedEvent:
@@ -174,7 +179,22 @@ class ControllerEventManager:
     def arrived(self, queued: QueuedEvent) -> None:
         """Append an event that was sent."""
         self._queue.append(queued)
+        self._tell_queue()
         self._look_soon()
+
+    def _tell_queue(self) -> None:
+        """Tell whoever records the run what waits."""
+        tell = self._host.state_listener
+        if tell is not None:
+            names = [queued.event.name for queued in islice(self._queue, _TOLD_MAX)]
+            tell("queue", None, names or None)
+            tell("queue_length", None, len(self._queue))
+
+    def _tell_event(self, event: ControllerEvent | None) -> None:
+        """Tell whoever records the run what is being processed."""
+        tell = self._host.state_listener
+        if tell is not None:
+            tell("event", None, None if event is None else event.name)
 
     def _look_soon(self) -> None:
         if self._queue and self._running and self._in_hand is None and not self._is_due:
@@ -187,6 +207,7 @@ class ControllerEventManager:
         if not self._running or self._in_hand is not None or not self._queue:
             return
         queued = self._queue.popleft()
+        self._tell_queue()
         self._mailbox.deliver(queued)
         if not queued.spent:  # somebody who watches messages took it away
             queued.spend()
@@ -213,6 +234,7 @@ class ControllerEventManager:
         """Process an event that was delivered; one that comes late takes its turn again."""
         if self._in_hand is not None:
             self._queue.append(queued)
+            self._tell_queue()
             return
         if isinstance(queued.event, ShutdownEventThread):
             queued.spend()
@@ -230,6 +252,7 @@ class ControllerEventManager:
         event = queued.event
         self.state = event.state
         self.current = event
+        self._tell_event(event)
         started_at_ms = self._host.now_ms()
         self._queue_times.update(started_at_ms - queued.enqueued_at_ms)
         if self.on_event is not None:
@@ -243,6 +266,7 @@ class ControllerEventManager:
             self._log("error", f"uncaught error processing event {event.name}: {error!r}")
         finally:
             self.current = None
+            self._tell_event(None)
             self.state = ControllerState.IDLE
             self._idle_since_ms = self._host.now_ms()
             timer = self.timers.get(event.state)

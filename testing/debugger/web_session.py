@@ -42,7 +42,7 @@ class WebSession:
             parts = {"chunk": len(stored.chunks), "snapshot": len(stored.snapshot_seqs)}
             if not number.isdecimal() or int(number) >= parts.get(kind, 0):
                 raise UsageError(f"there is no part {name!r}")
-            read = stored.packed_chunk if kind == "chunk" else stored.packed_snapshot
+            read = stored.page_chunk if kind == "chunk" else stored.packed_snapshot
             return packed(read(int(number)))
 
     def answer(self, verb: str, asked: Mapping[str, Any]) -> dict[str, Any]:

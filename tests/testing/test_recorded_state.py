@@ -97,6 +97,96 @@ def test_a_proposal_of_an_isr_and_its_commit(simulation: Simulation) -> None:
     assert values(simulation, "broker-2/t-0/proposed_isr", since)[-1] is None
 
 
+def test_a_fetcher_truncates_before_it_fetches(simulation: Simulation) -> None:
+    """Whom a follower copies from, in which stage, and where the stage began; of the stage that
+    asks for epochs 3.9 knows only after a leader has said that logs diverge (KIP-595)."""
+    follower = simulation.broker(3)
+    path = "broker-3/t-0"
+    assert values(simulation, f"{path}/fetches_from") == [2]
+    assert values(simulation, f"{path}/fetch_stage")[-1] == "fetching"
+    simulation.produce("t", b"v", partition=0)
+    simulation.run_for(1000)
+    since = len(simulation.recorder)
+    follower.kill()
+    follower.start()
+    simulation.run_until(lambda: set(simulation.partition("t", 0).isr) == {2, 3}, 30_000)
+    told = [(path, new) for path, _, new in changes(simulation, since)]
+    assert (f"{path}/fetch_stage", None) in told
+    stages = [new for name, new in told if name == f"{path}/fetch_stage" and new is not None]
+    assert stages[-1] == "fetching"
+    offsets = [new for name, new in told if name == f"{path}/fetch_offset"]
+    assert offsets[-1] in (0, 1)  # in 0.10 a killed broker goes back to its checkpoint
+    simulation.broker(2).kill()
+    simulation.run_until(lambda: simulation.partition("t", 0).leader == 3, 30_000)
+    simulation.run_for(100)
+    assert values(simulation, f"{path}/fetches_from")[-1] is None
+    assert values(simulation, f"{path}/fetch_stage")[-1] is None
+
+
+def test_a_fetcher_waits_for_a_leader_that_does_not_answer_for_a_partition(
+    simulation: Simulation,
+) -> None:
+    """A partition whose answer is an error is delayed, and fetched from again after that."""
+    since = len(simulation.recorder)
+    simulation.inject("Fetch", "UNKNOWN_SERVER_ERROR")
+    simulation.run_for(5000)
+    stages = values(simulation, "broker-3/t-0/fetch_stage", since)
+    assert stages[:2] == ["delayed", "fetching"]
+
+
+def test_the_queue_of_the_controller(simulation: Simulation) -> None:
+    """What waits and what is at work; in the end nothing is."""
+    controller = f"controller-{simulation.controller.id}"
+    since = len(simulation.recorder)
+    simulation.broker(2).kill()
+    simulation.run_until(lambda: simulation.partition("t", 0).leader == 3, 30_000)
+    simulation.run_for(500)
+    queues = values(simulation, f"{controller}/queue", since)
+    assert any("BrokerChange" in names for names in queues if names)
+    assert queues[-1] is None
+    at_work = values(simulation, f"{controller}/event", since)
+    assert "BrokerChange" in at_work
+    assert at_work[-1] is None
+    lengths = values(simulation, f"{controller}/queue_length", since)
+    assert max(lengths) >= 1
+    assert lengths[-1] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_a_transaction_on_both_sides(version: str) -> None:
+    """Its coordinator's state, producer and partitions, and how the producer sees it."""
+    with Simulation(1, seed=1, kafka_version=version, topics={"t": 1}) as simulation:
+        producer = simulation.transactional_producer("shop")
+
+        async def work() -> None:
+            await producer.init_transactions()
+            producer.begin()
+            await producer.write(("t", 0), [b"v"])
+            await producer.commit()
+
+        task = producer.start_task(work())
+        simulation.run_until(lambda: task.done, 60_000)
+        simulation.run_for(1000)
+        states = values(simulation, "broker-1/transaction/shop")
+        assert states == ["Empty", "Ongoing", "PrepareCommit", "CompleteCommit"]
+        assert ["t-0"] in values(simulation, "broker-1/transaction/shop/partitions")
+        (identity,) = values(simulation, f"{producer.name}/producer")
+        assert values(simulation, "broker-1/transaction/shop/producer")[-1] == identity
+        assert values(simulation, f"{producer.name}/transaction") == ["open", "committing", None]
+        assert values(simulation, f"{producer.name}/transaction_partitions") == [["t-0"], None]
+
+
+def test_a_client_keeps_its_last_error(simulation: Simulation) -> None:
+    """Also when it tries again and succeeds."""
+    producer = simulation.producer(acks="all", retry_backoff_ms=100)
+    simulation.inject("Produce", "NOT_LEADER_OR_FOLLOWER")
+    producer.produce(("t", 0), b"v")
+    simulation.run_until(lambda: producer.acknowledged == 1, 30_000)
+    errors = values(simulation, f"{producer.name}/last_error")
+    assert len(errors) == 1
+    assert errors[0].startswith("NOT_LEADER")
+
+
 def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
     """Recorded with its state or by a fingerprint alone, the run is the same."""
     outlines = []

@@ -157,7 +157,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     """Its events would be read wrongly: the kinds and fields of that format are not known here."""
     TraceWriter(tmp_path / "a.fktrace", {**header(), "format": 1}).abandon()
     with pytest.raises(
-        TraceError, match=r"a\.fktrace: written in format 1; this release reads format 3"
+        TraceError, match=r"a\.fktrace: written in format 1; this release reads format 4"
     ):
         TraceReader(tmp_path / "a.fktrace")
 

@@ -89,7 +89,7 @@ def parts_of(trace: StoredTrace) -> Iterator[tuple[str, bytes]]:
         yield "index", packed_json(index_of(trace))
         yield "overview", packed_json(overview(trace))
         for index in range(len(trace.chunks)):
-            yield f"chunk-{index}", packed(trace.packed_chunk(index))
+            yield f"chunk-{index}", packed(trace.page_chunk(index))
         for index in range(len(trace.snapshot_seqs)):
             yield f"snapshot-{index}", packed(trace.packed_snapshot(index))
 

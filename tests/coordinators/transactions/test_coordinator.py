@@ -381,7 +381,11 @@ def test_changes_of_state_are_told(desk: Desk) -> None:
     desk.host.state_listener = lambda *change: told.append(change)
     open_transaction(desk)
     desk.end()
-    assert told == [
+    assert [change for change in told if change[0] == f"transaction/{ID}"] == [
+        (f"transaction/{ID}", None, "Empty"),
         (f"transaction/{ID}", "Empty", "Ongoing"),
         (f"transaction/{ID}", "Ongoing", "PrepareCommit"),
     ]
+    assert {path for path, _, _ in told} == {
+        f"transaction/{ID}{part}" for part in ("", "/producer", "/partitions")
+    }

@@ -1,0 +1,37 @@
+"""A timer of virtual time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ..surroundings import Resident
+
+
+class VirtualTimer:
+    """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
+
+    __slots__ = ("callback", "cause", "node")
+
+    def __init__(
+        self, node: Resident | None, callback: Callable[[], object], cause: int | None = None
+    ) -> None:
+        self.node = node
+        self.cause = cause
+        """Seq of the event that armed it, while the run is recorded."""
+        self.callback: Callable[[], object] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+        self.node = None
+
+
+@functools.cache
+def _name_in(qualified: str) -> str:
+    """What a timer is called: the function that set it, without what is local in it."""
+    return qualified.rpartition(".<locals>")[0] or qualified
+
+
+def name_of(callback: Callable[[], object]) -> str:
+    """What a recorded run calls a timer."""
+    return _name_in(getattr(callback, "__qualname__", "timer"))
