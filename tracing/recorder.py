@@ -25,7 +25,7 @@ from .format import CHUNK_EVENTS
 from .operations import Operations
 from .packing import PayloadPacker
 from .recorded_state import RecordedState
-from .row_packing import Batch, pack_rows
+from .row_packing import RowBatch, pack_rows
 from .row_view import RowView
 from .schema import is_message_type
 from .trace import EventList, MemoryTrace
@@ -238,14 +238,14 @@ class Recorder:
         self._view.cut(self._first)
         self._snap()
 
-    def _batch(self) -> Batch:
+    def _batch(self) -> RowBatch:
         """The rows with what belongs to them, found out as far as it was not yet."""
         self._state.settle()
         assigned = self._operations.assigned
         known = len(assigned)
         followed = list(map(_FOLLOWED, self.rows[known:]))
         self._operations.assign(self._first + known, followed)
-        return Batch(self._first, self.rows[:], self._unseen, assigned, self._state.settled)
+        return RowBatch(self._first, self.rows[:], self._unseen, assigned, self._state.settled)
 
     def _snap(self) -> None:
         """Keep the state of this moment, from where readers begin: after whole chunks only."""
@@ -263,17 +263,14 @@ class Recorder:
         if self._in_memory:
             self._snapshots.append(snapshot)
 
-    def _keep_chunk(self, chunk: Chunk, batch: Batch) -> None:
+    def _keep_chunk(self, chunk: Chunk, batch: RowBatch) -> None:
         chunks = self._chunks
         chunks.append(chunk)
         if self._keep is not None:
             numbers, last_seq = self._tables.strings, chunk.info.last_seq
+            within = range(chunk.info.first_seq, last_seq + 1)
             self._kept_changes.append(
-                [
-                    (seq, numbers[path], new)
-                    for seq, path, _, new in batch.changes
-                    if chunk.info.first_seq <= seq <= last_seq
-                ]
+                [(seq, numbers[path], new) for seq, path, _, new in batch.changes if seq in within]
             )
             kept = last_seq + 1 - chunks[0].info.first_seq
             while len(chunks) > 1 and kept - chunks[0].info.events >= self._keep:
@@ -341,11 +338,10 @@ class Recorder:
     def raw_since(self, first: int) -> list[Any]:
         """Events from a number on in the order of ``EVENT_FIELDS``, strings by their number in
         ``strings``; those in no chunk yet with the message itself as payload, at little cost."""
-        if first < self._first:
-            return self._view.of_trace(self.trace(), first, self._first) + self._view.of_rows(
-                self._batch(), self._first
-            )
-        return self._view.of_rows(self._batch(), first)
+        view, begin = self._view, self._first
+        if first >= begin:
+            return view.of_rows(self._batch(), first)
+        return view.of_trace(self.trace(), first, begin) + view.of_rows(self._batch(), begin)
 
     def decoded(self, raw: list[Any]) -> Event:
         """One of them as readers see it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .fingerprint import Fingerprint
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Rows with all that belongs to them."""
 
     first: int
@@ -53,7 +53,7 @@ class Batch(NamedTuple):
         )
 
 
-def pack_rows(tables: ChunkTables, outline: Fingerprint, batch: Batch) -> Iterator[Chunk]:
+def pack_rows(tables: ChunkTables, outline: Fingerprint, batch: RowBatch) -> Iterator[Chunk]:
     """The chunks of rows: one, or more where it would be too large."""
     payloads = _payloads(tables, batch)
     if len(payloads) <= CHUNK_BYTES or len(batch.rows) == 1:
@@ -63,7 +63,7 @@ def pack_rows(tables: ChunkTables, outline: Fingerprint, batch: Batch) -> Iterat
             yield from pack_rows(tables, outline, half)
 
 
-def _payloads(tables: ChunkTables, batch: Batch) -> bytes:
+def _payloads(tables: ChunkTables, batch: RowBatch) -> bytes:
     """Fields of all messages; a message that is in the row of its cause, too, is told there."""
     first = batch.first
     extractors = tables.packer.extractors
@@ -82,7 +82,7 @@ def _payloads(tables: ChunkTables, batch: Batch) -> bytes:
     return tables.packer.pack(payloads)
 
 
-def _chunk(tables: ChunkTables, outline: Fingerprint, batch: Batch, payloads: bytes) -> Chunk:
+def _chunk(tables: ChunkTables, outline: Fingerprint, batch: RowBatch, payloads: bytes) -> Chunk:
     first, rows = batch.first, batch.rows
     pack, numbers = tables.packer.pack, tables.strings
     _, kinds, actors, peers, types, _, _, causes, whys, _ = zip(*rows, strict=True)

@@ -8,7 +8,7 @@ from .chunk_codec import NO_TYPE
 from .chunks import Strings
 from .events import KIND_CODES, Event
 from .packing import PayloadPacker, unpack
-from .row_packing import Batch
+from .row_packing import RowBatch
 from .schema import Schema
 from .trace import StoredTrace
 
@@ -28,7 +28,7 @@ class RowView:
         """Rows begin at this event from now on."""
         self._next_seq, self._settled = first, 0
 
-    def of_rows(self, batch: Batch, first: int) -> list[Any]:
+    def of_rows(self, batch: RowBatch, first: int) -> list[Any]:
         """Rows from an event on; their payload is the message itself."""
         strings = self.strings
         # Changes of events that are new since the last look were told since then.

@@ -91,7 +91,8 @@ class VirtualRuntime(LoopRuntime):
 
     def _record(self, recorder: TraceSink | None) -> None:
         self._recorder = recorder
-        self.row_sink = recorder if getattr(recorder, "takes_rows", False) else None  # type: ignore[assignment]
+        sink: Any = recorder
+        self.row_sink = sink if getattr(sink, "takes_rows", False) else None
         self.network.watchers_changed()
 
     recorder = property(attrgetter("_recorder"), _record)

@@ -16,6 +16,7 @@ _STATE = "for tests that look into a part: which state it is in"
 ONLY_IN_TESTS: dict[str, str] = {
     "buffer_updated": "asyncio calls it (BufferedProtocol)",
     "connection_count": _CONTENT,
+    "emit": "logging calls it (Handler)",
     "existing_partitions": _CONTENT,
     "fail_authentication": "a fault that only a ZooKeeper server can cause",
     "get_buffer": "asyncio calls it (BufferedProtocol)",

@@ -1,10 +1,11 @@
 """Random positions of recorded runs: the state told by a trace is that of the cluster.
 
-``python -m fakekafka.tests.support.trace_positions --positions 1000 --seed 1 --jobs 2`` records runs
-of all four versions with faults of every kind, in an order that the seed of the run decides. At each
-position a fresh run of the same is stopped: what the cluster says of itself, what that run recorded
-and what the trace tells must be equal. Then the trace is stepped back to its begin and forward again
-through all changes, and the fresh run goes on to its end, where it has the fingerprint of the first.
+``python -m fakekafka.tests.support.trace_positions --positions 1000 --seed 1 --jobs 2`` records
+runs of all four versions with faults of every kind, in an order that the seed of the run decides.
+At each position a fresh run of the same is stopped: what the cluster says of itself, what that run
+recorded and what the trace tells must be equal. Then the trace is stepped back to its begin and
+forward again through all changes, and the fresh run goes on to its end, where it has the
+fingerprint of the first.
 """
 
 from __future__ import annotations
