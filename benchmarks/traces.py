@@ -41,7 +41,8 @@ def _slowdown() -> float:
     from fakekafka.tracing.recorder import Recorder
     from fakekafka.tracing.writer import TraceWriter
 
-    plain_s, recorded_s = [], []
+    plain_s: list[float] = []
+    recorded_s: list[float] = []
     header = build_header(mode="sim", kafka_version="3.9", seed=1)
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(ROUNDS):

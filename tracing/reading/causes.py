@@ -28,6 +28,8 @@ _ANSWER_MAX = 4
 _OF_CLIENTS = ("ProduceRequest", "FetchRequest")
 _PARTITIONS_MAX = 20
 _REPEATED = ("timer_fire", "client_retry")
+_BOOKKEEPING = ("/queue", "/queue_length", "/event")
+"""Paths of what only waits for its turn, or has it."""
 _WAIT_US = 1000
 """A timer that took less has only let others go first."""
 
@@ -151,18 +153,25 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
     return fold(chain)
 
 
+def _changes_something(event: Event) -> bool:
+    """Whether an event changed more than what waits at a controller."""
+    return any(not path.endswith(_BOOKKEEPING) for path, _, _ in event.delta)
+
+
 def fold(chain: list[Event]) -> list[Event]:
     """The chain without sendings, questions that were answered, waiting for one's turn, and all
     but the last of what was tried again and again."""
     kept = [chain[0]]
     index = 1
-    if chain[0].kind == "deliver" and not chain[0].delta:
+    if chain[0].kind == "deliver" and not _changes_something(chain[0]):
         back = _asked_at(chain, 0)
         index = 1 if back is None else back
     while index < len(chain) - 1:
         event = chain[index]
         back = _asked_at(chain, index)
-        if event.delta or (_matters(chain, index, back) and not _is_repeated(kept, event)):
+        if _changes_something(event) or (
+            _matters(chain, index, back) and not _is_repeated(kept, event)
+        ):
             kept.append(event)
         index = index + 1 if back is None else back
     if len(chain) > 1:
