@@ -19,10 +19,34 @@ _RECONNECT_BACKOFF_MS = 50
 _LOOKUP_BACKOFF_MS = 100
 
 
+class KnownController:
+    """The controller that one channel asks.
+
+    The broker's metadata name it once. A channel goes on asking it until that broker says that it
+    is not the controller, or its connection breaks: while it stands still, requests wait for their
+    timeout although there is another controller (``NodeToControllerRequestThread.doWork``).
+    """
+
+    __slots__ = ("_find", "_name")
+
+    def __init__(self, find: Callable[[], str | None]) -> None:
+        self._find = find
+        self._name: str | None = None
+
+    def name(self) -> str | None:
+        if self._name is None:
+            self._name = self._find()
+        return self._name
+
+    def forget(self) -> None:
+        """It is not the controller, or not there."""
+        self._name = None
+
+
 class ControllerChannel:
     """Asks the controller that the broker's metadata name."""
 
-    __slots__ = ("_find_controller", "_node", "_request_timeout_ms", "_retry_timeout_ms")
+    __slots__ = ("_controller", "_node", "_request_timeout_ms", "_retry_timeout_ms")
 
     def __init__(
         self,
@@ -33,7 +57,7 @@ class ControllerChannel:
     ) -> None:
         """``retry_timeout_ms`` is the age at which a request is given up; None: never."""
         self._node = node
-        self._find_controller = find_controller
+        self._controller = KnownController(find_controller)
         self._retry_timeout_ms = retry_timeout_ms
         self._request_timeout_ms: int = config["controller.socket.timeout.ms"]
         if retry_timeout_ms is not None:
@@ -62,7 +86,7 @@ class ControllerChannel:
         node = self._node
         started_ms, limit_ms = node.now_ms(), self._retry_timeout_ms
         while limit_ms is None or node.now_ms() - started_ms < limit_ms:
-            destination = self._find_controller()
+            destination = self._controller.name()
             if destination is None:
                 await sleep(node, _LOOKUP_BACKOFF_MS)
                 continue
@@ -73,5 +97,6 @@ class ControllerChannel:
             else:
                 if response.error is not ErrorCode.NOT_CONTROLLER:
                     return response
+            self._controller.forget()
             await sleep(node, _RECONNECT_BACKOFF_MS)
         raise RequestTimeout(f"no controller answered within {limit_ms} ms")

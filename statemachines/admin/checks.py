@@ -48,7 +48,7 @@ def validate_added(
     broker_ids: Sequence[int],
 ) -> Assignment:
     """A manual assignment of added partitions; raises ``KafkaError``."""
-    unknown = sorted({r for replicas in lists for r in replicas if r not in broker_ids})
+    unknown = dict.fromkeys(r for replicas in lists for r in replicas if r not in broker_ids)
     if unknown:
         names = ", ".join(map(str, unknown))
         raise bad_assignment(f"Unknown broker(s) in replica assignment: {names}.")

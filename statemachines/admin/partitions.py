@@ -2,13 +2,12 @@
 
 The controller decides (``elections``, ``reassignment``); here is what surrounds it: a request
 becomes an event, its outcome an answer, and an election is answered once the leader is known
-(docs/kafka/election.md#elections-on-request). Before these APIs existed, Kafka's tools wrote
-znodes: so it is done here for versions without them.
+(docs/kafka/election.md#elections-on-request). As in Kafka's ``KafkaController``, no request ends
+before the controller has answered, and an event that fails is never answered. Before these APIs
+existed, Kafka's tools wrote znodes: so it is done here for versions without them.
 """
 
 from __future__ import annotations
-
-from typing import TypeVar
 
 from ...protocol.admin import (
     PREFERRED,
@@ -26,8 +25,6 @@ from ...protocol.values import TopicPartition
 from ...zkfake.messages import ZkCode, ZooKeeperError
 from ..controller.events import NOT_CONTROLLER_MESSAGE, ElectionOutcomes, ReassignmentOutcome
 from .parts import AdminParts
-
-T = TypeVar("T")
 
 _Rows = list[tuple[TopicPartition, ErrorCode, "str | None"]]
 
@@ -54,12 +51,7 @@ class PartitionAdmin:
             return await self._elect_by_znode(request.election_type, partitions)
         pending: Pending[ElectionOutcomes] = Pending()
         parts.controller.elect_leaders(partitions, request.election_type, pending.set_result)
-        outcomes = await self._outcome(pending, request.timeout_ms)
-        if outcomes is None:
-            late = ErrorCode.REQUEST_TIMED_OUT
-            return ElectLeadersResponse(
-                ErrorCode.NONE, tuple((tp, late, None) for tp in partitions)
-            )
+        outcomes = await pending
         leaders = {
             tp: value
             for tp, (error, value) in outcomes.items()
@@ -132,9 +124,7 @@ class PartitionAdmin:
             return await self._reassign_by_znode(reassignments)
         pending: Pending[ReassignmentOutcome] = Pending()
         parts.controller.alter_partition_reassignments(reassignments, pending.set_result)
-        outcome = await self._outcome(pending, request.timeout_ms)
-        if outcome is None:
-            return AlterPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
+        outcome = await pending
         if isinstance(outcome, ErrorCode):
             return AlterPartitionReassignmentsResponse(
                 outcome, error_message=NOT_CONTROLLER_MESSAGE
@@ -167,23 +157,7 @@ class PartitionAdmin:
         """Reassignments under way among the partitions asked for, or all."""
         pending: Pending[ErrorCode | tuple[OngoingReassignment, ...]] = Pending()
         self._parts.controller.list_partition_reassignments(request.partitions, pending.set_result)
-        outcome = await self._outcome(pending, request.timeout_ms)
-        if outcome is None:
-            return ListPartitionReassignmentsResponse(ErrorCode.REQUEST_TIMED_OUT)
+        outcome = await pending
         if isinstance(outcome, ErrorCode):
             return ListPartitionReassignmentsResponse(outcome, error_message=NOT_CONTROLLER_MESSAGE)
         return ListPartitionReassignmentsResponse(ErrorCode.NONE, outcome)
-
-    async def _outcome(self, pending: Pending[T], timeout_ms: int) -> T | None:
-        """What the controller answers; None if it does not in time.
-
-        Kafka would never answer an event that was lost or failed; the client's own timeout ends
-        that. Here the request's timeout does, so that no coroutine is left behind.
-        """
-        result: Pending[T | None] = Pending()
-        pending.add_done_callback(lambda done: result.set_result(done.result()))
-        timer = self._parts.host.call_later_ms(max(timeout_ms, 0), lambda: result.set_result(None))
-        try:
-            return await result
-        finally:
-            timer.cancel()

@@ -315,30 +315,35 @@ class TopicAdmin:
     # --- CreatePartitions
 
     async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-        """Grow topics, each by itself, then wait for the new partitions' leaders."""
+        """Grow topics, each by itself, then wait until all of their partitions have leaders.
+
+        As in Kafka's ``ZkAdminManager.createPartitions``, partitions count that were there before:
+        where one of them is offline the answer is REQUEST_TIMED_OUT, and the topic has grown.
+        """
         if not self._parts.controller.is_active:
             return CreatePartitionsResponse(not_controller([t.name for t in request.topics]))
         repeated = repeated_names([topic.name for topic in request.topics])
         allowance = self._allowance()
         results: list[TopicResult] = []
-        added: dict[str, Sequence[int]] = {}
+        partitions: dict[str, Sequence[int]] = {}
         for topic in request.topics:
             try:
                 if topic.name in repeated:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-                added[topic.name] = await self._grow(topic, request.validate_only, allowance)
+                await self._grow(topic, request.validate_only, allowance)
+                partitions[topic.name] = range(topic.count)
                 results.append(TopicResult(topic.name, ErrorCode.NONE, None, "", topic.count))
             except KafkaError as error:
                 results.append(TopicResult(topic.name, error.code, error.message))
         if not request.validate_only:
-            late = await self._without_leaders(added, request.timeout_ms)
+            late = await self._without_leaders(partitions, request.timeout_ms)
             results = [timed_out_if(r, r.name in late) for r in results]
         return CreatePartitionsResponse(tuple(results))
 
     async def _grow(
         self, topic: NewPartitions, validate_only: bool, allowance: PartitionAllowance
-    ) -> Sequence[int]:
-        """Numbers of the partitions added; raises ``KafkaError``."""
+    ) -> None:
+        """Add partitions; raises ``KafkaError``."""
         zk, name = self._parts.zk, topic.name
         if (
             not self._parts.behaviour.reassignment_api
@@ -376,7 +381,6 @@ class TopicAdmin:
             for number, replicas in added.items():
                 full[TopicPartition(name, number)] = ReplicaAssignment(tuple(replicas))
             await zk.topics.set_topic_assignment(name, found[0].topic_id, full)
-        return list(added)
 
 
 def _with_entries(result: TopicResult, values: ConfigValues) -> TopicResult:

@@ -94,12 +94,17 @@ class ReplicaStateMachine:
     async def handle_state_changes_by_broker(
         self, by_broker: Mapping[int, Sequence[TopicPartition]], target: ReplicaState
     ) -> None:
-        """As ``handle_state_changes``, of replicas given by broker."""
+        """As ``handle_state_changes``, of replicas given by broker.
+
+        Broker by broker in the order of their ids: who is taken out of an ISR last stays in it.
+        Kafka's order is that of a hash table, which is the same for ids up to 3.
+        """
         if not by_broker:
             return
         try:
             self._batch.new_batch()
-            for broker_id, partitions in by_broker.items():
+            for broker_id in sorted(by_broker):
+                partitions = by_broker[broker_id]
                 tell = self._context.state_listener
                 before = () if tell is None else self._states(broker_id, partitions)
                 await self._do_handle_state_changes(broker_id, partitions, target)

@@ -27,6 +27,7 @@ from ..events import (
 )
 from .reassignment_flow import ReassignmentFlow
 
+_FAILED = "The server experienced an unexpected error when processing the request."
 _Result: TypeAlias = tuple[ErrorCode, "str | None"]
 
 UNKNOWN_PARTITION = "The partition does not exist."
@@ -169,7 +170,7 @@ class Reassignments(ReassignmentFlow):
             raise
         except Exception as error:
             self._parts.log("error", f"reassigning {topic_partition} failed: {error!r}")
-            return ErrorCode.UNKNOWN_SERVER_ERROR, None
+            return ErrorCode.UNKNOWN_SERVER_ERROR, _FAILED
         return ErrorCode.NONE, None
 
     # --- the work

@@ -101,7 +101,7 @@ def test_who_is_not_the_controller_gives_no_reason(kafka_version: str, message: 
             "Inconsistent replication factor between partitions, partition 0 has 2 while "
             "partitions [3] have replication factors [3], respectively.",
         ),
-        (((2, 9), (8, 1)), "Unknown broker(s) in replica assignment: 8, 9."),
+        (((2, 9), (8, 1)), "Unknown broker(s) in replica assignment: 9, 8."),
         (
             ((2, 2),),
             "Duplicate brokers not allowed in replica assignment: 2, 2 for partition id 3.",

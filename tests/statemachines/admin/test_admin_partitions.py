@@ -12,6 +12,7 @@ from fakekafka.protocol.admin import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
+from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.controller_cluster import ControllerCluster
@@ -60,11 +61,18 @@ def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster)
     assert cluster.state("t").leader == 2
 
 
-def test_an_election_nobody_answers_ends_with_the_request(cluster: ControllerCluster) -> None:
-    """The controller's silence ends in a timeout (docs/kafka/election.md#elections-on-request)."""
+def test_an_election_of_what_never_had_a_leader_is_not_answered(
+    cluster: ControllerCluster,
+) -> None:
+    """The controller's event fails, and no timeout stands in for its answer
+    (docs/kafka/election.md#elections-on-request)."""
     cluster.kill(3)
     cluster.create_topic("t", (3,))
-    assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.REQUEST_TIMED_OUT}
+    request = ElectLeadersRequest(PREFERRED, (TP,), 1000)
+    task = Task(cluster.admin().elect_leaders(request))
+    cluster.host.advance(100_000)
+    assert not task.done
+    assert any("no leadership" in text for _, level, text in cluster.log if level == "error")
 
 
 def test_reassignments_pass_through_to_the_controller(cluster: ControllerCluster) -> None:
