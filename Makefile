@@ -10,6 +10,7 @@
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
+#   make oracle-random  the same histories here and on Kafka: VERSION=3.9 N=20 SEED=1
 #   make demo       a minute's tour
 #
 # PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
@@ -17,7 +18,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test docs gallery bench clients oracle demo \
+.PHONY: help install lint format typecheck check test docs gallery bench clients oracle \
+	oracle-random demo \
 	constraints clean
 
 VENV := .venv
@@ -29,7 +31,7 @@ ARGS ?=
 NAMES ?=
 
 help:
-	@sed -n 's/^#  *make \([a-z-]*\)  */\1\t/p' Makefile | expand -t 15
+	@sed -n 's/^#  *make \([a-z-]*\)  */\1\t/p' Makefile | expand -t 16
 
 install: $(STAMP)
 
@@ -93,6 +95,13 @@ oracle: $(STAMP)
 oracle-files: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.fidelity load-jars --version $(or $(VERSION),3.9)
 	$(BIN)/pytest -q -rs tests/fidelity/test_files.py -k '$(or $(VERSION),3.9)'
+
+N ?= 20
+SEED ?= 1
+
+oracle-random: $(STAMP)
+	$(BIN)/python -m fakekafka.tests.fidelity.histories --version $(VERSION) --count $(N) \
+		--seed $(SEED)
 
 demo: $(STAMP)
 	$(BIN)/fakekafka demo

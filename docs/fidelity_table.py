@@ -25,6 +25,13 @@ differ, Kafka leaves it to chance, and both outcomes are taken for right.
 `make oracle-files VERSION=3.9` carries log directories both ways: Kafka's DumpLogSegments reads
 ours, a broker of Kafka goes on with ours, and ours goes on with those of Kafka, after a stop and
 after a crash. Continuous integration leaves it out: it would load jars and start brokers each time.
+
+`make oracle-random VERSION=3.9 N=20 SEED=1` goes further: histories of 30 steps, drawn from a seed,
+run in a simulation and on brokers of Kafka beside it. Brokers crash, stop, freeze and come back;
+topics are created, moved, grown and deleted; records, idempotent batches and offsets of
+groups are written. Only such steps are drawn whose outcome Kafka does not leave to chance. What
+differs twice is cut down to the shortest history that shows it. The file with its steps becomes a
+scenario in `tests/fidelity/histories/kept`, and is recorded as the others are.
 """
 
 

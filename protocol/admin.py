@@ -62,7 +62,8 @@ class DeleteTopicsResponse:
 class NewPartitions:
     name: str
     count: int
-    assignment: tuple[tuple[int, ...], ...] = ()
+    assignment: tuple[tuple[int, ...], ...] | None = None
+    """Replicas of each added partition; None lets the broker choose."""
 
 
 @message

@@ -128,6 +128,7 @@ class Behaviour:
     alter_isr_errors_roll_back: bool  # >= 3.1
     out_of_range_halts_broker: bool  # <= 2.0.0: unless unclean election is allowed
     foreign_follower_is_error: bool  # <= 0.11
+    foreign_follower_refused: bool  # >= 3.3, KAFKA-13837: NOT_LEADER_OR_FOLLOWER, before nothing
     follower_failure_stops_fetcher: bool  # < 2.3, KIP-461: a bad partition kills the thread
     fetch_sessions: bool  # >= 1.1, KIP-227
     fetch_from_follower: bool  # >= 2.4, KIP-392
@@ -145,6 +146,7 @@ class Behaviour:
     ending_needs_equal_epoch: bool  # >= 2.6, KAFKA-9600: EndTxn with a later epoch is fenced, too
     failed_fence_remembered: bool  # >= 2.6, KAFKA-9666: the epoch is not raised once more
     producer_fenced_error: bool  # >= 2.7, KIP-588: before, INVALID_PRODUCER_EPOCH
+    null_topic_config_is_invalid_config: bool  # >= 3.4: before, INVALID_REQUEST
     transactions_verified: bool  # >= 3.6, KIP-890: a leader asks before it begins one
     max_timestamp_lookup: bool  # >= 3.0, ListOffsets -3
     special_timestamps_versioned: bool  # 3.9: any other time below -2 is refused
@@ -303,6 +305,7 @@ _V28 = Behaviour(
     alter_isr_errors_roll_back=False,
     out_of_range_halts_broker=False,
     foreign_follower_is_error=False,
+    foreign_follower_refused=False,
     follower_failure_stops_fetcher=False,
     fetch_sessions=True,
     fetch_from_follower=True,
@@ -320,6 +323,7 @@ _V28 = Behaviour(
     ending_needs_equal_epoch=True,
     failed_fence_remembered=True,
     producer_fenced_error=True,
+    null_topic_config_is_invalid_config=False,
     transactions_verified=False,
     max_timestamp_lookup=False,
     special_timestamps_versioned=False,
@@ -405,6 +409,8 @@ _V39 = _derive(
     producer_ids_prefetched=True,
     producer_ids_from_controller=True,
     meta_properties_before_logs=True,
+    null_topic_config_is_invalid_config=True,
+    foreign_follower_refused=True,
     transactions_verified=True,
     max_timestamp_lookup=True,
     special_timestamps_versioned=True,

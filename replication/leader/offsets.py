@@ -174,6 +174,8 @@ class OffsetsHandler:
         log = partition.log
         if error is not _NONE or log is None:
             return error, ()
+        if offsets_max < 0:  # Log.legacyFetchOffsetsBefore makes an array of so many elements
+            return ErrorCode.UNKNOWN_SERVER_ERROR, ()
         bound = log.log_end_offset if replica_id != CONSUMER_REPLICA_ID else log.high_watermark
         offsets = legacy_fetch_offsets_before(log, timestamp, offsets_max)
         if replica_id == CONSUMER_REPLICA_ID and any(offset > bound for offset in offsets):

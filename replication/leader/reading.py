@@ -88,6 +88,8 @@ class PartitionReader:
             or not log.log_start_offset <= fetch_offset <= log.high_watermark
             or (epoch != -1 and epoch != partition.leader_epoch)
             or spec.last_fetched_epoch >= 0
+            or spec.max_bytes < 0
+            or bytes_max < 0
             or partition.settings.compression_is_zstd
             or log.storage.directory.is_offline
         ):
@@ -194,7 +196,9 @@ class PartitionReader:
             return empty_response(spec.topic_partition, log, last_stable_offset, none), 0
         # Fetch v0 to v2 return no batch beyond the limits: the first is cut as well.
         has_hard_limits = 0 <= operation.api_version <= 2
-        limit = max(0, min(spec.max_bytes, bytes_max))
+        limit = min(spec.max_bytes, bytes_max)
+        if limit < 0:  # LogSegment.read throws IllegalArgumentException
+            return FetchPartitionResponse(spec.topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR), 0
         try:
             read = log.read(
                 fetch_offset, limit, bound, is_first and not has_hard_limits, has_hard_limits
@@ -228,6 +232,8 @@ class PartitionReader:
         (docs/kafka/fetch.md#what-a-followers-fetch-does)."""
         if self.behaviour.foreign_follower_is_error:
             return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+        if self.behaviour.foreign_follower_refused:
+            return FetchPartitionResponse(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         _leave_unread(operation, topic_partition)
         return empty_response(topic_partition, log, log.last_stable_offset)
 

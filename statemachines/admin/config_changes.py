@@ -89,7 +89,12 @@ class ConfigChanges:
                 )
             )
         results: list[tuple[ConfigResource, ErrorCode, str | None]] = []
-        for resource, entries in request.resources:
+        resources = request.resources
+        if request.incremental and not self._preprocessed:
+            # IncrementalAlterConfigs of 2.8 collects them in a map: the last mention counts.
+            resources = tuple(dict(resources).items())
+            counts.clear()
+        for resource, entries in resources:
             try:
                 if counts[resource] > 1:
                     raise invalid("Each resource must appear at most once.")

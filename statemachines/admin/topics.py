@@ -118,6 +118,11 @@ class TopicAdmin:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._validate_config({key: value for key, value in topic.config if value is not None})
         if null:
+            if self._parts.behaviour.null_topic_config_is_invalid_config:
+                raise KafkaError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"Null value not supported for topic configs: {','.join(null)}",
+                )
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
                 f"Null value not supported for topic configs : {','.join(null)}",
@@ -326,15 +331,17 @@ class TopicAdmin:
         allowance = self._allowance()
         results: list[TopicResult] = []
         partitions: dict[str, Sequence[int]] = {}
-        for topic in request.topics:
+        for topic in {topic.name: topic for topic in request.topics}.values():
             try:
                 if topic.name in repeated:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
+                if not topic.name:  # ZooKeeper's PathUtils throws for its path
+                    raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
                 await self._grow(topic, request.validate_only, allowance)
                 partitions[topic.name] = range(topic.count)
                 results.append(TopicResult(topic.name, ErrorCode.NONE, None, "", topic.count))
             except KafkaError as error:
-                results.append(TopicResult(topic.name, error.code, error.message))
+                results.append(TopicResult(topic.name, error.code, error.message or None))
         if not request.validate_only:
             late = await self._without_leaders(partitions, request.timeout_ms)
             results = [timed_out_if(r, r.name in late) for r in results]
@@ -371,7 +378,7 @@ class TopicAdmin:
         )
         increment = topic.count - len(full)
         allowance.take(increment, topic.assignment or ())
-        if topic.assignment:
+        if topic.assignment is not None:
             added = validate_added(
                 topic.assignment, existing, increment, [broker_id for broker_id, _ in racks]
             )

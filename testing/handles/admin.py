@@ -200,7 +200,9 @@ class AdminClient:
         arguments.text("topic", topic)
         count = arguments.integer("count", count)
         lists = arguments.replica_lists("assignment", assignment)
-        request = CreatePartitionsRequest((NewPartitions(topic, count, lists),), _TIMEOUT_MS)
+        request = CreatePartitionsRequest(
+            (NewPartitions(topic, count, lists or None),), _TIMEOUT_MS
+        )
         _check_topics(self.request(request))
         self._wait_everywhere(lambda broker: broker.metadata_cache.partition_count(topic) >= count)
 

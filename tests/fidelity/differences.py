@@ -30,7 +30,6 @@ class Listed(NamedTuple):
         )
 
 
-_ALL = ("3.9", "2.8", "1.1", "0.10")
 _SINCE_2_8 = ("3.9", "2.8")
 
 LISTED: tuple[Listed, ...] = (
@@ -57,14 +56,6 @@ LISTED: tuple[Listed, ...] = (
         "abortedTransactions",
         "FetchResponse.partitionResponse leaves an empty array where a partition is unknown, and "
         "null for every other error; no client reads it.",
-    ),
-    Listed(
-        _ALL,
-        "fetch_errors",
-        "negative bytes",
-        ".*",
-        "LogSegment.read throws IllegalArgumentException for partition_max_bytes below 0, which "
-        "is answered with UNKNOWN_SERVER_ERROR; here it is taken for 0.",
     ),
     Listed(
         _SINCE_2_8,

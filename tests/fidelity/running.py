@@ -51,7 +51,7 @@ def prepare(stage: Stage, controller: int | None) -> None:
         stage.wait("deletions end", lambda: not side.children("/admin/delete_topics"))
     if controller is not None:
         move_controller(stage, controller)
-    stage.wait("brokers know each other", lambda: _know_each_other(stage))
+    stage.wait("brokers know each other", lambda: know_each_other(stage))
     if stage.offers("InitProducerId"):
         for broker in side.broker_ids:
             _spend_producer_id(stage, broker)
@@ -88,7 +88,8 @@ def move_controller(stage: Stage, target: int) -> None:
     stage.note(f"the controller could not be moved to {target}")
 
 
-def _know_each_other(stage: Stage) -> bool:
+def know_each_other(stage: Stage) -> bool:
+    """Whether all brokers tell of each other, and of the controller."""
     controller = stage.observer.controller()
     for broker in stage.side.broker_ids:
         tree = stage.ask(broker, "Metadata", topics=[])

@@ -53,13 +53,15 @@ def offset_commit(e: Any) -> Any:
         e.member_id,
         getattr(e, "group_instance_id", None),
         tuple(
-            groups.OffsetCommitPartition(
-                tp,
-                p.committed_offset,
-                getattr(p, "committed_leader_epoch", -1),
-                p.committed_metadata or "",
-            )
-            for tp, p in partitions_of(e.topics)
+            {
+                tp: groups.OffsetCommitPartition(
+                    tp,
+                    p.committed_offset,
+                    getattr(p, "committed_leader_epoch", -1),
+                    p.committed_metadata or "",
+                )
+                for tp, p in partitions_of(e.topics)
+            }.values()
         ),
         ms(e.retention_time) if hasattr(e, "retention_time") else -1,
     )
@@ -72,7 +74,7 @@ def offset_fetch(e: Any) -> Any:
             tuple(
                 groups.OffsetFetchRequest(
                     g.group_id,
-                    indexes_of(g.topics),
+                    _once(indexes_of(g.topics)),
                     stable,
                     getattr(g, "member_id", None),
                     getattr(g, "member_epoch", -1),
@@ -80,7 +82,11 @@ def offset_fetch(e: Any) -> Any:
                 for g in e.groups
             )
         )
-    return groups.OffsetFetchRequest(e.group_id, indexes_of(e.topics), stable)
+    return groups.OffsetFetchRequest(e.group_id, _once(indexes_of(e.topics)), stable)
+
+
+def _once(partitions: Any) -> Any:
+    return None if partitions is None else tuple(dict.fromkeys(partitions))
 
 
 def find_coordinator(e: Any) -> Any:

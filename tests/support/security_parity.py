@@ -117,7 +117,7 @@ def _describe_scram(r: Any, version: int) -> Any:
     return {
         "throttle_time": 0,
         "error_code": r.error,
-        "error_message": r.error_message,
+        "error_message": r.error_message or (None if r.error else ""),
         "results": [
             {
                 "user": one.user,
@@ -201,10 +201,17 @@ def _entity(entity: Any) -> Any:
 
 
 def _describe_quotas(r: Any, version: int) -> Any:
+    if r.error:
+        return {
+            "throttle_time": 0,
+            "error_code": r.error,
+            "error_message": r.error_message,
+            "entries": None,
+        }
     return {
         "throttle_time": 0,
         "error_code": r.error,
-        "error_message": r.error_message,
+        "error_message": r.error_message or "",
         "entries": [
             {
                 "entity": _entity(entity),
@@ -342,7 +349,7 @@ EXPECTED: dict[int, Any] = {
         e.strict,
     ),
     49: lambda e: quotas.AlterClientQuotasRequest(
-        tuple(map(_alteration, e.entries)), e.validate_only
+        tuple({one.entity: one for one in map(_alteration, e.entries)}.values()), e.validate_only
     ),
     29: lambda e: acls.DescribeAclsRequest(_filter(e)),
     30: lambda e: acls.CreateAclsRequest(tuple(map(_created, e.creations))),

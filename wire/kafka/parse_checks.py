@@ -12,8 +12,6 @@ from typing import Any
 
 from ...protocol.admin import AlterConfigsRequest, DescribeConfigsRequest
 from ...protocol.data import (
-    READ_COMMITTED,
-    READ_UNCOMMITTED,
     FetchRequest,
     FindCoordinatorRequest,
     ListOffsetsRequest,
@@ -21,7 +19,7 @@ from ...protocol.data import (
 )
 from ...protocol.errors import ClientError
 from ...protocol.records.format import LENGTH_OVERHEAD, Readable
-from .api import SplitRequest
+from .api import CodecAnswer, SplitRequest
 
 _BATCH_HEADER_BYTES = 61
 _MAGIC_AT = 16
@@ -52,9 +50,12 @@ def _size_of_first(records: Readable) -> int:
     return max(size, _BATCH_HEADER_BYTES)
 
 
-def _check_isolation(request: FetchRequest | ListOffsetsRequest, _version: int) -> None:
-    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        raise ClientError(f"there is no isolation level {request.isolation_level}")
+def _check_isolation(
+    request: FetchRequest | ListOffsetsRequest | CodecAnswer, _version: int
+) -> None:
+    """The codec itself answers a request with another isolation level."""
+    if isinstance(request, CodecAnswer):
+        raise ClientError("there is no such isolation level")
 
 
 def _check_coordinator_type(request: FindCoordinatorRequest, _version: int) -> None:

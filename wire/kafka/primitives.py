@@ -164,6 +164,13 @@ class Reader:
         self.at = after
         return self.data[at:after]
 
+    def required_bytes(self) -> memoryview:
+        """Bytes that may not be null."""
+        found = self.nullable_bytes()
+        if found is None:
+            raise ClientError("null where bytes are required")
+        return found
+
     def int32s(self) -> tuple[int, ...]:
         """An array of int32."""
         return self._int32s(self.array())

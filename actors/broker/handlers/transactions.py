@@ -161,7 +161,7 @@ class TransactionHandlers:
         guard: VerificationGuard | Unguarded | None = UNGUARDED
         names = [partition.topic_partition for partition in request.partitions]
         known = [name for name in names if self._metadata_cache.takes_offsets(name)]
-        if known and self._verifies:
+        if known and self._verifies and request.group_id:
             error, guard = await self._verify_commit(request, delivery)
             if error is not _NONE:
                 errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -288,10 +288,11 @@ class TransactionHandlers:
         return DescribeProducersResponse(tuple(map(self._describe_producers, request.partitions)))
 
     def _describe_producers(self, name: TopicPartition) -> DescribedProducers:
-        try:
-            validate_topic_name(name.topic, self._behaviour)
-        except KafkaError as error:
-            return DescribedProducers(name, error.code, error_message=error.message)
+        if self._behaviour.describe_producers_says_why:
+            try:
+                validate_topic_name(name.topic, self._behaviour)
+            except KafkaError as error:
+                return DescribedProducers(name, error.code, error_message=error.message)
         if not self._metadata_cache.contains_topic(name.topic):
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             says_why = self._behaviour.describe_producers_says_why

@@ -10,11 +10,13 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fakekafka.tests.fidelity.protocol.client import Closed
 from fakekafka.tests.fidelity.sides import releases
 from fakekafka.tests.fidelity.sides.real_time import RealTimeSide
+from fakekafka.tests.fidelity.sides.session_proxy import SessionProxy
 from fakekafka.tests.fidelity.sides.side import ClusterShape
 
 KEEP_VARIABLE = "FAKEKAFKA_FIDELITY_KEEP"
@@ -72,8 +74,12 @@ class KafkaSide(RealTimeSide):
 
     name = "kafka"
 
-    def __init__(self, kafka_version: str, shape: ClusterShape) -> None:
+    def __init__(
+        self, kafka_version: str, shape: ClusterShape, own: Mapping[str, str] | None = None
+    ) -> None:
+        """``own`` is configuration that only Kafka knows."""
         super().__init__(kafka_version, shape)
+        self._own = own or {}
         releases.require("java", "Java 17, to run Kafka's brokers")
         self.release = releases.release(kafka_version)
         self._jars = releases.jars(kafka_version)
@@ -81,6 +87,7 @@ class KafkaSide(RealTimeSide):
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         zookeeper_port, *ports = free_ports(shape.brokers + 1)
         self.zookeeper_connect = f"127.0.0.1:{zookeeper_port}"
+        self._proxies = {broker: SessionProxy(zookeeper_port) for broker in self.broker_ids}
         self.addresses = {
             broker: ("127.0.0.1", port) for broker, port in zip(self.broker_ids, ports, strict=True)
         }
@@ -138,8 +145,9 @@ class KafkaSide(RealTimeSide):
         config = {
             "broker.id": str(broker),
             "listeners": f"PLAINTEXT://{host}:{port}",
-            "zookeeper.connect": self.zookeeper_connect,
+            "zookeeper.connect": f"127.0.0.1:{self._proxies[broker].port}",
             **self.shape.configuration(),
+            **self._own,
         }
         names = config.get("log.dirs", "logs").split(",")
         config["log.dirs"] = ",".join(str(self.log_folder(broker, name)) for name in names)
@@ -193,6 +201,15 @@ class KafkaSide(RealTimeSide):
         self.begin_start(broker)
         return self.wait_started(broker)
 
+    def start_many(self, brokers: Sequence[int]) -> list[str]:
+        for broker in brokers:
+            self.begin_start(broker)
+        return [self.wait_started(broker) for broker in brokers]
+
+    def end_session(self, broker: int) -> None:
+        self._proxies[broker].end_session()
+        super().end_session(broker)
+
     def kill(self, broker: int) -> None:
         self._processes[broker].kill()
         self._processes[broker].wait()
@@ -234,5 +251,7 @@ class KafkaSide(RealTimeSide):
             if process.poll() is None:
                 process.kill()
             process.wait()
+        for proxy in self._proxies.values():
+            proxy.close()
         if not os.environ.get(KEEP_VARIABLE):
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -73,6 +73,14 @@ class SimulatedSide(Side):
         for position in self._failed.pop(broker, []):
             self.simulation.broker(broker).repair_log_dir(position)
 
+    def end_session(self, broker: int) -> None:
+        try:
+            owner = self.simulation.zookeeper.stat(f"/brokers/ids/{broker}").ephemeral_owner
+        except NotThereYet:
+            return
+        self.simulation.zookeeper.end_session(owner, self.simulation.processes[broker].name)
+        super().end_session(broker)
+
     def line(self, broker: int) -> Line:
         if broker not in self._listeners:
             self._listeners[broker] = VirtualListener(self.simulation, broker)

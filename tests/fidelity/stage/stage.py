@@ -48,7 +48,7 @@ class Stage:
         """Wait until nothing changes any more, and write down the state of the cluster."""
         shown = self.topics if topics is None else topics
         seen: dict[str, str] = self.side.settle(lambda: self.observer.look(shown))
-        if self.observer.replicas_catch_up(shown):
+        if seen != self.side.expected and self.observer.replicas_catch_up(shown):
             self.side.wait(lambda: not self.observer.replicas_catch_up(shown), _CATCHING_UP_S)
             seen = self.side.settle(lambda: self.observer.look(shown))
         if self._leaders_change_the_isr and self.observer.isrs_are_late(shown):

@@ -33,11 +33,11 @@ class WireRow(NamedTuple):
 
 ROWS: tuple[WireRow, ...] = (
     WireRow(
-        _BOTH,
-        "Produce|Fetch|OffsetCommit|OffsetFetch|DeleteRecords|AddPartitionsToTxn",
+        ("3.9",),
+        "OffsetCommit",
         ".* twice",
-        "A partition that is named twice: KafkaApis collects the partitions in a map, so the last "
-        "one counts and is answered once. Here each is carried out.",
+        "Version 0 answers a partition that is named twice as often as it is named "
+        "(GroupCoordinatorAdapter); here once, as in every other version.",
     ),
     WireRow(
         _BOTH,
@@ -49,45 +49,20 @@ ROWS: tuple[WireRow, ...] = (
     WireRow(
         _BOTH,
         "Produce",
-        "good|too long|timeoutMs .*|transactionalId .*",
-        "Only base offsets differ, as each partition named twice in an earlier request was "
-        "written twice here and once by Kafka (KafkaApis.handleProduceRequest).",
-    ),
-    WireRow(
-        _BOTH,
-        "Fetch|ListOffsets|OffsetForLeaderEpoch",
-        "topics.partitions.(partition|partitionIndex) 0",
-        "Only offsets differ, for the reason of the row above.",
-    ),
-    WireRow(
-        _BOTH,
-        "Produce",
         "topicData.partitionData.records .*",
         "ProduceRequest.validateRecords names the API version in its message; null records make "
-        "the request handler fail without an answer.",
+        "the request handler of 3.9 fail without an answer, and 2.8 closes the connection, as it "
+        "does for empty ones.",
     ),
     WireRow(
-        _BOTH,
+        ("3.9",),
         "Fetch",
-        "replicaId (0|9)",
-        "Partition.fetchRecords refuses a fetch of a broker that is no replica; here only brokers "
-        "send such fetches, and a client that says it is one is taken for a consumer.",
-    ),
-    WireRow(
-        _BOTH,
-        "Fetch",
-        "(maxBytes|topics.partitions.partitionMaxBytes) -.",
-        "LogSegment.read throws IllegalArgumentException for sizes below 0.",
-    ),
-    WireRow(
-        _BOTH,
-        "Fetch|ListOffsets",
         "isolationLevel (-1|-2|9)",
-        "IsolationLevel.forId throws IllegalArgumentException for what is no isolation level, "
-        "which is answered with UNKNOWN_SERVER_ERROR.",
+        "The same error; FetchResponse.partitionResponse has an empty list of aborted "
+        "transactions there, here it is null, as in 2.8.",
     ),
     WireRow(
-        _BOTH,
+        ("3.9",),
         "Fetch",
         "topics.partitions.partition (-.|9)|topics.topic .*|topics.topicId another",
         "The same error; FetchResponse.partitionResponse has an empty list of aborted "
@@ -95,51 +70,23 @@ ROWS: tuple[WireRow, ...] = (
     ),
     WireRow(
         _BOTH,
-        "Fetch",
-        "sessionEpoch -2",
-        "FetchManager.newContext takes an epoch below -1 for one of a session; here it is none.",
-    ),
-    WireRow(
-        _BOTH,
-        "Fetch",
-        "topics.partitions.currentLeaderEpoch -2",
-        "RequestUtils.getLeaderEpoch takes every negative epoch for none.",
-    ),
-    WireRow(
-        _BOTH,
-        "ListOffsets",
-        "topics.partitions.maxNumOffsets -.",
-        "Log.legacyFetchOffsetsBefore throws NegativeArraySizeException.",
-    ),
-    WireRow(
-        _BOTH,
         "Metadata",
-        "topics.*",
-        "MetadataRequest: version 0 cannot say null, a null name is malformed, and topic ids "
-        "before version 12 end in an error with nothing but the topic; here such requests are "
-        "answered for all topics, or closed.",
+        "topics.(name null|topicId another)",
+        "MetadataRequest: since version 10 a null name, and ids before version 12, end in an error "
+        "with nothing but the topic; here the topic is looked for.",
     ),
     WireRow(
-        _BOTH,
-        "OffsetCommit|OffsetFetch",
-        "groupId ''",
-        "Version 0 keeps offsets in ZooKeeper, whose PathUtils refuses the path of an empty name: "
-        "UNKNOWN_SERVER_ERROR. Here the connection is closed.",
-    ),
-    WireRow(
-        _BOTH,
+        ("3.9",),
         "OffsetFetch|AddPartitionsToTxn",
-        "groups empty|topics null|transactions empty",
-        "KafkaApis never answers a request for no group or no transaction, and closes the "
-        "connection where null cannot be said; here they are answered.",
+        "groups empty|transactions empty",
+        "KafkaApis never answers a request for no group or no transaction; here it is answered.",
     ),
     WireRow(
         _BOTH,
-        "JoinGroup|SyncGroup",
-        "protocols twice|.* null|groupId 'nope'",
-        "GroupMetadata counts votes of a protocol that is named twice and finds none; null bytes "
-        "are malformed for the generated JoinGroupRequestData and SyncGroupRequestData. Here both "
-        "are read.",
+        "JoinGroup",
+        "protocols twice|groupId 'nope'",
+        "GroupMetadata counts votes of a protocol that is named twice, finds none and does not "
+        "answer, so the group of that name has a member less.",
     ),
     WireRow(
         _BOTH,
@@ -149,7 +96,7 @@ ROWS: tuple[WireRow, ...] = (
         "no answer.",
     ),
     WireRow(
-        _BOTH,
+        ("3.9",),
         "ListTransactions",
         ".*",
         "TransactionStateManager lists transactions in the order of a hash table; producer ids "
@@ -157,30 +104,24 @@ ROWS: tuple[WireRow, ...] = (
     ),
     WireRow(
         _BOTH,
-        "CreateTopics",
-        "topics.configs.value null",
-        "ZkAdminManager.populateIds refuses null values with INVALID_CONFIG since 3.4.",
-    ),
-    WireRow(
-        _BOTH,
         "DeleteTopics",
-        "topics.*",
-        "KafkaApis.handleDeleteTopicsRequest refuses a name together with an id, and topics that "
-        "have neither; here they are looked up one by one.",
+        "topics.name ('|null).*",
+        "KafkaApis.handleDeleteTopicsRequest answers TOPIC_AUTHORIZATION_FAILED where a topic has "
+        "neither name nor id, and gives an empty name back; here such a topic is not answered, "
+        "and an empty name comes back as null.",
     ),
     WireRow(
-        _BOTH,
+        ("2.8",),
         "TxnOffsetCommit",
-        "groupId ''|producerEpoch -1",
-        "GroupCoordinator.validateGroupStatus looks at the group before the producer.",
+        "producerEpoch -1",
+        "MemoryRecordsBuilder refuses to build a batch of a producer id with the epoch -1.",
     ),
     WireRow(
         _BOTH,
         "(Describe|Create|Delete)Acls",
-        ".*",
-        "Without an authorizer: the same error SECURITY_DISABLED, in 2.8 with another message. "
+        ".* 0",
         "AclBinding and AclBindingFilter throw for an operation, permission or type 0, which "
-        "closes the connection.",
+        "closes the connection; here the answer is SECURITY_DISABLED.",
     ),
     WireRow(
         _BOTH,
@@ -192,7 +133,7 @@ ROWS: tuple[WireRow, ...] = (
     WireRow(
         _BOTH,
         "AlterConfigs|IncrementalAlterConfigs",
-        "resources .*|resources.configs.value null|resources.resourceName ''",
+        "resources twice|resources.configs.value null|resources.resourceName ''",
         "Kafka never answers AlterConfigs for a resource that is named twice (KafkaApis); 2.8 "
         "fails with NullPointerException for a null value, and with an error of ZooKeeper's "
         "PathUtils for an empty name.",
@@ -205,28 +146,7 @@ ROWS: tuple[WireRow, ...] = (
         "have no volume, which is told with -1.",
     ),
     WireRow(
-        _BOTH,
-        "CreatePartitions",
-        "topics twice|topics.assignments empty|topics.name ''",
-        "Duplicates are answered once (KafkaApis.handleCreatePartitionsRequest); an empty list "
-        "of assignments is one of wrong length; an empty name fails in ZooKeeper's PathUtils.",
-    ),
-    WireRow(
-        _BOTH,
-        "ElectLeaders",
-        "electionType .*",
-        "ElectionType.valueOf throws for what is no type: UNKNOWN_SERVER_ERROR. Here it is taken "
-        "for the preferred one.",
-    ),
-    WireRow(
-        _BOTH,
-        "AlterPartitionReassignments",
-        "timeoutMs .*",
-        "KafkaController heeds no timeout of this request; here it ends the wait for the "
-        "controller's answer.",
-    ),
-    WireRow(
-        _BOTH,
+        ("3.9",),
         "OffsetDelete",
         "groupId .*",
         "Group names of earlier requests whose members have left meanwhile: the recording waited "
@@ -234,23 +154,10 @@ ROWS: tuple[WireRow, ...] = (
     ),
     WireRow(
         _BOTH,
-        "(Describe|Alter)ClientQuotas|DescribeUserScramCredentials",
-        ".*",
-        "Messages are empty where they are null here, and entries null where they are empty: "
-        "defaults of the generated response data.",
-    ),
-    WireRow(
-        ("3.9",),
-        "DescribeCluster",
-        "endpointType .*",
-        "AuthHelper.computeDescribeClusterResponse tells unknown endpoint types from those that "
-        "do not fit.",
-    ),
-    WireRow(
-        ("2.8",),
-        "DescribeProducers",
-        "topics.name .*",
-        "KafkaApis of 2.8 looks for the topic before it looks at its name.",
+        "AlterClientQuotas",
+        "entries.entity twice",
+        "An entity whose type is named twice is written once: AlterClientQuotasRequest keeps its "
+        "types in a map.",
     ),
 )
 

@@ -9,6 +9,7 @@ was asked (KIP-951). Error codes that old clients do not know are replaced
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 
 from ....protocol.data import (
@@ -22,6 +23,7 @@ from ....protocol.values import TopicPartition
 from ..api import Api, SplitRequest
 from ..endpoints import current_leader, node_endpoints
 from ..primitives import Reader, Writer, by_topic
+from ..repetitions import last_of_each
 
 _ACKS_AND_TIMEOUT = Struct(">hi")
 _PARTITION_5 = Struct(">ihqqq")
@@ -43,17 +45,19 @@ _RECORDS_AT_ONCE = 100_000
 def decode(reader: Reader, version: int) -> ProduceRequest | SplitRequest:
     transactional_id = reader.nullable_string() if version >= 3 else None
     acks, timeout_ms = reader.unpack(_ACKS_AND_TIMEOUT)
-    partitions: list[ProducePartition] = []
+    partitions: Sequence[ProducePartition]
+    partitions = named = []
     flexible = reader.flexible
     for _ in range(reader.array()):
         topic = reader.string()
         for _ in range(reader.array()):
             partition = TopicPartition(topic, reader.int32())
-            partitions.append(ProducePartition(partition, reader.nullable_bytes()))
+            named.append(ProducePartition(partition, reader.nullable_bytes()))
             if flexible:
                 reader.tags()
         reader.tags()
     reader.tags()
+    partitions = last_of_each(partitions)
     request = ProduceRequest(acks, timeout_ms, tuple(partitions), transactional_id)
     if len(partitions) > 1 and _takes_long(partitions):
         parts = (ProduceRequest(acks, timeout_ms, (p,), transactional_id) for p in partitions)
@@ -61,7 +65,7 @@ def decode(reader: Reader, version: int) -> ProduceRequest | SplitRequest:
     return request
 
 
-def _takes_long(partitions: list[ProducePartition]) -> bool:
+def _takes_long(partitions: Sequence[ProducePartition]) -> bool:
     """Whether these are so many records, or may be when they are decompressed, that others would
     notice it if they were looked through in one go."""
     compressed_bytes = record_count = 0

@@ -14,6 +14,7 @@ from struct import Struct
 
 from ....protocol.data import (
     CONSUMER_REPLICA_ID,
+    ISOLATION_LEVELS,
     READ_UNCOMMITTED,
     FetchPartition,
     FetchPartitionResponse,
@@ -21,10 +22,12 @@ from ....protocol.data import (
     FetchResponse,
 )
 from ....protocol.errors import ErrorCode
+from ....protocol.fetch_session_epochs import EPOCH_MAX, FINAL_EPOCH
 from ....protocol.values import TopicPartition
-from ..api import Api
+from ..api import Api, CodecAnswer
 from ..endpoints import current_leader, node_endpoints
 from ..primitives import NO_TAGS, Reader, Writer, by_topic, unsigned_varint
+from ..repetitions import last_of_each
 from ..topic_names import error_to_answer, id_to_answer, is_stand_in, resolved_name
 
 _LIMITS = Struct(">iiib")
@@ -53,7 +56,7 @@ _DIVERGING_EPOCH_TAG = 0
 _CURRENT_LEADER_TAG = 1
 
 
-def decode(reader: Reader, version: int) -> FetchRequest:
+def decode(reader: Reader, version: int) -> FetchRequest | CodecAnswer:
     replica_id, replica_epoch = CONSUMER_REPLICA_ID, -1
     if version < 15:
         replica_id = reader.int32()
@@ -78,6 +81,10 @@ def decode(reader: Reader, version: int) -> FetchRequest:
             replica_id, replica_epoch = _REPLICA_STATE.unpack_from(state)
     else:
         reader.tags()
+    if isolation_level not in ISOLATION_LEVELS:
+        return CodecAnswer(_unknown_isolation_level(version, partitions))
+    if session_epoch < FINAL_EPOCH:
+        session_epoch = EPOCH_MAX  # FetchMetadata.isFull knows 0 and -1: it is one of a session
     if unresolved:
         session_id, session_epoch = _outside_session(session_id, session_epoch)
     return FetchRequest(
@@ -85,7 +92,7 @@ def decode(reader: Reader, version: int) -> FetchRequest:
         max_wait_ms,
         min_bytes,
         max_bytes,
-        tuple(partitions),
+        tuple(last_of_each(partitions)),
         isolation_level,
         session_id,
         session_epoch,
@@ -93,6 +100,15 @@ def decode(reader: Reader, version: int) -> FetchRequest:
         rack_id,
         replica_epoch,
     )
+
+
+def _unknown_isolation_level(version: int, partitions: list[FetchPartition]) -> FetchResponse:
+    """What ``IsolationLevel.forId`` throws ends in the same error everywhere; responses that name
+    topics by their ids hold only the error of the whole (``FetchRequest.getErrorResponse``)."""
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    named = partitions if version < 13 else ()
+    results = (FetchPartitionResponse(p.topic_partition, error) for p in last_of_each(named))
+    return FetchResponse(error, 0, tuple(results))
 
 
 def _decode_limits(reader: Reader, version: int) -> tuple[int, int, int, int]:
@@ -117,6 +133,8 @@ def _decode_partition(reader: Reader, version: int, topic: str) -> FetchPartitio
         number, offset, log_start, max_bytes = reader.unpack(_REQUEST_PARTITION_5)
     else:
         number, offset, max_bytes = reader.unpack(_REQUEST_PARTITION_4)
+    if leader_epoch < 0:
+        leader_epoch = -1  # RequestUtils.getLeaderEpoch takes every negative epoch for none
     return FetchPartition(
         TopicPartition(topic, number), offset, log_start, max_bytes, leader_epoch, last_epoch
     )

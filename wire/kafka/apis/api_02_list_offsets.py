@@ -9,6 +9,7 @@ docs/kafka/offsets-and-epochs.md#listoffsets).
 from __future__ import annotations
 
 from ....protocol.data import (
+    ISOLATION_LEVELS,
     READ_UNCOMMITTED,
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -17,11 +18,12 @@ from ....protocol.data import (
 )
 from ....protocol.errors import ErrorCode
 from ....protocol.values import TopicPartition
-from ..api import Api
+from ..api import Api, CodecAnswer
+from ..error_responses import error_response
 from ..primitives import Reader, Writer, by_topic
 
 
-def decode(reader: Reader, version: int) -> ListOffsetsRequest:
+def decode(reader: Reader, version: int) -> ListOffsetsRequest | CodecAnswer:
     replica_id = reader.int32()
     isolation_level = reader.int8() if version >= 2 else READ_UNCOMMITTED
     partitions: list[ListOffsetsPartition] = []
@@ -37,7 +39,10 @@ def decode(reader: Reader, version: int) -> ListOffsetsRequest:
             partitions.append(ListOffsetsPartition(partition, timestamp, leader_epoch, offsets_max))
         reader.tags()
     reader.tags()
-    return ListOffsetsRequest(replica_id, tuple(partitions), isolation_level)
+    request = ListOffsetsRequest(replica_id, tuple(partitions), isolation_level)
+    if isolation_level not in ISOLATION_LEVELS:  # IsolationLevel.forId throws
+        return CodecAnswer(error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+    return request
 
 
 def encode(

@@ -31,14 +31,14 @@ _COUNT_IN_ONE_BYTE_MAX = 126
 def decode(reader: Reader, version: int) -> MetadataRequest:
     names: list[str] | None = []
     ids: list[str] = []
-    count = reader.nullable_array()
+    count = reader.nullable_array() if version >= 1 else reader.array()
     if count < 0 or (version == 0 and count == 0):
         names = None
     else:
         names = []
         for _ in range(count):
             topic_id = reader.uuid() if version >= 10 else ZERO_UUID
-            name = reader.nullable_string()
+            name = reader.nullable_string() if version >= 10 else reader.string()
             reader.tags()
             if topic_id != ZERO_UUID:
                 ids.append(uuid_text(topic_id))

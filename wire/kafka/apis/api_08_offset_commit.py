@@ -6,6 +6,7 @@ Versions 0-9. 0: to ZooKeeper, without membership. 1: a time per partition. 2-4:
 
 from __future__ import annotations
 
+from ....protocol.errors import ErrorCode
 from ....protocol.groups import (
     NO_GENERATION,
     NO_MEMBER,
@@ -14,11 +15,13 @@ from ....protocol.groups import (
     OffsetCommitResponse,
 )
 from ....protocol.values import TopicPartition
-from ..api import Api
+from ..api import Api, CodecAnswer
+from ..error_responses import error_response
 from ..primitives import Reader, Writer, tuples_by_topic
+from ..repetitions import last_of_each
 
 
-def decode(reader: Reader, version: int) -> OffsetCommitRequest:
+def decode(reader: Reader, version: int) -> OffsetCommitRequest | CodecAnswer:
     group_id = reader.string()
     generation, member_id = NO_GENERATION, NO_MEMBER
     if version >= 1:
@@ -44,9 +47,17 @@ def decode(reader: Reader, version: int) -> OffsetCommitRequest:
             )
         reader.tags()
     reader.tags()
-    return OffsetCommitRequest(
-        group_id, generation, member_id, instance_id, tuple(partitions), retention_time_ms
+    request = OffsetCommitRequest(
+        group_id,
+        generation,
+        member_id,
+        instance_id,
+        tuple(last_of_each(partitions)),
+        retention_time_ms,
     )
+    if version == 0 and not group_id:  # ZooKeeper's PathUtils throws for its path
+        return CodecAnswer(error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+    return request
 
 
 def encode(

@@ -12,18 +12,31 @@ from typing import Any
 
 from ....protocol.errors import ErrorCode
 from ....protocol.groups import CommittedOffset, OffsetFetchRequest, OffsetFetchResponse
-from ..api import Api, SplitRequest
+from ....protocol.values import TopicPartition
+from ..api import Api, CodecAnswer, SplitRequest
 from ..primitives import Reader, Writer, by_topic
 
 
-def decode(reader: Reader, version: int) -> OffsetFetchRequest | SplitRequest:
+def decode(reader: Reader, version: int) -> OffsetFetchRequest | SplitRequest | CodecAnswer:
     if version >= 8:
         return _decode_groups(reader, version)
     group_id = reader.string()
-    partitions = reader.nullable_topic_partitions()
+    if version < 2:
+        partitions = _once(reader.topic_partitions())  # nobody could ask for all
+    else:
+        partitions = _once(reader.nullable_topic_partitions())
     require_stable = reader.boolean() if version >= 7 else False
     reader.tags()
+    if version == 0 and not group_id:  # ZooKeeper's PathUtils throws for its path
+        error = ErrorCode.UNKNOWN_SERVER_ERROR
+        found = tuple(CommittedOffset(name, error, metadata="") for name in partitions or ())
+        return CodecAnswer(OffsetFetchResponse(ErrorCode.NONE, found))
     return OffsetFetchRequest(group_id, partitions, require_stable)
+
+
+def _once(partitions: tuple[TopicPartition, ...] | None) -> tuple[TopicPartition, ...] | None:
+    """Kafka collects them in a set."""
+    return None if partitions is None else tuple(dict.fromkeys(partitions))
 
 
 def _decode_groups(reader: Reader, version: int) -> SplitRequest:
@@ -32,7 +45,7 @@ def _decode_groups(reader: Reader, version: int) -> SplitRequest:
         group_id = reader.string()
         member_id = reader.nullable_string() if version >= 9 else None
         member_epoch = reader.int32() if version >= 9 else -1
-        partitions = reader.nullable_topic_partitions()
+        partitions = _once(reader.nullable_topic_partitions())
         groups.append((group_id, partitions, member_id, member_epoch))
         reader.tags()
     require_stable = reader.boolean()

@@ -22,7 +22,7 @@ def decode(reader: Reader, version: int) -> JoinGroupRequest:
     protocols: list[tuple[str, bytes]] = []
     for _ in range(reader.array()):
         name = reader.string()
-        protocols.append((name, bytes(reader.nullable_bytes() or b"")))
+        protocols.append((name, bytes(reader.required_bytes())))
         reader.tags()
     reason = reader.nullable_string() if version >= 8 else None
     reader.tags()

@@ -21,7 +21,7 @@ def decode(reader: Reader, version: int) -> SyncGroupRequest:
     assignments: list[tuple[str, bytes]] = []
     for _ in range(reader.array()):
         member = reader.string()
-        assignments.append((member, bytes(reader.nullable_bytes() or b"")))
+        assignments.append((member, bytes(reader.required_bytes())))
         reader.tags()
     reader.tags()
     return SyncGroupRequest(

@@ -6,16 +6,17 @@ Versions 0-6. 1: throttle time. 3: TOPIC_DELETION_DISABLED, before that INVALID_
 
 from __future__ import annotations
 
-from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse
+from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse, TopicResult
 from ....protocol.errors import ErrorCode
 from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
-from ..api import Api
+from ..api import Api, CodecAnswer
 from ..primitives import Reader, Writer
 
 
-def decode(reader: Reader, version: int) -> DeleteTopicsRequest:
+def decode(reader: Reader, version: int) -> DeleteTopicsRequest | CodecAnswer:
     names: list[str] = []
     ids: list[str] = []
+    both: list[tuple[str, str]] = []
     for _ in range(reader.array()):
         if version < 6:
             names.append(reader.string())
@@ -23,12 +24,20 @@ def decode(reader: Reader, version: int) -> DeleteTopicsRequest:
         name = reader.nullable_string()
         topic_id = reader.uuid()
         reader.tags()
+        if name is not None and topic_id != ZERO_UUID:
+            both.append((name, uuid_text(topic_id)))
         if name is not None:
             names.append(name)
         if topic_id != ZERO_UUID:
             ids.append(uuid_text(topic_id))
     timeout_ms = reader.int32()
     reader.tags()
+    if both:  # KafkaApis.handleDeleteTopicsRequest refuses the whole request
+        error = ErrorCode.INVALID_REQUEST
+        results = [TopicResult(name, error, None, topic_id) for name, topic_id in both]
+        named = {name for name, _ in both}
+        results += [TopicResult(name, error, None) for name in names if name not in named]
+        return CodecAnswer(DeleteTopicsResponse(tuple(results)))
     return DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids))
 
 

@@ -5,10 +5,13 @@ Versions 0-2. 2: flexible.
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from ....protocol.data import DeleteRecordsRequest, DeleteRecordsResponse
 from ....protocol.values import TopicPartition
 from ..api import Api
 from ..primitives import Reader, Writer, tuples_by_topic
+from ..repetitions import last_of_each
 
 
 def decode(reader: Reader, version: int) -> DeleteRecordsRequest:
@@ -22,7 +25,7 @@ def decode(reader: Reader, version: int) -> DeleteRecordsRequest:
         reader.tags()
     timeout_ms = reader.int32()
     reader.tags()
-    return DeleteRecordsRequest(timeout_ms, tuple(offsets))
+    return DeleteRecordsRequest(timeout_ms, tuple(last_of_each(offsets, itemgetter(0))))
 
 
 def encode(

@@ -16,11 +16,12 @@ def decode(reader: Reader, version: int) -> CreatePartitionsRequest:
         name = reader.string()
         count = reader.int32()
         assignment: list[tuple[int, ...]] = []
-        for _ in range(reader.nullable_array()):
+        added = reader.nullable_array()
+        for _ in range(added):
             assignment.append(reader.int32s())
             reader.tags()
         reader.tags()
-        topics.append(NewPartitions(name, count, tuple(assignment)))
+        topics.append(NewPartitions(name, count, None if added < 0 else tuple(assignment)))
     timeout_ms = reader.int32()
     validate_only = reader.boolean()
     reader.tags()

@@ -6,18 +6,22 @@ Versions 0-2. 0: preferred only, no error for the whole answer. 1: the kind of e
 
 from __future__ import annotations
 
-from ....protocol.admin import PREFERRED, ElectLeadersRequest, ElectLeadersResponse
+from ....protocol.admin import PREFERRED, UNCLEAN, ElectLeadersRequest, ElectLeadersResponse
 from ....protocol.errors import ErrorCode
 from ....protocol.values import TopicPartition
-from ..api import Api
+from ..api import Api, CodecAnswer
 from ..primitives import Reader, Writer, tuples_by_topic
 
 
-def decode(reader: Reader, version: int) -> ElectLeadersRequest:
+def decode(reader: Reader, version: int) -> ElectLeadersRequest | CodecAnswer:
     election_type = reader.int8() if version >= 1 else PREFERRED
     partitions = reader.nullable_topic_partitions()
     timeout_ms = reader.int32()
     reader.tags()
+    if election_type not in (PREFERRED, UNCLEAN):  # ElectionType.valueOf throws
+        error = ErrorCode.UNKNOWN_SERVER_ERROR
+        results = tuple((partition, error, None) for partition in partitions or ())
+        return CodecAnswer(ElectLeadersResponse(error, results))
     return ElectLeadersRequest(election_type, partitions, timeout_ms)
 
 

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from struct import Struct
 
+from ....protocol.errors import ErrorCode
 from ....protocol.security.quotas import (
+    ANY,
+    DEFAULT,
+    EXACT,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     Entity,
     QuotaFilterComponent,
 )
-from ..api import Api
+from ..api import Api, CodecAnswer
 from ..primitives import Reader, Writer
 
 FLOAT64 = Struct(">d")
+_MATCH_TYPES = (EXACT, DEFAULT, ANY)
 
 
-def decode(reader: Reader, version: int) -> DescribeClientQuotasRequest:
+def decode(reader: Reader, version: int) -> DescribeClientQuotasRequest | CodecAnswer:
     components: list[QuotaFilterComponent] = []
     for _ in range(reader.array()):
         entity_type, match_type = reader.string(), reader.int8()
@@ -27,6 +32,11 @@ def decode(reader: Reader, version: int) -> DescribeClientQuotasRequest:
         reader.tags()
     is_strict = reader.boolean()
     reader.tags()
+    if any(
+        one.match_type not in _MATCH_TYPES or (one.match_type == EXACT and one.match is None)
+        for one in components
+    ):  # ClientQuotaFilterComponent and DescribeClientQuotasRequest throw
+        return CodecAnswer(DescribeClientQuotasResponse(ErrorCode.UNKNOWN_SERVER_ERROR, None, ()))
     return DescribeClientQuotasRequest(tuple(components), is_strict)
 
 
@@ -35,7 +45,12 @@ def encode(
 ) -> None:
     writer.int32(writer.throttle_ms)
     writer.int16(response.error)
-    writer.nullable_string(response.error_message)
+    if response.error is not ErrorCode.NONE:
+        writer.nullable_string(response.error_message)
+        writer.array(-1)
+        writer.tags()
+        return
+    writer.nullable_string(response.error_message or "")
     writer.array(len(response.entries))
     for entity, values in response.entries:
         write_entity(writer, entity)

@@ -5,6 +5,8 @@ Versions 0-1. 1: flexible.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from ....protocol.security.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -12,6 +14,7 @@ from ....protocol.security.quotas import (
 )
 from ..api import Api
 from ..primitives import Reader, Writer
+from ..repetitions import last_of_each
 from .api_48_describe_client_quotas import FLOAT64, write_entity
 
 
@@ -32,7 +35,8 @@ def decode(reader: Reader, version: int) -> AlterClientQuotasRequest:
         alterations.append(QuotaAlteration(tuple(entity), tuple(changes)))
     validate_only = reader.boolean()
     reader.tags()
-    return AlterClientQuotasRequest(tuple(alterations), validate_only)
+    named = last_of_each(alterations, attrgetter("entity"))
+    return AlterClientQuotasRequest(tuple(named), validate_only)
 
 
 def encode(

@@ -28,7 +28,7 @@ def encode(
 ) -> None:
     writer.int32(writer.throttle_ms)
     writer.int16(response.error)
-    writer.nullable_string(response.error_message)
+    writer.nullable_string(response.error_message or ("" if not response.error else None))
     writer.array(len(response.results))
     for result in response.results:
         writer.string(result.user)

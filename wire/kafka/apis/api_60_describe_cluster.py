@@ -15,7 +15,7 @@ from ..endpoints import write_address
 from ..primitives import Reader, Writer
 from .api_03_metadata import ALL_CLUSTER_OPERATIONS, NOT_ASKED, operations
 
-_BROKERS = 1
+_BROKERS, _CONTROLLERS = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,15 @@ def encode(
 
 
 def _encode_refusal(writer: Writer, version: int, refusal: WrongEndpointType) -> None:
-    writer.int16(ErrorCode.MISMATCHED_ENDPOINT_TYPE)
-    writer.nullable_string(
-        "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
-        + ("CONTROLLER" if refusal.endpoint_type == 2 else f"UNKNOWN({refusal.endpoint_type})")
-    )
+    if refusal.endpoint_type == _CONTROLLERS:
+        writer.int16(ErrorCode.MISMATCHED_ENDPOINT_TYPE)
+        writer.nullable_string(
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+            "CONTROLLER"
+        )
+    else:
+        writer.int16(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)
+        writer.nullable_string(f"Unsupported endpoint type {refusal.endpoint_type}")
     writer.int8(_BROKERS)
     writer.string("")
     writer.int32(-1)

@@ -200,7 +200,7 @@ class ThrottlingBackend:
         count = getattr(topic, "partitions", None)
         if count is None:
             return max(1, int(topic.count) - self._partitions_of(broker_id, topic.name))
-        return max(1, len(topic.assignment) or int(count))
+        return max(1, len(topic.assignment or ()) or int(count))
 
 
 def _throttled(response: Any, throttle_ms: int) -> Any:

@@ -1,0 +1,94 @@
+"""Runs a history on a simulation and on Kafka, and makes one that differs as short as it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fakekafka.tests.fidelity.comparison import Difference
+from fakekafka.tests.fidelity.histories import playing
+from fakekafka.tests.fidelity.histories.playing import Parted
+from fakekafka.tests.fidelity.histories.steps import History
+from fakekafka.tests.fidelity.histories.world import possible
+from fakekafka.tests.fidelity.recording import Steps
+from fakekafka.tests.fidelity.sides.side import ClusterShape, Side
+from fakekafka.tests.fidelity.sides.simulated import SimulatedSide
+from fakekafka.tests.fidelity.stage.stage import Stage
+
+SHAPE = ClusterShape(
+    config=(
+        ("zookeeper.session.timeout.ms", "30000"),  # sessions are ended, none expires
+        # What a busy machine may do within seconds it shall not do at all: no follower leaves an
+        # ISR because it is slow, and who asks a controller that stands still waits on.
+        ("replica.lag.time.max.ms", "60000"),
+        ("controller.socket.timeout.ms", "600000"),
+        ("auto.create.topics.enable", "false"),
+    )
+)
+
+
+OF_KAFKA = {"log.cleaner.dedupe.buffer.size": "4194304"}
+"""Configuration that has no meaning here: Kafka's 128 MB are half of a broker's heap, and are taken
+once more when the cleaner starts again."""
+
+
+class Verdict(NamedTuple):
+    """What one history showed."""
+
+    number: int
+    """Of the step at which the sides part; -1 where they do not."""
+    differences: list[Difference]
+    notes: list[str]
+    """Why the run cannot be judged."""
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.differences) and not self.notes
+
+
+def simulated(kafka_version: str, history: History) -> Steps:
+    """What a simulation shows."""
+    side = SimulatedSide(kafka_version, SHAPE)
+    try:
+        stage = Stage(side)
+        playing.prepare(stage)
+        playing.play(stage, history)
+        for name, error in side.simulation.failures:
+            stage.write(f"failure of {name}", repr(error))
+        for note in stage.notes:
+            stage.write("note", note)
+        return stage.steps
+    finally:
+        side.close()
+
+
+def judge(side: Side, history: History) -> Verdict:
+    """Run a history on both sides."""
+    expected = simulated(side.kafka_version, history)
+    stage = Stage(side)
+    playing.prepare(stage)
+    try:
+        playing.play(stage, history, expected)
+    except Parted as parted:
+        return Verdict(parted.number, parted.differences, stage.notes)
+    if len(expected) > len(stage.steps):
+        label, seen = expected[len(stage.steps)]
+        return Verdict(len(history), [Difference(label, "the step", ("-",), str(seen))], [])
+    return Verdict(-1, [], stage.notes)
+
+
+def shrink(history: History, still_differs: Callable[[History], bool]) -> History:
+    """The shortest history that differs, by leaving out ever smaller parts (ddmin)."""
+    kept = list(history)
+    size = max(len(kept) // 2, 1)
+    while True:
+        start = 0
+        while start < len(kept):
+            tried = possible(kept[:start] + kept[start + size :])
+            if len(tried) < len(kept) and still_differs(tried):
+                kept = list(tried)
+            else:
+                start += size
+        if size == 1:
+            return kept
+        size = max(size // 2, 1)

@@ -1,0 +1,29 @@
+"""Histories that showed something: files that hold the steps, and are scenarios like others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fakekafka.tests.fidelity.histories import playing
+from fakekafka.tests.fidelity.histories.judging import SHAPE
+from fakekafka.tests.fidelity.histories.steps import History, read
+from fakekafka.tests.fidelity.stage.declaring import SINCE_2_8, Scenario
+from fakekafka.tests.fidelity.stage.stage import Stage
+
+FOLDER = Path(__file__).with_name("kept")
+
+
+def scenarios() -> Iterator[Scenario]:
+    for path in sorted(FOLDER.glob("*.txt")):
+        about, steps = read(path.read_text(encoding="utf-8"))
+        yield _scenario(path.stem, about, steps)
+
+
+def _scenario(name: str, about: str, steps: History) -> Scenario:
+    def run(stage: Stage) -> None:
+        playing.prepare(stage)
+        playing.play(stage, steps)
+
+    run.__doc__ = about
+    return Scenario(name, run, SINCE_2_8, SHAPE, controller=None)

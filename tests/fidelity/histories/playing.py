@@ -1,0 +1,445 @@
+"""Carries out the steps of a history on a stage, and writes down what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fakekafka.tests.fidelity import running
+from fakekafka.tests.fidelity.comparison import Difference
+from fakekafka.tests.fidelity.histories.steps import (
+    History,
+    Step,
+    assignment_of,
+    replicas_of,
+)
+from fakekafka.tests.fidelity.histories.world import FIRST_CONTROLLER
+from fakekafka.tests.fidelity.protocol import records
+from fakekafka.tests.fidelity.protocol.client import Client, Closed
+from fakekafka.tests.fidelity.recording import Steps
+from fakekafka.tests.fidelity.stage import groups
+from fakekafka.tests.fidelity.stage.normalisation import lines
+from fakekafka.tests.fidelity.stage.observation import ABSENT
+from fakekafka.tests.fidelity.stage.stage import Stage, creation
+
+_SPREAD_S = 0.4
+"""A configuration reaches all brokers within this time; nobody can be asked whether it has."""
+_TIMEOUT_MS = 4000
+_ELECTIONS = {"preferred": 0, "unclean": 1}
+_READY_S = 15.0
+
+
+class Parted(Exception):
+    """The run shows something else than was expected; later steps would be consequences."""
+
+    def __init__(self, number: int, differences: list[Difference]) -> None:
+        super().__init__(number, differences)
+        self.number = number
+        """Of the step of the history."""
+        self.differences = differences
+
+
+def play(stage: Stage, history: History, expected: Steps | None = None) -> None:
+    """Carry a history out on a prepared stage; with ``expected``, end where something differs."""
+    player = _Player(stage, expected)
+    for number, step in enumerate(history):
+        player.carry_out(number, step)
+    player.end(len(history))
+
+
+def prepare(stage: Stage) -> None:
+    """Everything runs, there is no topic, and the first controller is the one of ``World``."""
+    side = stage.side
+    side.expected = None
+    for broker in sorted(side.frozen):
+        side.thaw(broker)
+    side.start_many([broker for broker in side.broker_ids if broker not in side.up])
+    running.prepare(stage, None)
+    if stage.observer.controller() != FIRST_CONTROLLER:
+        hand_over(stage, FIRST_CONTROLLER, lambda: side.delete_znode("/controller"))
+    stage.wait("brokers know each other", lambda: running.know_each_other(stage))
+    stage.observer.first_controller_epoch = stage.observer.controller_epoch()
+
+
+def hand_over(stage: Stage, heir: int | None, lose: Callable[[], object]) -> None:
+    """Let the controller be lost while all but the heir stand still, so that it has no rival."""
+    side, observer = stage.side, stage.observer
+    held = [broker for broker in sorted(side.up - side.frozen) if broker != heir]
+    epoch = observer.controller_epoch()
+    for broker in held:
+        side.freeze(broker)
+    lose()
+    if heir is not None:
+        stage.wait(
+            f"{heir} is the controller",
+            lambda: observer.controller() == heir and observer.controller_epoch() > epoch,
+        )
+    for broker in held:
+        if broker in side.frozen:
+            side.thaw(broker)
+
+
+class _Player:
+    def __init__(self, stage: Stage, expected: Steps | None) -> None:
+        self._stage = stage
+        self._expected = expected
+        self._number = 0
+        self._label = ""
+        self._producers: dict[str, tuple[int, int]] = {}
+        self._sequences: dict[tuple[str, str, str], int] = {}
+        self._verbs: dict[str, Callable[..., None]] = {
+            "kill": self._kill,
+            "stop": self._stop,
+            "start": self._start,
+            "freeze": self._freeze,
+            "thaw": self._thaw,
+            "resign": self._resign,
+            "create": self._create,
+            "delete": self._delete,
+            "expand": self._expand,
+            "move": self._move,
+            "cancel": self._cancel,
+            "moves": self._moves,
+            "elect": self._elect,
+            "config": self._config,
+            "produce": self._produce,
+            "send": self._send,
+            "read": self._read,
+            "trim": self._trim,
+            "coordinator": self._coordinator,
+            "commit": self._commit,
+            "offsets": self._offsets,
+        }
+
+    def carry_out(self, number: int, step: Step) -> None:
+        self._number = number
+        self._label = f"{number + 1} {step}"
+        self._verbs[step.verb](*step.arguments)
+
+    def end(self, number: int) -> None:
+        """Look once more, as long as it takes: what was expected may have been on its way."""
+        self._number = number
+        self._label = "in the end"
+        self._look(hurry=False)
+
+    # -- what is written down ------------------------------------------------------------------
+
+    def _answer(self, tree: Any) -> None:
+        """Write an answer down, which is given once."""
+        self._stage.write(self._label, self._stage.normalised(tree))
+        self._check()
+
+    def _look(self, *, hurry: bool = True) -> None:
+        """Look at the cluster, as soon as it is as expected."""
+        label = f"look: {self._label}"
+        self._stage.side.expected = self._expect(label) if hurry else None
+        self._stage.look(self._label)
+        self._check()
+
+    def _observe(self, what: str, ask: Callable[[], Any]) -> None:
+        """Ask for what becomes right by itself, until it is as expected or changes no more."""
+        stage = self._stage
+        label = f"{self._label}: {what}"
+        stage.side.expected = self._expect(label)
+        stage.steps.append((label, stage.side.settle(lambda: lines(stage.normalised(ask())))))
+        self._check()
+
+    def _expect(self, label: str) -> dict[str, str] | None:
+        at = len(self._stage.steps)
+        if self._expected is None or at >= len(self._expected):
+            return None
+        expected_label, seen = self._expected[at]
+        return dict(seen) if expected_label == label else None
+
+    def _check(self) -> None:
+        self._stage.side.expected = None
+        if self._expected is None:
+            return
+        at = len(self._stage.steps) - 1
+        label, seen = self._stage.steps[at]
+        if at >= len(self._expected) or self._expected[at][0] != label:
+            known = "nothing" if at >= len(self._expected) else self._expected[at][0]
+            raise Parted(self._number, [Difference(label, "the step", ("comes",), known)])
+        here = self._expected[at][1]
+        found = [
+            Difference(label, key, (seen.get(key, ABSENT),), here.get(key, ABSENT))
+            for key in sorted({*seen, *here})
+            if seen.get(key, ABSENT) != here.get(key, ABSENT)
+        ]
+        if found:
+            raise Parted(self._number, found)
+
+    # -- brokers -------------------------------------------------------------------------------
+
+    def _lose(self, broker: int, how: Callable[[int], None]) -> None:
+        """A broker goes, and its session with it."""
+        stage, side = self._stage, self._stage.side
+
+        def lose() -> None:
+            how(broker)
+            side.end_session(broker)
+
+        if stage.observer.controller() == broker:
+            living = side.up - side.frozen - {broker}
+            self._hand_over(broker, min(living, default=None), lose)
+        else:
+            lose()
+        self._look()
+
+    def _hand_over(self, broker: int, heir: int | None, lose: Callable[[], None]) -> None:
+        """The controller itself is not held: it goes."""
+        side = self._stage.side
+        held = [other for other in sorted(side.up - side.frozen) if other not in (heir, broker)]
+        for other in held:
+            side.freeze(other)
+        lose()
+        if heir is not None:
+            self._stage.wait(
+                f"{heir} is the controller",
+                lambda: self._stage.observer.controller() == heir,
+            )
+        for other in held:
+            side.thaw(other)
+
+    def _kill(self, broker: str) -> None:
+        if int(broker) in self._stage.side.frozen:
+            self._stage.side.kill(int(broker))
+            self._look()
+        else:
+            self._lose(int(broker), self._stage.side.kill)
+
+    def _freeze(self, broker: str) -> None:
+        self._lose(int(broker), self._stage.side.freeze)
+
+    def _stop(self, broker: str) -> None:
+        side = self._stage.side
+        side.stop(int(broker))
+        side.end_session(int(broker))
+        self._look()
+
+    def _start(self, broker: str) -> None:
+        self._stage.start(int(broker), look=False)
+        self._look()
+
+    def _thaw(self, broker: str) -> None:
+        self._stage.thaw(int(broker), look=False)
+        self._look()
+
+    def _resign(self) -> None:
+        side = self._stage.side
+        hand_over(self._stage, min(side.up - side.frozen), lambda: side.delete_znode("/controller"))
+        self._look()
+
+    # -- topics --------------------------------------------------------------------------------
+
+    def _create(self, name: str, assignment: str, *configs: str) -> None:
+        if name not in self._stage.topics:
+            self._stage.topics.append(name)
+        config = dict(pair.split("=") for pair in configs)
+        fields = creation(name, assignment_of(assignment), config)
+        self._answer(self._stage.ask(None, "CreateTopics", **fields))
+        self._look()
+
+    def _delete(self, name: str) -> None:
+        self._answer(self._stage.delete(name))
+        self._look()
+
+    def _expand(self, name: str, assignment: str) -> None:
+        node = self._stage.observer.assignment(name)
+        added = [{"brokerIds": replicas} for replicas in assignment_of(assignment)]
+        topic = {"name": name, "count": len(node) + len(added), "assignments": added}
+        self._answer(
+            self._stage.ask(
+                None,
+                "CreatePartitions",
+                topics=[topic],
+                timeoutMs=_TIMEOUT_MS,
+                validateOnly=False,
+            )
+        )
+        self._look()
+
+    def _move(self, name: str, partition: str, replicas: str) -> None:
+        self._reassign(name, int(partition), replicas_of(replicas))
+
+    def _cancel(self, name: str, partition: str) -> None:
+        self._reassign(name, int(partition), None)
+
+    def _reassign(self, name: str, partition: int, replicas: list[int] | None) -> None:
+        moves = [{"partitionIndex": partition, "replicas": replicas}]
+        self._answer(
+            self._stage.ask(
+                None,
+                "AlterPartitionReassignments",
+                timeoutMs=_TIMEOUT_MS,
+                topics=[{"name": name, "partitions": moves}],
+            )
+        )
+        self._look()
+
+    def _moves(self) -> None:
+        self._observe(
+            "are told",
+            lambda: self._stage.ask(
+                None, "ListPartitionReassignments", timeoutMs=_TIMEOUT_MS, topics=None
+            ),
+        )
+
+    def _elect(self, kind: str, name: str, partition: str) -> None:
+        self._answer(
+            self._stage.ask(
+                None,
+                "ElectLeaders",
+                electionType=_ELECTIONS[kind],
+                topicPartitions=[{"topic": name, "partitions": [int(partition)]}],
+                timeoutMs=_TIMEOUT_MS,
+            )
+        )
+        self._look()
+
+    def _config(self, name: str, change: str) -> None:
+        """A value is set; without a value it is deleted."""
+        key, value = change.split("=")
+        entry = {"name": key, "configOperation": 0 if value else 1, "value": value or None}
+        resource = {"resourceType": 2, "resourceName": name, "configs": [entry]}
+        self._answer(
+            self._stage.ask(
+                None, "IncrementalAlterConfigs", resources=[resource], validateOnly=False
+            )
+        )
+        self._stage.pass_time(_SPREAD_S)
+        self._look()
+
+    # -- records -------------------------------------------------------------------------------
+
+    def _produce(self, name: str, partition: str, acks: str) -> None:
+        value = f"{self._number + 1}"
+        if acks == "0":
+            self._produce_unanswered(name, int(partition), value)
+            return
+        self._answer(self._stage.produce(name, value, partition=int(partition), acks=int(acks)))
+        self._see_offset(name, int(partition))
+
+    def _produce_unanswered(self, name: str, partition: int, value: str) -> None:
+        stage = self._stage
+        leader = stage.leader(name, partition)
+        client: Client | None = None
+        if leader >= 0:
+            version = stage.version("Produce")
+            data = records.record_set([value], version, stage.side.now_ms())
+            entry = {"name": name, "partitionData": [{"index": partition, "records": data}]}
+            client = stage.client(leader)
+            client.send(
+                "Produce",
+                version,
+                {"acks": 0, "timeoutMs": 3000, "transactionalId": None, "topicData": [entry]},
+            )
+        self._see_offset(name, partition)
+        if client is not None:
+            client.close()
+
+    def _see_offset(self, name: str, partition: int) -> None:
+        """All replicas have it before the next step, which may be the end of the leader."""
+        self._observe("offset", lambda: self._stage.offset(name, partition))
+
+    def _send(self, producer: str, name: str, partition: str, how: str) -> None:
+        own, epoch = self._producer(producer)
+        place = (producer, name, partition)
+        after = self._sequences.get(place, 0)
+        sequence = {"next": after, "again": max(after - 1, 0), "gap": after + 3, "epoch": 0}[how]
+        if how == "epoch":
+            epoch += 1
+            self._producers[producer] = own, epoch
+        answer = self._stage.produce(
+            name,
+            f"{self._number + 1}",
+            partition=int(partition),
+            producer=(own, epoch, sequence),
+        )
+        if isinstance(answer, list) and answer[0] == "NONE":
+            self._sequences[place] = max(after, sequence + 1) if how != "epoch" else 1
+        self._answer(answer)
+        self._see_offset(name, int(partition))
+
+    def _producer(self, name: str) -> tuple[int, int]:
+        known = self._producers.get(name)
+        if known is not None:
+            return known
+        side = self._stage.side
+        found: list[dict[str, Any]] = []
+
+        def has_come() -> bool:
+            tree = self._stage.ask(
+                min(side.up - side.frozen),
+                "InitProducerId",
+                transactionalId=None,
+                transactionTimeoutMs=60_000,
+            )
+            if isinstance(tree, dict) and not tree["errorCode"]:
+                found.append(tree)
+            return bool(found)
+
+        self._stage.wait("a producer id", has_come, _READY_S)
+        if not found:
+            raise Closed("no producer id")
+        self._producers[name] = found[0]["producerId"], found[0]["producerEpoch"]
+        return self._producers[name]
+
+    def _read(self, name: str, partition: str) -> None:
+        stage, number = self._stage, int(partition)
+
+        def everything() -> dict[str, Any]:
+            return {
+                "content": stage.fetch(name, number, maxWaitMs=0),
+                "earliest": stage.offset(name, number, timestamp=-2),
+                "latest": stage.offset(name, number),
+                "epochs": [stage.epoch_end(name, epoch, number) for epoch in range(6)],
+            }
+
+        self._observe("content", everything)
+
+    def _trim(self, name: str, partition: str, offset: str) -> None:
+        leader = self._stage.leader(name, int(partition))
+        if leader < 0:
+            self._answer("no leader")
+            return
+        asked = [{"partitionIndex": int(partition), "offset": int(offset)}]
+        self._answer(
+            self._stage.ask(
+                leader,
+                "DeleteRecords",
+                topics=[{"name": name, "partitions": asked}],
+                timeoutMs=3000,
+            )
+        )
+
+    # -- groups --------------------------------------------------------------------------------
+
+    def _coordinator(self, replicas: str) -> None:
+        groups.have_coordinator(self._stage, *replicas_of(replicas))
+        self._stage.topics.append(groups.OFFSETS)
+        self._look()
+
+    def _ask_coordinator(self, ask: Callable[[int], Any]) -> Any:
+        """Ask whoever coordinates, again while it loads what it has to know."""
+        stage = self._stage
+        told: Any = None
+
+        def is_told() -> bool:
+            nonlocal told
+            leader = stage.leader(groups.OFFSETS)
+            told = "no leader" if leader < 0 else stage.normalised(ask(leader))
+            return not any(error in str(told) for error in groups.NOT_YET)
+
+        stage.wait("the coordinator answers", is_told, _READY_S)
+        return told
+
+    def _commit(self, group: str, name: str, partition: str, offset: str) -> None:
+        place = {(name, int(partition)): int(offset)}
+        self._answer(self._ask_coordinator(lambda b: groups.commit(self._stage, b, group, place)))
+
+    def _offsets(self, group: str) -> None:
+        asked = {name: [0, 1, 2] for name in ("a", "b", "c", "d")}
+        self._answer(
+            self._ask_coordinator(lambda b: groups.offsets_of(self._stage, b, group, asked))
+        )
