@@ -38,8 +38,8 @@ def _run(recorder: Any, enough: Callable[[Any], bool]) -> tuple[float, int, floa
 def _slowdown() -> float:
     """How much more CPU time a recorded run takes: the shortest of some, in turns."""
     from fakekafka.tracing.header import build_header
-    from fakekafka.tracing.recorder import Recorder
-    from fakekafka.tracing.writer import TraceWriter
+    from fakekafka.tracing.recording.recorder import Recorder
+    from fakekafka.tracing.recording.writer import TraceWriter
 
     plain_s: list[float] = []
     recorded_s: list[float] = []
@@ -58,8 +58,8 @@ def measure() -> None:
     """Print the costs of recording and of reading."""
     from fakekafka import open_trace
     from fakekafka.tracing.header import build_header
-    from fakekafka.tracing.recorder import Recorder
-    from fakekafka.tracing.writer import TraceWriter
+    from fakekafka.tracing.recording.recorder import Recorder
+    from fakekafka.tracing.recording.writer import TraceWriter
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.fktrace"

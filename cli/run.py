@@ -111,7 +111,7 @@ def _run(
 ) -> ScenarioResult:
     from ..protocol.errors import UsageError
     from ..testing.scenarios.run import ScenarioRun, header_of, reproduce
-    from ..tracing.recorder import Recorder
+    from ..tracing.recording.recorder import Recorder
 
     recorder = Recorder()
     run = ScenarioRun(spec, seed, recorder)

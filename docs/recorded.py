@@ -8,7 +8,7 @@ from pathlib import Path
 from fakekafka import Trace
 from fakekafka.testing.scenarios.file import load_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 
 
 def record(scenario: str, version: str, path: Path | None = None) -> Trace:

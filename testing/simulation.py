@@ -91,7 +91,7 @@ class Simulation(EmulatedCluster):
         self._clients = 0
         self._started = False
         if recorder is None and trace:
-            from ..tracing.recorder import Recorder
+            from ..tracing.recording.recorder import Recorder
 
             recorder = Recorder()
         self.recorder = recorder

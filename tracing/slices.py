@@ -12,8 +12,8 @@ from .events import KIND_CODES, Event
 from .fingerprint import UNSEEN_KINDS, Fingerprint
 from .format import CHUNK_EVENTS
 from .packing import PayloadPacker, repack
+from .recording.writer import TraceWriter
 from .trace import StoredTrace
-from .writer import TraceWriter
 
 
 def write_slice(

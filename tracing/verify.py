@@ -8,7 +8,7 @@ from typing import Any
 
 from .diff import Difference, first_difference
 from .events import TraceError
-from .recorder import Recorder
+from .recording.recorder import Recorder
 from .trace import StoredTrace
 
 RunAgain = Callable[[dict[str, Any], Recorder], object]

@@ -95,8 +95,22 @@ class Partition:
 
     def report_state(self) -> None:
         """Tell whoever listens what has changed since the last report."""
-        if self.report is not None:
-            self.report.partition_changed(self)
+        if self.report is None:
+            return
+        log, pending = self.log, self.pending_isr
+        role = None if self.leader_id is None and log is None else "follower"
+        self.report.changed(
+            [
+                "leader" if self.is_leader else role,
+                self.leader_id,
+                self.leader_epoch,
+                self.isr,
+                None if pending is None else pending.proposal.isr,
+                None if log is None else log.log_end_offset,
+                None if log is None else log.high_watermark,
+                None if log is None else log.log_start_offset,
+            ]
+        )
 
     # -- role changes -----------------------------------------------------------------------
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.host import StateListener
 from ...protocol.values import TopicPartition
 from ..log.log import Log
-
-if TYPE_CHECKING:
-    from .partition import Partition
 
 _NAMES = (
     "role", "leader", "leader_epoch", "isr", "proposed_isr", "log_end_offset", "high_watermark",
@@ -32,24 +29,8 @@ class StateReport:
         self._fetcher_paths = tuple(f"{topic_partition}/{name}" for name in _FETCHER_NAMES)
         self._fetcher: tuple[int | None, str | None, int | None] = (None, None, None)
 
-    def partition_changed(self, partition: Partition) -> None:
-        """Tell all that is different."""
-        log, pending = partition.log, partition.pending_isr
-        leader_id = partition.leader_id
-        now = [
-            "leader"
-            if partition.is_leader
-            else None
-            if leader_id is None and log is None
-            else "follower",
-            leader_id,
-            partition.leader_epoch,
-            partition.isr,
-            None if pending is None else pending.proposal.isr,
-            None if log is None else log.log_end_offset,
-            None if log is None else log.high_watermark,
-            None if log is None else log.log_start_offset,
-        ]
+    def changed(self, now: list[Any]) -> None:
+        """Tell all that is different in a list of values by ``_NAMES``."""
         before, self._told = self._told, now
         for path, old, new in zip(self._paths, before, now, strict=True):
             if old != new:

@@ -13,7 +13,7 @@ from ...protocol.control import LeaderAndIsrRequest
 from ...protocol.data import ProduceResponse
 from ...protocol.names import broker_id_of
 from ...tracing.fingerprint import Fingerprint
-from ...tracing.recorder import Recorder
+from ...tracing.recording.recorder import Recorder
 from ...tracing.story.outages import BrokerCrash, Outage, OutageAccount
 from ...zkfake.messages import WatchEvent
 from .budget import Budget, BudgetExceeded

@@ -132,6 +132,10 @@ class AdminClient:
         factor = -1
         if replication_factor is not None:
             factor = arguments.integer("replication_factor", replication_factor)
+        else:
+            spec = next(iter(self._running.processes.values())).spec
+            if not spec.behaviour.default_counts_for_new_topics:
+                factor = spec.config["default.replication.factor"]
         overrides = arguments.topic_config(config)
         if assignment is not None:
             lists = arguments.assignment(assignment)

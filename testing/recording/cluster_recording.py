@@ -11,7 +11,7 @@ from .. import arguments
 if TYPE_CHECKING:
     from ...actors.runtime.runtime import Runtime
     from ...tracing.reading.reader import Trace
-    from ...tracing.recorder import Recorder
+    from ...tracing.recording.recorder import Recorder
 
 
 class ClusterRecording:
@@ -34,8 +34,8 @@ class ClusterRecording:
         if self._path is None and self._keep is None:
             return
         from ...tracing.header import build_header
-        from ...tracing.locked_recorder import LockedRecorder
-        from ...tracing.writer import TraceWriter
+        from ...tracing.recording.locked_recorder import LockedRecorder
+        from ...tracing.recording.writer import TraceWriter
 
         self._header = build_header(mode=mode, kafka_version=kafka_version, config=config)
         writer = None if self._path is None else TraceWriter(self._path, self._header)

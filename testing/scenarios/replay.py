@@ -17,7 +17,7 @@ from ...protocol.errors import UsageError
 from ...tracing.events import TraceError
 from ...tracing.reading.positions import Position, seq_at
 from ...tracing.reading.reader import Trace, open_trace
-from ...tracing.recorder import Recorder
+from ...tracing.recording.recorder import Recorder
 from ...tracing.verify import refusal
 from ..simulation import Simulation
 from .run import ScenarioRun, run_of_header

@@ -16,9 +16,9 @@ from fakekafka.tests.support.traces import (
     record_fetches,
     write_failover,
 )
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
-from fakekafka.tracing.writer import TraceWriter
 from typer.testing import CliRunner, Result
 
 

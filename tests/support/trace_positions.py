@@ -23,7 +23,7 @@ from fakekafka import Simulation, UsageError, open_trace, replay
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.tracing.reading.reader import Trace
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 POSITIONS_OF_A_RUN = 25

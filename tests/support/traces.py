@@ -17,8 +17,8 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tracing.header import build_header
-from fakekafka.tracing.recorder import Recorder
-from fakekafka.tracing.writer import TraceWriter
+from fakekafka.tracing.recording.recorder import Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.zkfake.messages import EventType, WatchEvent
 
 ORDERS_0 = TopicPartition("orders", 0)

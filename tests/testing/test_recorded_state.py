@@ -9,7 +9,7 @@ import pytest
 from fakekafka import Simulation
 from fakekafka.tracing.events import KINDS
 from fakekafka.tracing.fingerprint import Fingerprint
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.story.timeline import read_story
 
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")

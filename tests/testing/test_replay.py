@@ -9,7 +9,7 @@ from fakekafka import Simulation, TraceError, UsageError, replay
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.trace_positions import check_run
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 
 SCENARIO = """
 name = "faults"

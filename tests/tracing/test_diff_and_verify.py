@@ -9,10 +9,10 @@ import pytest
 from fakekafka.tests.support.traces import header, record_failover, record_fetches
 from fakekafka.tracing.diff import aligned, first_difference
 from fakekafka.tracing.events import TraceError
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.verify import verify
-from fakekafka.tracing.writer import TraceWriter
 
 
 def record(path: Path, count: int, changed: int = -1, **more: Any) -> TraceReader:

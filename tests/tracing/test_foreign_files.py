@@ -27,7 +27,7 @@ from fakekafka.tracing.format import (
     encode_frame,
     pack_header,
 )
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace_file import TraceReader
 
 EVIL: tuple[Any, ...] = (

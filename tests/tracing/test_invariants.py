@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.tracing.debugger.breakpoints import Watcher, parse_breakpoint
 from fakekafka.tracing.debugger.invariants import broken_invariant
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 
 ONE, TWO = "broker-1/orders-0", "broker-2/orders-0"
 GOOD = {

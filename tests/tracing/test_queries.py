@@ -13,7 +13,7 @@ from fakekafka.tracing.expressions import compile_expression, parse_duration_us
 from fakekafka.tracing.reading import causes, queries
 from fakekafka.tracing.reading.positions import first_seq_at
 from fakekafka.tracing.reading.state_history import changes, path_matches, state_at
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import StoredTrace
 
 assert ORDERS_0

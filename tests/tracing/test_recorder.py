@@ -25,10 +25,10 @@ from fakekafka.tests.support.traces import (
 )
 from fakekafka.tracing.events import KINDS, Event, Truncated
 from fakekafka.tracing.fingerprint import Fingerprint
-from fakekafka.tracing.locked_recorder import LockedRecorder
-from fakekafka.tracing.recorder import RECORD_BYTES_LIMIT, Recorder
+from fakekafka.tracing.recording.locked_recorder import LockedRecorder
+from fakekafka.tracing.recording.recorder import RECORD_BYTES_LIMIT, Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
-from fakekafka.tracing.writer import TraceWriter
 from fakekafka.zkfake.messages import (
     CheckRequest,
     ClientPacket,

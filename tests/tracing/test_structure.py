@@ -8,7 +8,7 @@ from fakekafka.testing.scenarios.file import load_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
 from fakekafka.tests.support.traces import acknowledge, fetch, produce
 from fakekafka.tracing.reading.structure import structural_differences
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import MemoryTrace
 from fakekafka.zkfake.messages import EventType, WatchEvent
 

@@ -15,7 +15,7 @@ from fakekafka.tests.support.traces import (
     produce,
     record_failover,
 )
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.story.timeline import crashes, timeline
 from fakekafka.tracing.text import format_event, format_time
 

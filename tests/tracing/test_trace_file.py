@@ -21,11 +21,11 @@ from fakekafka.tracing.format import (
     encode_frame,
 )
 from fakekafka.tracing.reading.queries import selected
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.slices import write_slice
 from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.verify import refusal
-from fakekafka.tracing.writer import TraceWriter
 
 
 @pytest.mark.parametrize("codec", ["raw", "zlib", "zstd"])

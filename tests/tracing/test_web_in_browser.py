@@ -14,10 +14,10 @@ import pytest
 from fakekafka import Simulation
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
 from fakekafka.tests.support.traces import header
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.web.page import write_page
-from fakekafka.tracing.writer import TraceWriter
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("trace page")]
 

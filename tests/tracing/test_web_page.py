@@ -12,11 +12,11 @@ import pytest
 from fakekafka.cli.trace import app
 from fakekafka.tests.support.traces import header, record_failover, write_failover
 from fakekafka.tracing.packing import unpack
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.web.overview import overview
 from fakekafka.tracing.web.page import script, write_page
-from fakekafka.tracing.writer import TraceWriter
 from typer.testing import CliRunner
 
 

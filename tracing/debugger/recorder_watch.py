@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..recorder import Recorder
+from ..recording.recorder import Recorder
 from .breakpoints import Breakpoint, Watcher
 
 

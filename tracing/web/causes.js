@@ -11,6 +11,7 @@ const OF_CLIENTS = ['ProduceRequest', 'FetchRequest']
 const PARTITIONS_MAX = 20
 const RELEASE_MAX = 4000
 const REPEATED = ['timer_fire', 'client_retry']
+const BOOKKEEPING = ['/queue', '/queue_length', '/event']
 const ROUND_TRIP_MAX = 64
 const WAIT_US = 1000
 const EFFECTS_MAX = 300
@@ -131,17 +132,23 @@ function isRepeated(kept, event) {
     )
 }
 
+/** Whether an event changed more than what waits at a controller. */
+function changesSomething(event) {
+  const isNews = ([path]) => !BOOKKEEPING.some((end) => path.endsWith(end))
+  return event.hasDelta && event.delta.some(isNews)
+}
+
 /** The chain without sendings, questions that were answered, waiting for one's turn, and all but
  *  the last of what was tried again and again. */
 function fold(chain) {
   const kept = [chain[0]]
   let index = 1
-  if (chain[0].kind === 'deliver' && !chain[0].hasDelta) index = askedAt(chain, 0) ?? 1
+  if (chain[0].kind === 'deliver' && !changesSomething(chain[0])) index = askedAt(chain, 0) ?? 1
   while (index < chain.length - 1) {
     const back = askedAt(chain, index)
     const event = chain[index]
     const isNews = matters(chain, index, back) && !isRepeated(kept, event)
-    if (event.hasDelta || isNews) kept.push(event)
+    if (changesSomething(event) || isNews) kept.push(event)
     index = back ?? index + 1
   }
   if (chain.length > 1) kept.push(chain.at(-1))

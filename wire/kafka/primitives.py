@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from struct import Struct, pack, unpack
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from ...protocol.errors import ClientError
 from ...protocol.values import TopicPartition
 from .topic_names import NO_TOPIC_NAMES, TopicNames
 
 Buffer = bytes | bytearray | memoryview
-P = TypeVar("P", bound=tuple[Any, ...])
 
 INT8 = Struct(">b")
 INT16 = Struct(">h")
@@ -396,12 +395,4 @@ def by_topic(results: Sequence[R]) -> Collection[tuple[str, Sequence[R]]]:
             groups[topic].append(result)
         else:
             groups[topic] = [result]
-    return groups.items()
-
-
-def tuples_by_topic(results: Sequence[P]) -> Collection[tuple[str, Sequence[P]]]:
-    """The same for results that are tuples and begin with their partition."""
-    groups: dict[str, list[P]] = {}
-    for result in results:
-        groups.setdefault(result[0].topic, []).append(result)
     return groups.items()

@@ -14,7 +14,7 @@ from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.traces import header
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 

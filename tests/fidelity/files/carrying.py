@@ -108,9 +108,9 @@ def carry(kafka_version: str, *, to_kafka: bool, way: str) -> Carried:
             stage.wait_gone(_BROKER)
             kept = list(znodes(first))
             logs = Path(folder) / "logs"
-            origin = (
-                ours / f"broker-{_BROKER}" if to_kafka else first.log_folder(_BROKER, "logs")  # type: ignore[attr-defined]
-            )
+            origin = ours / f"broker-{_BROKER}"
+            if not to_kafka:
+                origin = first.log_folder(_BROKER, "logs")  # type: ignore[attr-defined]
             shutil.copytree(origin, logs)
         finally:
             first.close()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fakekafka.tests.fidelity.histories import generator, judging, keeping
-from fakekafka.tests.fidelity.histories.steps import History, written
+from fakekafka.tests.fidelity.histories.verbs import History, written
 from fakekafka.tests.fidelity.sides.kafka import KafkaSide
 from fakekafka.tests.fidelity.sides.releases import CannotJudge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from fakekafka.tests.fidelity.histories.steps import (
+from fakekafka.tests.fidelity.histories.verbs import (
     Step,
     assignment_text,
     replicas_text,

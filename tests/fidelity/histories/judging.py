@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fakekafka.tests.fidelity.comparison import Difference
 from fakekafka.tests.fidelity.histories import playing
 from fakekafka.tests.fidelity.histories.playing import Parted
-from fakekafka.tests.fidelity.histories.steps import History
+from fakekafka.tests.fidelity.histories.verbs import History
 from fakekafka.tests.fidelity.histories.world import possible
 from fakekafka.tests.fidelity.recording import Steps
 from fakekafka.tests.fidelity.sides.side import ClusterShape, Side

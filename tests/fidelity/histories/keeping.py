@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fakekafka.tests.fidelity.histories import playing
 from fakekafka.tests.fidelity.histories.judging import SHAPE
-from fakekafka.tests.fidelity.histories.steps import History, read
+from fakekafka.tests.fidelity.histories.verbs import History, read
 from fakekafka.tests.fidelity.stage.declaring import SINCE_2_8, Scenario
 from fakekafka.tests.fidelity.stage.stage import Stage
 

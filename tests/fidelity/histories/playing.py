@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekafka.tests.fidelity import running
 from fakekafka.tests.fidelity.comparison import Difference
-from fakekafka.tests.fidelity.histories.steps import (
+from fakekafka.tests.fidelity.histories.verbs import (
     History,
     Step,
     assignment_of,

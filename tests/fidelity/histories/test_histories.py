@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from fakekafka.replication.partition.partition import Partition
 from fakekafka.testing.cluster import Cluster
-from fakekafka.tests.fidelity.histories import generator, judging, keeping, playing, steps
-from fakekafka.tests.fidelity.histories.steps import History, parse
+from fakekafka.tests.fidelity.histories import generator, judging, keeping, playing, verbs
+from fakekafka.tests.fidelity.histories.verbs import History, parse
 from fakekafka.tests.fidelity.histories.world import World, possible
 from fakekafka.tests.fidelity.recording import Steps
 from fakekafka.tests.fidelity.sides.session_proxy import SessionProxy
@@ -38,13 +38,13 @@ def test_generated_steps_are_possible(seed: int) -> None:
 
 def test_all_verbs_come() -> None:
     """Within some histories each thing happens."""
-    verbs = {step.verb for seed in range(30) for step in generator.history(seed)}
-    assert verbs == {*generator.WEIGHTS, "coordinator"}
+    seen = {step.verb for seed in range(30) for step in generator.history(seed)}
+    assert seen == {*generator.WEIGHTS, "coordinator"}
 
 
 def test_a_history_is_read_as_it_was_written() -> None:
     made = generator.history(3)
-    assert steps.read(steps.written("What it is.", made)) == ("What it is.", made)
+    assert verbs.read(verbs.written("What it is.", made)) == ("What it is.", made)
 
 
 def test_a_controller_that_has_two_rivals_does_not_stop() -> None:
@@ -115,12 +115,12 @@ def test_a_planted_fault_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch
 
 
 def test_kept_histories_say_what_they_show() -> None:
-    """Each is a scenario with a sentence, and steps."""
+    """Each is a scenario with a sentence, and verbs."""
     found = list(keeping.scenarios())
     assert len(found) >= 5
     assert all(scenario.about.endswith(".") for scenario in found)
     for path in keeping.FOLDER.glob("*.txt"):
-        _, made = steps.read(path.read_text(encoding="utf-8"))
+        _, made = verbs.read(path.read_text(encoding="utf-8"))
         assert {step.verb for step in made} <= set(generator.WEIGHTS), path.name
 
 

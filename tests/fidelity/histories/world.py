@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fakekafka.tests.fidelity.histories.steps import History, Step, assignment_of
+from fakekafka.tests.fidelity.histories.verbs import History, Step, assignment_of
 
 BROKERS = (1, 2, 3)
 FIRST_CONTROLLER = 3

@@ -14,7 +14,7 @@ from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.testing.scenarios.spec import ScenarioSpec
 from fakekafka.tests.support.traces import write_failover
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import StoredTrace
 
 SCENARIO = """

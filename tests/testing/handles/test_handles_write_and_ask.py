@@ -265,7 +265,7 @@ def test_a_wait_that_ends_in_vain_names_the_condition_and_what_was_seen() -> Non
     ("condition", "text"),
     [
         (lambda: len("abc") > 3, "len('abc') > 3 did not hold within 1 s; len('abc') is 3 (x)"),
-        (lambda: not "abc", "not 'abc' did not hold within 1 s; 'abc' is 'abc' (x)"),
+        (lambda: not len("abc"), "not len('abc') did not hold within 1 s; len('abc') is 3 (x)"),
         (lambda: any(n > 3 for n in (1, 2)), "did not hold within 1 s (x)"),
         (lambda: [][0], "[][0] is IndexError: list index out of range (x)"),
         (lambda: list(range(999)) == [], "49, 50, 51..."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 
 SCENARIO = """
 [cluster]

@@ -16,7 +16,7 @@ from fakekafka.cli.run import parameters_of
 from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of, reproduce, run_from_header
 from fakekafka.tests.support.paths import ROOT
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace_file import TraceReader
 
 EXAMPLES = [

@@ -15,7 +15,7 @@ from fakekafka.testing.scenarios.spec import ROUNDS
 from fakekafka.testing.scenarios.verdict import ScenarioResult
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.present import present
-from fakekafka.tracing.recorder import Recorder
+from fakekafka.tracing.recording.recorder import Recorder
 
 FOLDER = ROOT / "examples" / "scenarios"
 STORIES = {

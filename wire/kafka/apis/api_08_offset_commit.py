@@ -17,8 +17,9 @@ from ....protocol.groups import (
 from ....protocol.values import TopicPartition
 from ..api import Api, CodecAnswer
 from ..error_responses import error_response
-from ..primitives import Reader, Writer, tuples_by_topic
+from ..primitives import Reader, Writer
 from ..repetitions import last_of_each
+from ..tuple_groups import tuples_by_topic
 
 
 def decode(reader: Reader, version: int) -> OffsetCommitRequest | CodecAnswer:

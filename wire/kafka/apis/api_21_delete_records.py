@@ -10,8 +10,9 @@ from operator import itemgetter
 from ....protocol.data import DeleteRecordsRequest, DeleteRecordsResponse
 from ....protocol.values import TopicPartition
 from ..api import Api
-from ..primitives import Reader, Writer, tuples_by_topic
+from ..primitives import Reader, Writer
 from ..repetitions import last_of_each
+from ..tuple_groups import tuples_by_topic
 
 
 def decode(reader: Reader, version: int) -> DeleteRecordsRequest:

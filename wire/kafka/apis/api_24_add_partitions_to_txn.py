@@ -15,7 +15,8 @@ from ....protocol.transactions import (
 )
 from ....protocol.values import TopicPartition
 from ..api import Api
-from ..primitives import Reader, Writer, tuples_by_topic
+from ..primitives import Reader, Writer
+from ..tuple_groups import tuples_by_topic
 
 
 def decode(reader: Reader, version: int) -> AddPartitionsToTxnRequest:

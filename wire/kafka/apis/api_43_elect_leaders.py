@@ -10,7 +10,8 @@ from ....protocol.admin import PREFERRED, UNCLEAN, ElectLeadersRequest, ElectLea
 from ....protocol.errors import ErrorCode
 from ....protocol.values import TopicPartition
 from ..api import Api, CodecAnswer
-from ..primitives import Reader, Writer, tuples_by_topic
+from ..primitives import Reader, Writer
+from ..tuple_groups import tuples_by_topic
 
 
 def decode(reader: Reader, version: int) -> ElectLeadersRequest | CodecAnswer:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from ....protocol.groups import OffsetDeleteRequest, OffsetDeleteResponse
 from ....protocol.values import TopicPartition
 from ..api import Api
-from ..primitives import Reader, Writer, tuples_by_topic
+from ..primitives import Reader, Writer
+from ..tuple_groups import tuples_by_topic
 
 
 def decode(reader: Reader, version: int) -> OffsetDeleteRequest:

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from .chunk_codec import NO_TYPE, ChunkColumns
-from .chunks import Chunk, ChunkTables, Contents
-from .events import INTERESTING_KINDS, KIND_CODES
-from .format import CHUNK_BYTES
+from ..chunk_codec import NO_TYPE, ChunkColumns
+from ..chunks import Chunk, ChunkTables, Contents
+from ..events import INTERESTING_KINDS, KIND_CODES
+from ..format import CHUNK_BYTES
 from .recorded_state import Change
 
 if TYPE_CHECKING:
-    from ..actors.surroundings import Row
-    from .fingerprint import Fingerprint
+    from ...actors.surroundings import Row
+    from ..fingerprint import Fingerprint
 
 
 class RowBatch(NamedTuple):

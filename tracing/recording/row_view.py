@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .chunk_codec import NO_TYPE
-from .chunks import Strings
-from .events import KIND_CODES, Event
-from .packing import PayloadPacker, unpack
+from ..chunk_codec import NO_TYPE
+from ..chunks import Strings
+from ..events import KIND_CODES, Event
+from ..packing import PayloadPacker, unpack
+from ..schema import Schema
+from ..trace import StoredTrace
 from .row_packing import RowBatch
-from .schema import Schema
-from .trace import StoredTrace
 
 
 class RowView:

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..trace import MemoryTrace
 from .recorder import RECORD_BYTES_LIMIT, Recorder
-from .trace import MemoryTrace
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
-    from ..actors.surroundings import Surroundings
-    from ..protocol.host import StateListener
+    from ...actors.surroundings import Surroundings
+    from ...protocol.host import StateListener
 
 
 class LockedRecorder(Recorder):

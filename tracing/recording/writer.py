@@ -9,10 +9,10 @@ from typing import Any
 
 import msgpack
 
-from ..protocol.errors import UsageError
-from .chunks import Chunk, ChunkInfo, Snapshot
-from .events import KINDS
-from .format import (
+from ...protocol.errors import UsageError
+from ..chunks import Chunk, ChunkInfo, Snapshot
+from ..events import KINDS
+from ..format import (
     CHUNK_FRAME,
     CODECS,
     HEADER_FRAME,

@@ -16,26 +16,26 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.errors import UsageError
-from .chunk_codec import NO_TYPE
-from .chunks import Chunk, ChunkInfo, ChunkTables, Snapshot
-from .events import KIND_CODES, Event
-from .fingerprint import UNSEEN_KINDS, Fingerprint
-from .format import CHUNK_EVENTS
+from ...protocol.errors import UsageError
+from ..chunk_codec import NO_TYPE
+from ..chunks import Chunk, ChunkInfo, ChunkTables, Snapshot
+from ..events import KIND_CODES, Event
+from ..fingerprint import UNSEEN_KINDS, Fingerprint
+from ..format import CHUNK_EVENTS
+from ..packing import PayloadPacker
+from ..schema import is_message_type
+from ..trace import EventList, MemoryTrace
 from .operations import Operations
-from .packing import PayloadPacker
 from .recorded_state import RecordedState
 from .row_packing import RowBatch, pack_rows
 from .row_view import RowView
-from .schema import is_message_type
-from .trace import EventList, MemoryTrace
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..actors.surroundings import Row, Surroundings
-    from ..protocol.host import StateListener
+    from ...actors.surroundings import Row, Surroundings
+    from ...protocol.host import StateListener
 
 RECORD_BYTES_LIMIT = 64
 _TIED = frozenset({"spawn", "stop", "client_invoke", "client_ok", "client_fail"})

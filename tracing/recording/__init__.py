@@ -1,0 +1,1 @@
+"""Recording a run: rows as they happen, packed in chunks, written to a file."""
