@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.admin import BROKER_RESOURCE, AlterConfigsRequest, ConfigResource
-from ..protocol.errors import UsageError
+from ..protocol.errors import NotThereYet, UsageError
 from ..protocol.names import broker_name
 from ..protocol.znode_payloads import decode_topic
 from .handles.admin import AdminClient
@@ -106,7 +106,10 @@ def _require_deletable(running: RunningCluster) -> None:
     """Raise ``UsageError`` for replicas at brokers that can never come."""
     zookeeper, broker_ids = ZooKeeperHandle(running), list(running.processes)
     for topic in zookeeper.children("/brokers/topics"):
-        stored = decode_topic(zookeeper.get(f"/brokers/topics/{topic}"))
+        try:
+            stored = decode_topic(zookeeper.get(f"/brokers/topics/{topic}"))
+        except NotThereYet:
+            continue  # its deletion came to its end just now
         for partition, assigned in stored.assignment:
             strange = [b for b in assigned.replicas if b not in broker_ids]
             if strange:

@@ -116,7 +116,7 @@ def test_a_replica_that_is_not_assigned_has_no_object(version: str) -> None:
         ("0.10", ErrorCode.UNKNOWN_SERVER_ERROR),
         ("1.1", ErrorCode.NONE),
         ("2.8", ErrorCode.NONE),
-        ("3.9", ErrorCode.NONE),
+        ("3.9", ErrorCode.NOT_LEADER_OR_FOLLOWER),  # KAFKA-13837
     ],
 )
 def test_a_follower_that_is_not_assigned_is_an_error(version: str, error: ErrorCode) -> None:
