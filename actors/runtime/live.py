@@ -23,6 +23,8 @@ _BEAT_S = 0.05
 """How often the loop shows that it runs."""
 _STALL_NS = 250_000_000
 """How far the clock goes on without such a sign."""
+_END_S = 1
+"""How long tasks that run when the loop is stopped may take to end."""
 _DRAIN_LIMIT = 512
 """Deliveries handled before the loop looks at its sockets again."""
 
@@ -50,8 +52,18 @@ class LoopThread:
         self.loop.run_forever()
         # Here, because the thread that stops it may run a loop of its own.
         with contextlib.suppress(Exception):
-            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.run_until_complete(self._end())
         self.loop.close()
+
+    async def _end(self) -> None:
+        """Let tasks end that have begun: connections on the way would leave their sockets open."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_END_S)
+            for task in late:
+                task.cancel()
+            await asyncio.sleep(0)
+        await self.loop.shutdown_asyncgens()
 
     @property
     def is_current(self) -> bool:

@@ -6,12 +6,22 @@ import asyncio
 import contextlib
 import os
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fakekafka.actors.runtime import live
+from fakekafka.actors.runtime.live import LoopThread
 from fakekafka.protocol.data import MetadataResponse
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 from fakekafka.tests.support.present import present
+from fakekafka.wire.accepting import AcceptingListener
+
+
+class _Listener(AcceptingListener[Any]):
+    def _make_connection(self) -> asyncio.BaseProtocol:
+        return asyncio.Protocol()
+
 
 METADATA = MetadataResponse((), "cluster", -1, ())
 
@@ -97,6 +107,30 @@ def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire: Wire) 
         client.close()
 
     wire.run(test())
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, live.new_event_loop])
+def test_a_connection_accepted_as_the_loop_ends_is_closed(
+    monkeypatch: pytest.MonkeyPatch, make_loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    """A cluster that stops in the moment a client comes leaves no socket open."""
+    monkeypatch.setattr(live, "new_event_loop", make_loop)
+    thread = LoopThread("ending")
+    listener = _Listener(thread.loop, "127.0.0.1", 0, "broker 1")
+    client = socket.create_connection(("127.0.0.1", listener.bind()))
+    accepted: list[socket.socket] = []
+
+    def end() -> None:
+        listener.serve()
+        listener._accept()
+        accepted.extend(listener._tasks.values())
+        listener.close()
+        thread.loop.stop()
+
+    thread.call(end)
+    thread._thread.join()
+    client.close()
+    assert [known.fileno() for known in accepted] == [-1]
 
 
 def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
