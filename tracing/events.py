@@ -31,6 +31,8 @@ changed, or of a ``state`` event when no event was being handled.
 ROOT_KINDS = frozenset({"start", "step", "fault", "crash", "restart", "client_invoke"})
 """Where chains of causes end: the start of the run, what a scenario or a test does to the cluster,
 a fault, an operation of a client."""
+_OF_ITS_OWN_ACCORD = frozenset({"join_group", "heartbeat", "find_coordinator", "offset_fetch"})
+"""Operations that no application asks for: a client begins them because of what it was told."""
 MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "hold", "release"})
 INTERESTING_KINDS = frozenset({"crash", "restart", "fault"})
 """What a reader of a long trace wants to jump to."""
@@ -166,3 +168,10 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [jsonable(item) for item in value]
     return value
+
+
+def is_root(event: Event) -> bool:
+    """Whether a chain of causes ends here."""
+    if event.kind != "client_invoke":
+        return event.kind in ROOT_KINDS
+    return event.cause is None or event.type not in _OF_ITS_OWN_ACCORD

@@ -91,6 +91,8 @@ def summary(event: Event) -> str:
             words.append(_field(name, value))
     if event.why:
         words.append(f"({event.why})")
+    if event.op is not None:
+        words.append(f"op={event.op}")
     if event.kind == "state":
         words += [f"{path}: {_word(old)} -> {_word(new)}" for path, old, new in event.delta]
     elif event.delta:

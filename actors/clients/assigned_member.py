@@ -18,9 +18,9 @@ from ...protocol.groups import (
 )
 from ...protocol.host import sleep
 from ...protocol.values import TopicPartition
-from ..node import Node
 from .assignors import Partitions
-from .client import RETRY_BACKOFF_MS
+from .client import RETRY_BACKOFF_MS, SimulatedClient
+from .client_operation import ClientOperation
 from .coordinator_link import ELSEWHERE, CoordinatorLink
 from .group_member import MemberOwner, MembershipSettings
 
@@ -47,7 +47,7 @@ class AssignedMember:
 
     def __init__(
         self,
-        node: Node,
+        node: SimulatedClient,
         owner: MemberOwner,
         settings: MembershipSettings,
         brokers: Callable[[], list[int]],
@@ -76,7 +76,7 @@ class AssignedMember:
     async def run(self) -> None:
         """Join and beat, until it leaves or may not be a member."""
         while not self.has_left and self.failure is None:
-            if self._link.broker_id is None and not await self._link.find():
+            if self._link.broker_id is None and not await self._link.seek():
                 await sleep(self._node, RETRY_BACKOFF_MS)
                 continue
             if not await self._beat():
@@ -100,9 +100,10 @@ class AssignedMember:
         if self.generation != NO_GENERATION:
             epoch = LEAVE_EPOCH if instance_id is None else STATIC_LEAVE_EPOCH
             group_id = self._settings.group_id
-            await self._link.ask(
-                ConsumerGroupHeartbeatRequest(group_id, self.member_id, epoch, instance_id)
-            )
+            request = ConsumerGroupHeartbeatRequest(group_id, self.member_id, epoch, instance_id)
+            if self._link.broker_id is not None:
+                with ClientOperation(self._node, "leave_group", group_id):
+                    await self._link.ask(request)
         self.generation = NO_GENERATION
 
     # -- heartbeats ----------------------------------------------------------------------------
@@ -125,7 +126,9 @@ class AssignedMember:
             settings.remote_assignor if says_all else None,
             self._by_topic_id(owned) if says_all or owned != self._told else None,
         )
-        response: ConsumerGroupHeartbeatResponse | None = await self._link.ask(request)
+        response: ConsumerGroupHeartbeatResponse | None = await self._link.beat(
+            request, settings.request_timeout_ms
+        )
         if self.has_left:
             return False
         if response is None:
@@ -185,7 +188,12 @@ class AssignedMember:
             self._give_up(revoked, is_lost=False)
         new = tuple(p for p in target if p not in self.owned)
         member = self.member_id, self.generation
-        positions = await self._link.fetch_committed(new, lambda: not self.has_left, member)
+        positions: dict[TopicPartition, int] | None = {}
+        if new and not self.has_left:
+            with ClientOperation(self._node, "offset_fetch", self._settings.group_id) as operation:
+                positions = await self._link.fetch_committed(new, lambda: not self.has_left, member)
+                if positions is None:
+                    operation.fail("to be asked again")
         if self.has_left:
             return False
         if positions is not None:
@@ -202,9 +210,18 @@ class AssignedMember:
 
     async def commit(self) -> bool:
         """Commit what was read of the partitions owned; whether all of it was taken."""
+        if self._link.broker_id is None or not self._owner.read_positions(self.owned):
+            return await self._commit() is _NONE
+        with ClientOperation(self._node, "offset_commit", self._settings.group_id) as operation:
+            error = await self._commit()
+            if error is not _NONE:
+                operation.fail(error.name)
+        return error is _NONE
+
+    async def _commit(self) -> ErrorCode:
         positions = self._owner.read_positions(self.owned)
         if not positions:
-            return True
+            return _NONE
         instance_id = self._settings.group_instance_id
         return await self._link.commit(
             positions, self.generation, self.member_id, instance_id, self.committed

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, NoReturn
 
-from ...protocol.awaiting import Pending
+from ...protocol.awaiting import Pending, Task
 from ...protocol.data import MetadataRequest, MetadataResponse
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.names import broker_name
@@ -57,6 +57,20 @@ class SimulatedClient(Node):
         self._refresh_wanted = False
         self._refreshed_at_ms = -METADATA_MAX_AGE_MS
         self._topics: dict[str, None] = {}
+        self._before_operation: int | None = None
+
+    def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
+        """Run a coroutine; what is done after it has parked is no part of its operation."""
+        self._before_operation = None
+        task = super().start_task(coroutine)
+        if self._before_operation is not None:
+            self.runtime.cause = self._before_operation
+        return task
+
+    def note_operation(self, before: int | None) -> None:
+        """A coroutine began an operation; ``before`` is the event at which it did."""
+        if self._before_operation is None:
+            self._before_operation = before
 
     def record(
         self, kind: str, what: str, text: str | None = None, operation: int | None = None

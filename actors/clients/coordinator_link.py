@@ -17,9 +17,9 @@ from ...protocol.groups import (
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
-from ..node import Node
 from .assignors import Partitions
-from .client import RETRY_BACKOFF_MS
+from .client import RETRY_BACKOFF_MS, SimulatedClient
+from .client_operation import ClientOperation
 
 _NONE = ErrorCode.NONE
 ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -32,7 +32,11 @@ class CoordinatorLink:
     __slots__ = ("_asked", "_brokers", "_group_id", "_node", "_timeout_ms", "broker_id")
 
     def __init__(
-        self, node: Node, group_id: str, brokers: Callable[[], list[int]], timeout_ms: int
+        self,
+        node: SimulatedClient,
+        group_id: str,
+        brokers: Callable[[], list[int]],
+        timeout_ms: int,
     ) -> None:
         self._node = node
         self._group_id = group_id
@@ -53,6 +57,24 @@ class CoordinatorLink:
             return False
         self.broker_id = response.coordinators[0].node_id
         return True
+
+    async def seek(self) -> bool:
+        """``find`` as an operation of its own."""
+        with ClientOperation(self._node, "find_coordinator", self._group_id) as operation:
+            found = await self.find()
+            if not found:
+                operation.fail("not known")
+        return found
+
+    async def beat(self, request: Any, timeout_ms: int) -> Any:
+        """``ask`` with a heartbeat, as an operation of its own."""
+        with ClientOperation(self._node, "heartbeat", self._group_id) as operation:
+            response = await self.ask(request, timeout_ms)
+            if response is None:
+                operation.fail("no answer")
+            elif response.error is not _NONE:
+                operation.fail(response.error.name)
+        return response
 
     async def ask(self, request: Any, timeout_ms: int | None = None) -> Any:
         """Ask the coordinator; None, and it is to be looked for anew, if there is no answer."""
@@ -103,8 +125,8 @@ class CoordinatorLink:
         member_id: str,
         group_instance_id: str | None,
         committed: dict[TopicPartition, int],
-    ) -> bool:
-        """Commit positions, and note those that were taken; whether all were."""
+    ) -> ErrorCode:
+        """Commit positions, and note those that were taken; the first error, NONE if all were."""
         request = OffsetCommitRequest(
             self._group_id,
             generation,
@@ -114,11 +136,11 @@ class CoordinatorLink:
         )
         response = await self.ask(request)
         if response is None:
-            return False
+            return ErrorCode.NETWORK_EXCEPTION
         errors = dict(response.partitions)
         for partition, offset in positions.items():
             if errors.get(partition) is _NONE:
                 committed[partition] = offset
         if any(error in ELSEWHERE for error in errors.values()):
             self.broker_id = None
-        return all(error is _NONE for error in errors.values())
+        return next((error for error in errors.values() if error is not _NONE), _NONE)

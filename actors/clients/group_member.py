@@ -22,7 +22,6 @@ from ...protocol.groups import (
 )
 from ...protocol.host import sleep
 from ...protocol.values import TopicPartition, frozen
-from ..node import Node
 from .assignors import (
     ASSIGNORS,
     COOPERATIVE,
@@ -32,7 +31,8 @@ from .assignors import (
     encode_assignment,
     encode_subscription,
 )
-from .client import RETRY_BACKOFF_MS
+from .client import RETRY_BACKOFF_MS, SimulatedClient
+from .client_operation import ClientOperation
 from .coordinator_link import ELSEWHERE, CoordinatorLink
 
 _NONE = ErrorCode.NONE
@@ -98,7 +98,7 @@ class GroupMember:
 
     def __init__(
         self,
-        node: Node,
+        node: SimulatedClient,
         owner: MemberOwner,
         settings: MembershipSettings,
         brokers: Callable[[], list[int]],
@@ -124,11 +124,21 @@ class GroupMember:
     async def run(self) -> None:
         """Join, beat, join again; until it leaves or may not be a member."""
         while not self.has_left and self.failure is None:
+            with ClientOperation(self._node, "join_group", self._settings.group_id) as operation:
+                is_member = await self._become_member()
+                if not is_member:
+                    operation.fail("left" if self.failure is None else self.failure.name)
+            if is_member:
+                await self._beat()
+
+    async def _become_member(self) -> bool:
+        """Join; False if it leaves or may not be a member."""
+        while not self.has_left and self.failure is None:
             if self._link.broker_id is None and not await self._link.find():
                 await sleep(self._node, RETRY_BACKOFF_MS)
-                continue
-            if await self._join():
-                await self._beat()
+            elif await self._join():
+                return True
+        return False
 
     def rejoin(self) -> None:
         """What the members are to be assigned has changed."""
@@ -142,11 +152,12 @@ class GroupMember:
         self._wake.notify()
         await self.commit()
         self._give_up(self.owned, is_lost=False)
+        group_id = self._settings.group_id
         if self._settings.group_instance_id is None and self.member_id != NO_MEMBER:
-            request = LeaveGroupRequest(
-                self._settings.group_id, (LeavingMember(self.member_id, None, "closed"),)
-            )
-            await self._link.ask(request)
+            request = LeaveGroupRequest(group_id, (LeavingMember(self.member_id, None, "closed"),))
+            if self._link.broker_id is not None:
+                with ClientOperation(self._node, "leave_group", group_id):
+                    await self._link.ask(request)
         self.generation = NO_GENERATION
 
     # -- joining -------------------------------------------------------------------------------
@@ -156,7 +167,7 @@ class GroupMember:
         settings = self._settings
         is_eager = settings.assignor not in COOPERATIVE
         if self.owned and is_eager:
-            await self.commit()
+            await self._commit()
             self._give_up(self.owned, is_lost=False)
         self._rejoins = False
         response: JoinGroupResponse | None = await self._link.ask(
@@ -227,7 +238,7 @@ class GroupMember:
         """Give up what went to others, begin with what is new, where the group left off."""
         revoked = tuple(p for p in self.owned if p not in assigned)
         if revoked:
-            await self.commit()
+            await self._commit()
             self._give_up(revoked, is_lost=False)
             self._rejoins = True  # others wait for them (KIP-429)
         new = tuple(p for p in assigned if p not in self.owned)
@@ -272,13 +283,13 @@ class GroupMember:
                 timer.cancel()
             if self._rejoins or self.has_left:
                 return
-            if self._link.broker_id is None and not await self._link.find():
+            if self._link.broker_id is None and not await self._link.seek():
                 await sleep(self._node, RETRY_BACKOFF_MS)
                 continue
             request = HeartbeatRequest(
                 settings.group_id, self.generation, self.member_id, settings.group_instance_id
             )
-            response = await self._link.ask(request, settings.session_timeout_ms)
+            response = await self._link.beat(request, settings.session_timeout_ms)
             if response is None or response.error is _NONE:
                 continue
             if response.error is ErrorCode.REBALANCE_IN_PROGRESS:
@@ -289,9 +300,18 @@ class GroupMember:
 
     async def commit(self) -> bool:
         """Commit what was read of the partitions owned; whether all of it was taken."""
+        if self._link.broker_id is None or not self._owner.read_positions(self.owned):
+            return await self._commit() is _NONE
+        with ClientOperation(self._node, "offset_commit", self._settings.group_id) as operation:
+            error = await self._commit()
+            if error is not _NONE:
+                operation.fail(error.name)
+        return error is _NONE
+
+    async def _commit(self) -> ErrorCode:
         positions = self._owner.read_positions(self.owned)
         if not positions:
-            return True
+            return _NONE
         instance_id = self._settings.group_instance_id
         return await self._link.commit(
             positions, self.generation, self.member_id, instance_id, self.committed

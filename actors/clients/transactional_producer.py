@@ -18,7 +18,7 @@ from ...protocol.data import (
     ProduceRequest,
     ProduceResponse,
 )
-from ...protocol.errors import ErrorCode, FakeKafkaError, UsageError
+from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.groups import OffsetCommitPartition
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
@@ -36,6 +36,7 @@ from ...protocol.transactions import (
 from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, check_numbers, refuse_setting
+from .client_operation import AnsweredWithError, ClientOperation
 from .coordinated import GROUP, TRANSACTION, CoordinatedClient
 
 _NONE = ErrorCode.NONE
@@ -50,11 +51,11 @@ _FENCED = frozenset(
 )
 
 
-class TransactionAbortable(FakeKafkaError):
+class TransactionAbortable(AnsweredWithError):
     """The transaction cannot be committed; abort it and begin another."""
 
 
-class ProducerFenced(FakeKafkaError):
+class ProducerFenced(AnsweredWithError):
     """Another producer has the transactional id, or the coordinator ended the transaction."""
 
 
@@ -104,7 +105,8 @@ class SimulatedTransactionalProducer(CoordinatedClient):
 
     async def init_transactions(self) -> None:
         """Fence the id's earlier user, and wait until its transaction is aborted."""
-        await self._init(_NO_IDENTITY)
+        with ClientOperation(self, "init_transactions"):
+            await self._init(_NO_IDENTITY)
 
     def begin(self) -> None:
         """Begin a transaction; nothing is sent."""
@@ -122,9 +124,10 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         self._require_open()
         where = TopicPartition(*topic_partition)
         self.use_topic(where.topic)
-        if where not in self._added:
-            await self._add_partition(where)
-        return await self._produce(where, values)
+        with ClientOperation(self, "produce", str(where)) as operation:
+            if where not in self._added:
+                await self._add_partition(where)
+            return await self._produce(where, values, operation)
 
     async def send_offsets(
         self,
@@ -135,6 +138,16 @@ class SimulatedTransactionalProducer(CoordinatedClient):
     ) -> None:
         """Commit offsets of a group together with the transaction; raises as ``write``."""
         self._require_open()
+        with ClientOperation(self, "send_offsets", group_id):
+            await self._send_offsets(group_id, offsets, generation, member_id)
+
+    async def _send_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        generation: int,
+        member_id: str,
+    ) -> None:
         producer_id, epoch = self._identity
         answer = await self.ask_coordinator(
             TRANSACTION,
@@ -155,19 +168,25 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         answer = await self.ask_coordinator(GROUP, group_id, request, _first_error)
         error = _first_error(answer)
         if error is not _NONE:
-            raise TransactionAbortable(f"{self.name}: offsets were answered with {error.name}")
+            raise TransactionAbortable(
+                f"{self.name}: offsets were answered with {error.name}", error
+            )
 
     async def commit(self) -> None:
         """Commit the transaction; raises ``ProducerFenced``."""
-        await self._end(True)
+        self._require_open()
+        with ClientOperation(self, "commit_transaction"):
+            await self._end(True)
         self.committed += 1
 
     async def abort(self) -> None:
         """Abort the transaction; raises ``ProducerFenced``."""
-        await self._end(False)
-        self.aborted += 1
-        if self._fate_is_unknown:
-            await self._init(self._identity if self.settings.raises_epoch else _NO_IDENTITY)
+        self._require_open()
+        with ClientOperation(self, "abort_transaction"):
+            await self._end(False)
+            self.aborted += 1
+            if self._fate_is_unknown:
+                await self._init(self._identity if self.settings.raises_epoch else _NO_IDENTITY)
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -188,8 +207,8 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         if error in _FENCED:
             self._is_open = False
             self._tell_transaction("fenced")
-            raise ProducerFenced(f"{self.name} was answered with {error.name}")
-        raise TransactionAbortable(f"{self.name} was answered with {error.name}")
+            raise ProducerFenced(f"{self.name} was answered with {error.name}", error)
+        raise TransactionAbortable(f"{self.name} was answered with {error.name}", error)
 
     async def _init(self, present: tuple[int, int]) -> None:
         request = InitProducerIdRequest(
@@ -221,7 +240,9 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         self._added.add(where)
         self._tell_transaction("open")
 
-    async def _produce(self, where: TopicPartition, values: Sequence[bytes | None]) -> int:
+    async def _produce(
+        self, where: TopicPartition, values: Sequence[bytes | None], operation: ClientOperation
+    ) -> int:
         now_ms = self.now_ms()
         deadline_ms = now_ms + self.settings.delivery_timeout_ms
         sequence = self._sequences.get(where, 0)
@@ -246,9 +267,12 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             if not error.is_retriable or self.now_ms() >= deadline_ms:
                 self._fate_is_unknown = True
                 self.tell("last_error", error.name)
-                raise TransactionAbortable(f"{self.name}: {where} was answered with {error.name}")
+                raise TransactionAbortable(
+                    f"{self.name}: {where} was answered with {error.name}", error
+                )
             self.refresh_metadata()
             await sleep(self, RETRY_BACKOFF_MS)
+            operation.retry(f"{where} again")
 
     async def _produce_once(
         self, where: TopicPartition, request: ProduceRequest
@@ -265,7 +289,6 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         return answer.partitions[0].error, answer.partitions[0].base_offset
 
     async def _end(self, is_commit: bool) -> None:
-        self._require_open()
         self._tell_transaction("committing" if is_commit else "aborting")
         answer = await self.ask_coordinator(
             TRANSACTION,

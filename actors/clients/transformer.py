@@ -24,6 +24,7 @@ from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, refuse_setting
+from .client_operation import ClientOperation
 from .committed_reading import handed_out
 from .coordinated import GROUP
 from .transactional_producer import (
@@ -124,12 +125,12 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
     async def _committed(self) -> dict[TopicPartition, int]:
         """Where to go on; waits for a transaction that is being ended (KIP-447)."""
         inputs = self.settings.inputs
-        answer: OffsetFetchResponse = await self.ask_coordinator(
-            GROUP,
-            self.settings.group_id,
-            OffsetFetchRequest(self.settings.group_id, inputs, require_stable=True),
-            _offsets_error,
-        )
+        group_id = self.settings.group_id
+        request = OffsetFetchRequest(group_id, inputs, require_stable=True)
+        with ClientOperation(self, "offset_fetch", group_id):
+            answer: OffsetFetchResponse = await self.ask_coordinator(
+                GROUP, group_id, request, _offsets_error
+            )
         return {found.topic_partition: max(found.offset, 0) for found in answer.partitions}
 
     async def _fetch(

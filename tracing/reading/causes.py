@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..events import ROOT_KINDS, Event, TraceError
+from ..events import Event, TraceError, is_root
 from ..trace import StoredTrace
 from .refusals import decided_by
 from .state_history import last_change
@@ -27,7 +27,7 @@ _ANSWER_MAX = 4
 """Steps between what a client did about an answer and the answer."""
 _OF_CLIENTS = ("ProduceRequest", "FetchRequest")
 _PARTITIONS_MAX = 20
-_REPEATED = ("timer_fire", "client_retry")
+_REPEATED = ("timer_fire", "client_retry", "client_invoke")
 _BOOKKEEPING = ("/queue", "/queue_length", "/event")
 """Paths of what only waits for its turn, or has it."""
 _WAIT_US = 1000
@@ -39,7 +39,7 @@ def parent_of(trace: StoredTrace, event: Event) -> Event | None:
 
     A message that was kept back follows from what released it, which came after its sending.
     """
-    if event.cause is None or event.cause >= event.seq or event.kind in ROOT_KINDS:
+    if event.cause is None or event.cause >= event.seq or is_root(event):
         return None
     released = released_by(trace, event)
     if released is not None:
@@ -194,7 +194,7 @@ def _asked_at(chain: list[Event], index: int) -> int | None:
         return None
     for later in range(index + 1, min(index + _ROUND_TRIP_MAX, len(chain) - 1)):
         other = chain[later]
-        if other.kind in ROOT_KINDS or other.kind == "expire":
+        if is_root(other) or other.kind == "expire":
             return None
         if other.actor == event.actor:
             return later + 1 if other.kind == "send" and other.peer == event.peer else None

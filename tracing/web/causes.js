@@ -1,7 +1,7 @@
 // Cause and effect: the chain that led to an event, what it led to, what happened before it.
 
 import { decidedBy } from './refusals.js'
-import { ROOTS } from './text.js'
+import { isRoot } from './text.js'
 
 const ANSWER_MAX = 4
 
@@ -10,7 +10,7 @@ const HOPS_ASKED = 200
 const OF_CLIENTS = ['ProduceRequest', 'FetchRequest']
 const PARTITIONS_MAX = 20
 const RELEASE_MAX = 4000
-const REPEATED = ['timer_fire', 'client_retry']
+const REPEATED = ['timer_fire', 'client_retry', 'client_invoke']
 const BOOKKEEPING = ['/queue', '/queue_length', '/event']
 const ROUND_TRIP_MAX = 64
 const WAIT_US = 1000
@@ -18,7 +18,7 @@ const EFFECTS_MAX = 300
 const EFFECT_CHUNKS_MAX = 60
 
 async function parentOf(store, event) {
-  if (event.cause === null || event.cause >= event.seq || ROOTS.has(event.kind)) return null
+  if (event.cause === null || event.cause >= event.seq || isRoot(event)) return null
   return (await releasedBy(store, event)) ?? store.bySeq(event.cause)
 }
 
@@ -107,7 +107,7 @@ function askedAt(chain, index) {
   const end = Math.min(index + ROUND_TRIP_MAX, chain.length - 1)
   for (let later = index + 1; later < end; later++) {
     const other = chain[later]
-    if (ROOTS.has(other.kind) || other.kind === 'expire') return null
+    if (isRoot(other) || other.kind === 'expire') return null
     if (other.actor === event.actor)
       return other.kind === 'send' && other.peer === event.peer ? later + 1 : null
   }

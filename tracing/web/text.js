@@ -9,7 +9,15 @@ export const ARROWS = {
   spawn: '+',
   stop: '−',
 }
-export const ROOTS = new Set(['start', 'step', 'fault', 'crash', 'restart', 'client_invoke'])
+const ROOTS = new Set(['start', 'step', 'fault', 'crash', 'restart'])
+// Operations that no application asks for: a client begins them because of what it was told.
+const OF_ITS_OWN_ACCORD = new Set(['join_group', 'heartbeat', 'find_coordinator', 'offset_fetch'])
+
+/** Whether a chain of causes ends here. */
+export function isRoot(event) {
+  if (event.kind !== 'client_invoke') return ROOTS.has(event.kind)
+  return event.cause === null || !OF_ITS_OWN_ACCORD.has(event.type)
+}
 export const INTERESTING = new Set(['crash', 'restart', 'fault', 'expire'])
 const KEY_FIELDS = {
   ProduceRequest: ['acks', 'transactional_id', 'partitions'],

@@ -12,6 +12,7 @@ from ...protocol.security.scram import ScramCredential
 from ...protocol.values import EndPoint, uuid_bytes, uuid_text
 from .backend import Backend
 from .listener import KafkaListener
+from .operations import TcpOperation
 from .security.listener_security import ListenerSecurity
 from .security.request_timer import RequestTimer
 from .security.sasl import TokenCredential
@@ -67,13 +68,17 @@ class TcpGateway:
         respond: Callable[[object], None],
     ) -> None:
         runtime = self.runtime
-        runtime.network.send(
-            _TcpRequest(connection_name, respond),
-            broker_name(broker_id),
-            request,
-            runtime.next_correlation(),
-            context,
-        )
+        correlation = runtime.next_correlation()
+        target = broker_name(broker_id)
+        if runtime.recorder is None:
+            asker = _TcpRequest(connection_name, respond)
+            runtime.network.send(asker, target, request, correlation, context)
+            return
+        operation = TcpOperation(runtime, connection_name, context.client_id, request, respond)
+        asker = _TcpRequest(connection_name, operation.end)
+        before, runtime.cause = runtime.cause, operation.number
+        runtime.network.send(asker, target, request, correlation, context)
+        runtime.cause = before
 
     def topic_id(self, broker_id: int, topic: str) -> bytes | None:
         broker = self._broker(broker_id)

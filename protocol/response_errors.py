@@ -1,0 +1,54 @@
+"""The errors in a response, in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from .errors import ErrorCode
+from .values import TopicPartition
+
+_ERRORS_SHOWN = 3
+_WITHOUT_ERRORS = frozenset(
+    {
+        "int", "str", "bytes", "bool", "float", "None", "tuple", "memoryview",
+        "TopicPartition", "RecordBatch", "AbortedTransaction",
+    }
+)  # fmt: skip
+"""Types of fields that hold no error."""
+
+
+def errors_text(response: object) -> str | None:
+    """The first errors in a response with what they are about; None if there is no error."""
+    found = dict.fromkeys(islice(_errors(response, ""), _ERRORS_SHOWN))
+    return ", ".join(found) or None
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """Names of the fields of a message that may hold an error."""
+    return tuple(
+        field.name
+        for field in dataclasses.fields(kind)
+        if not _WITHOUT_ERRORS.issuperset(re.findall(r"\w+", str(field.type)))
+    )
+
+
+def _errors(value: Any, about: str) -> Iterator[str]:
+    if isinstance(value, ErrorCode):
+        if value is not ErrorCode.NONE:
+            yield f"{about} {value.name}".strip()
+    elif isinstance(value, tuple):
+        if value and isinstance(value[0], str | TopicPartition):
+            about = str(value[0])
+        for item in value:
+            yield from _errors(item, about)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        about = str(getattr(value, "topic_partition", None) or getattr(value, "name", "") or about)
+        kind: Any = type(value)
+        for name in _fields(kind):
+            yield from _errors(getattr(value, name), about)
