@@ -108,6 +108,7 @@ class Broker(Node):
         controller_node.broker_info = self.info
         self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
         self.waiters = MetadataWaiters(self)
+        self._controller_channels: list[ControllerChannel] = []
         allocate = self._producer_id_blocks()
         self.producer_ids: ProducerIdSource = (
             PrefetchedProducerIds(self, self.broker_id, allocate)
@@ -228,12 +229,17 @@ class Broker(Node):
         )
 
     def _controller_channel(self, retry_timeout_ms: int | None) -> ControllerChannel:
-        return ControllerChannel(self, self._controller_broker_name, self.config, retry_timeout_ms)
+        find = self._controller_broker_name
+        channel = ControllerChannel(self, find, self.config, retry_timeout_ms)
+        self._controller_channels.append(channel)
+        return channel
 
     def _controller_broker_name(self) -> str | None:
-        """Node of the broker believed to be the active controller."""
+        """Node of the living broker believed to be the active controller."""
         controller_id = self.metadata_cache.controller_id
-        return None if controller_id is None else broker_name(controller_id)
+        if controller_id is None or not self.metadata_cache.is_alive(controller_id):
+            return None
+        return broker_name(controller_id)
 
     def _register_handlers(self) -> None:
         parts = BrokerParts(
@@ -249,6 +255,7 @@ class Broker(Node):
             dynamic_config=self.dynamic_config,
             controller=self.controller,
             waiters=self.waiters,
+            controller_channels=self._controller_channels,
             security=self.security,
         )
         for handlers in _HANDLERS:

@@ -22,9 +22,10 @@ _LOOKUP_BACKOFF_MS = 100
 class KnownController:
     """The controller that one channel asks.
 
-    The broker's metadata name it once. A channel goes on asking it until that broker says that it
-    is not the controller, or its connection breaks: while it stands still, requests wait for their
-    timeout although there is another controller (``NodeToControllerRequestThread.doWork``).
+    A channel takes it from the broker's metadata as soon as these name one, before anything is to
+    be sent. It goes on asking it until that broker says that it is not the controller, or its
+    connection breaks: while it stands still, requests wait for their timeout although there is
+    another controller (``NodeToControllerRequestThread.doWork``).
     """
 
     __slots__ = ("_find", "_name")
@@ -62,6 +63,10 @@ class ControllerChannel:
         self._request_timeout_ms: int = config["controller.socket.timeout.ms"]
         if retry_timeout_ms is not None:
             self._request_timeout_ms = min(self._request_timeout_ms, retry_timeout_ms)
+
+    def look_up(self) -> None:
+        """The broker's metadata have changed: they may name the controller to be asked."""
+        self._controller.name()
 
     def send(self, request: Any, callback: Callable[[Any], object]) -> None:
         """Ask in the background, and call back with the response.

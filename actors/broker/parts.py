@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...coordinators.groups.coordinator import GroupCoordinator
@@ -15,6 +16,7 @@ from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.controller.controller import KafkaController
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ..node import Node
+from .controller_channel import ControllerChannel
 from .metadata_waiters import MetadataWaiters
 from .security import BrokerSecurity
 
@@ -36,4 +38,5 @@ class BrokerParts:
     dynamic_config: DynamicConfigManager
     controller: KafkaController
     waiters: MetadataWaiters
+    controller_channels: Sequence[ControllerChannel]
     security: BrokerSecurity

@@ -30,6 +30,7 @@ class ControlHandlers:
 
     __slots__ = (
         "_controller",
+        "_controller_channels",
         "_dynamic_config",
         "_groups",
         "_metadata_cache",
@@ -48,6 +49,7 @@ class ControlHandlers:
         self._transactions = parts.transactions
         self._controller = parts.controller
         self._waiters = parts.waiters
+        self._controller_channels = parts.controller_channels
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
@@ -106,6 +108,8 @@ class ControlHandlers:
             topics = dict.fromkeys(state.topic for state in request.partition_states)
             self._groups.topics_changed(topics)
         self._transactions.metadata_changed()
+        for channel in self._controller_channels:
+            channel.look_up()
         self._waiters.examine()
         return response
 

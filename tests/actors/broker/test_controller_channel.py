@@ -78,6 +78,44 @@ def test_a_broker_that_knows_no_controller_looks_again_every_100_ms() -> None:
     assert broker.destinations == ["broker-3"]
 
 
+def test_the_controller_is_known_before_anything_is_asked() -> None:
+    """A channel takes the first controller that metadata name, and asks it though there is another
+    one meanwhile (NodeToControllerRequestThread.doWork)."""
+    broker = Broker()
+    channel = broker.channel(None)
+    channel.look_up()
+    broker.controller = "broker-3"
+    channel.look_up()
+    channel.send(REQUEST, broker.answers.append)
+    assert broker.destinations == ["broker-2"]
+    broker.answer(MOVED)
+    channel.look_up()
+    broker.controller = "broker-4"
+    broker.clock.advance(50)
+    assert broker.destinations == ["broker-2", "broker-3"]
+
+
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_a_leader_that_never_asked_asks_the_first_controller(version: str) -> None:
+    """The first controller stands still; a follower that comes back stays out of the ISR until the
+    leader's request to the first controller has failed."""
+    config = {"controller.socket.timeout.ms": "60000", "replica.lag.time.max.ms": "600000"}
+    with Simulation(brokers=4, seed=3, kafka_version=version, config=config) as sim:
+        first = sim.controller.id
+        assert first is not None
+        leader, follower, _ = (one for one in (1, 2, 3, 4) if one != first)
+        sim.create_topic("t", assignment={0: [leader, follower]})
+        sim.broker(first).pause()
+        sim.wait_until(lambda: sim.controller.id not in (None, first), timeout_s=60)
+        sim.broker(follower).kill()
+        sim.wait_until(lambda: sim.partition("t", 0).isr == (leader,), timeout_s=60)
+        sim.broker(follower).start()
+        sim.run_for(30_000)
+        assert sim.partition("t", 0).isr == (leader,)
+        sim.run_for(60_000)
+        assert set(sim.partition("t", 0).isr) == {leader, follower}
+
+
 def test_a_proposal_is_never_too_old() -> None:
     """The channel of AlterIsr has no limit of age; one attempt takes controller.socket.timeout.ms
     at most (AlterIsrManager of Kafka 2.8)."""

@@ -22,13 +22,18 @@ class _Judge:
     def __init__(self, kafka_version: str) -> None:
         self._kafka_version = kafka_version
         self._side: KafkaSide | None = None
+        self._has_coordinated = False
         self.runs = 0
 
     def judge(self, history: History) -> judging.Verdict:
         self.runs += 1
         if self._side is None:
             self._side = KafkaSide(self._kafka_version, judging.SHAPE, judging.OF_KAFKA)
+        has_groups = any(step.verb == "coordinator" for step in history)
         try:
+            if has_groups and self._has_coordinated:
+                judging.end_processes(self._side)
+            self._has_coordinated |= has_groups
             verdict = judging.judge(self._side, history)
         except CannotJudge:
             raise
@@ -46,6 +51,7 @@ class _Judge:
         if self._side is not None:
             self._side.close()
             self._side = None
+            self._has_coordinated = False
 
 
 def run(kafka_version: str, seeds: Sequence[int], folder: Path, *, shrinks: bool) -> int:

@@ -23,6 +23,8 @@ SHAPE = ClusterShape(
         ("replica.lag.time.max.ms", "60000"),
         ("controller.socket.timeout.ms", "600000"),
         ("auto.create.topics.enable", "false"),
+        # Followers learn the high watermark soon.
+        ("replica.fetch.wait.max.ms", "100"),
     )
 )
 
@@ -75,6 +77,18 @@ def judge(side: Side, history: History) -> Verdict:
         label, seen = expected[len(stage.steps)]
         return Verdict(len(history), [Difference(label, "the step", ("-",), str(seen))], [])
     return Verdict(-1, [], stage.notes)
+
+
+def end_processes(side: Side) -> None:
+    """Let every broker die; the next history starts them.
+
+    A broker remembers the epoch in which it coordinated groups beyond the deletion of their topic,
+    and takes the lower epochs of the next topic for old ones (maybeUpdateCoordinatorEpoch of
+    GroupMetadataManager).
+    """
+    for broker in side.broker_ids:
+        side.kill(broker)
+        side.end_session(broker)
 
 
 def shrink(history: History, still_differs: Callable[[History], bool]) -> History:

@@ -25,8 +25,12 @@ from fakekafka.tests.fidelity.stage.stage import Stage, creation
 _SPREAD_S = 0.4
 """A configuration reaches all brokers within this time; nobody can be asked whether it has."""
 _TIMEOUT_MS = 4000
+_PRODUCE_MS = 15_000
+"""No history has to wait for it, but a machine may be busy."""
 _ELECTIONS = {"preferred": 0, "unclean": 1}
 _READY_S = 15.0
+_ASKING = "asking"
+"""A topic by which brokers come to ask the controller."""
 
 
 class Parted(Exception):
@@ -58,7 +62,32 @@ def prepare(stage: Stage) -> None:
     if stage.observer.controller() != FIRST_CONTROLLER:
         hand_over(stage, FIRST_CONTROLLER, lambda: side.delete_znode("/controller"))
     stage.wait("brokers know each other", lambda: running.know_each_other(stage))
+    _let_leaders_ask(stage)
     stage.observer.first_controller_epoch = stage.observer.controller_epoch()
+
+
+def _let_leaders_ask(stage: Stage) -> None:
+    """Each broker asks the controller for something, and finds out who that is.
+
+    A broker goes on asking the controller that it knew first, which was left to chance.
+    """
+    brokers = stage.side.broker_ids
+    stage.create(_ASKING, [[broker] for broker in brokers])
+    moves = [
+        {"partitionIndex": number, "replicas": [broker, brokers[number - 1]]}
+        for number, broker in enumerate(brokers)
+    ]
+    topic = {"name": _ASKING, "partitions": moves}
+    stage.ask(None, "AlterPartitionReassignments", timeoutMs=_TIMEOUT_MS, topics=[topic])
+
+    def have_followers() -> bool:
+        states = [stage.observer.state(_ASKING, number) for number in range(len(brokers))]
+        return all(state is not None and len(state["isr"]) > 1 for state in states)
+
+    stage.wait("followers join", have_followers)
+    stage.delete(_ASKING)
+    stage.wait("the topic is deleted", lambda: not stage.side.children("/admin/delete_topics"))
+    stage.topics.remove(_ASKING)
 
 
 def hand_over(stage: Stage, heir: int | None, lose: Callable[[], object]) -> None:
@@ -317,7 +346,11 @@ class _Player:
         if acks == "0":
             self._produce_unanswered(name, int(partition), value)
             return
-        self._answer(self._stage.produce(name, value, partition=int(partition), acks=int(acks)))
+        self._answer(
+            self._stage.produce(
+                name, value, partition=int(partition), acks=int(acks), timeout_ms=_PRODUCE_MS
+            )
+        )
         self._see_offset(name, int(partition))
 
     def _produce_unanswered(self, name: str, partition: int, value: str) -> None:
@@ -339,8 +372,29 @@ class _Player:
             client.close()
 
     def _see_offset(self, name: str, partition: int) -> None:
-        """All replicas have it before the next step, which may be the end of the leader."""
-        self._observe("offset", lambda: self._stage.offset(name, partition))
+        """All replicas have it before the next step, which may be the end of the leader.
+
+        They also know the high watermark, of which followers hear with their next fetch: where the
+        ISR is too small, a new leader keeps what it knows (Partition.maybeIncrementLeaderHW).
+        """
+        stage = self._stage
+        self._observe("offset", lambda: stage.offset(name, partition))
+        told = stage.offset(name, partition)
+        if isinstance(told, dict) and told["errorCode"] == "NONE":
+            stage.side.wait(lambda: self._is_known(name, partition, told["offset"]), _READY_S)
+
+    def _is_known(self, name: str, partition: int, offset: int) -> bool:
+        stage = self._stage
+        state = stage.observer.state(name, partition)
+        followers = stage.side.up - stage.side.frozen
+        followers &= set(state["isr"] if state else ())
+        return all(
+            isinstance(told, dict) and told["highWatermark"] == offset
+            for told in (
+                stage.fetch(name, partition, offset, broker=broker, maxWaitMs=0)
+                for broker in sorted(followers)
+            )
+        )
 
     def _send(self, producer: str, name: str, partition: str, how: str) -> None:
         own, epoch = self._producer(producer)
@@ -355,6 +409,7 @@ class _Player:
             f"{self._number + 1}",
             partition=int(partition),
             producer=(own, epoch, sequence),
+            timeout_ms=_PRODUCE_MS,
         )
         if isinstance(answer, list) and answer[0] == "NONE":
             self._sequences[place] = max(after, sequence + 1) if how != "epoch" else 1
@@ -424,11 +479,14 @@ class _Player:
         """Ask whoever coordinates, again while it loads what it has to know."""
         stage = self._stage
         told: Any = None
+        expected = self._expect(self._label)
 
         def is_told() -> bool:
             nonlocal told
             leader = stage.leader(groups.OFFSETS)
             told = "no leader" if leader < 0 else stage.normalised(ask(leader))
+            if lines(told) == expected:
+                return True
             return not any(error in str(told) for error in groups.NOT_YET)
 
         stage.wait("the coordinator answers", is_told, _READY_S)

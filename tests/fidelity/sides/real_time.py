@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-_POLL_S = 0.05
+_POLL_S = 0.02
 _SETTLE_S = 90.0
 _PATIENCE_S = 8.0
 """How long nothing may have changed before something that is expected will not come, on a machine
@@ -109,7 +109,7 @@ class RealTimeSide(Side):
                 last, since = seen, time.monotonic()
             elif time.monotonic() - since >= quiet_s:
                 break
-            time.sleep((4 if self.expected is None else 1) * _POLL_S)
+            time.sleep((10 if self.expected is None else 1) * _POLL_S)
         return last
 
     def close(self) -> None:
