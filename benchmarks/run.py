@@ -24,6 +24,7 @@ from benchmarks import (
     start,
     storage,
     traces,
+    views,
     virtual,
 )
 
@@ -33,6 +34,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
     "latency": produce.measure_latency,
     "virtual": virtual.measure,
     "traces": traces.measure,
+    "views": views.measure,
     "memory": memory.measure,
     "replication": replication.measure,
     "storage": storage.measure,

@@ -54,22 +54,27 @@ def _slowdown() -> float:
     return min(recorded_s) / min(plain_s) - 1
 
 
-def measure() -> None:
-    """Print the costs of recording and of reading."""
-    from fakekafka import open_trace
+def record_long(path: Path, events: int) -> int:
+    """Record a run of so many events, or a few more; how many they are."""
     from fakekafka.tracing.header import build_header
     from fakekafka.tracing.recording.recorder import Recorder
     from fakekafka.tracing.recording.writer import TraceWriter
 
+    recorder = Recorder(TraceWriter(path, build_header(mode="sim", kafka_version="3.9", seed=1)))
+    _run(recorder, lambda _: len(recorder) >= events)
+    recorder.close()
+    return len(recorder)
+
+
+def measure() -> None:
+    """Print the costs of recording and of reading."""
+    from fakekafka import open_trace
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.fktrace"
-        header = build_header(mode="sim", kafka_version="3.9", seed=1)
-        recorder = Recorder(TraceWriter(path, header))
         slowdown = _slowdown()
         line("recording, in CPU time", f"+{slowdown:.0%}", "<= 30 %", slowdown <= 0.3)
-        _run(recorder, lambda _: len(recorder) >= EVENTS)
-        count = len(recorder)
-        recorder.close()
+        count = record_long(path, EVENTS)
         size = path.stat().st_size / count
         line("  size of an event", f"{size:.1f} bytes", "<= 40", size <= 40)
         with open_trace(path) as trace:

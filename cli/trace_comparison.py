@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,12 +13,18 @@ from ..tracing.text import format_event
 from .exits import DOES_NOT_HOLD
 from .trace_app import File, Json, app, opened, print_json
 
+if TYPE_CHECKING:
+    from ..tracing.reading.structure import LaneDifference, StructuralComparison
+
+_PLACES_SHOWN = 3
+"""Of each actor."""
+
 
 @app.command()
 def diff(
     left: File,
     right: Annotated[Path, typer.Argument(help="another .fktrace file")],
-    lines: Annotated[int, typer.Option(help="events of each run to align")] = 30,
+    lines: Annotated[int, typer.Option(help="events of each run to show")] = 30,
     structure: Annotated[
         bool,
         typer.Option("--structure", help="compare what each actor did, not ids and times"),
@@ -27,7 +33,7 @@ def diff(
 ) -> None:
     """Show the first event that differs, then both runs side by side; status 1 if they differ."""
     if structure:
-        _diff_structure(left, right, as_json)
+        _diff_structure(left, right, lines, as_json)
         return
     from ..tracing.diff import aligned, first_difference
 
@@ -59,31 +65,75 @@ def diff(
         raise typer.Exit(DOES_NOT_HOLD)
 
 
-def _diff_structure(left: Path, right: Path, as_json: bool) -> None:
-    from ..tracing.reading.structure import structural_differences
+def _diff_structure(left: Path, right: Path, lines: int, as_json: bool) -> None:
+    from ..tracing.reading.structure import compare_structure
 
     with opened(left) as a, opened(right) as b:
-        found = structural_differences(a, b)
+        compared = compare_structure(a, b)
+        found = compared.differences
         if as_json:
-            print_json(
-                [
-                    {
-                        "actor": lane.actor,
-                        "left": _maybe(lane.left),
-                        "right": _maybe(lane.right),
-                        "more": lane.more,
-                    }
-                    for lane in found
-                ]
-            )
+            print_json([_lane_dict(lane) for lane in found])
         elif not found:
             print(f"the same structure: {len(a)} and {len(b)} events")
-        for lane in () if as_json else found:
-            print(f"{lane.actor} differs, from here on {lane.more} events")
-            for mark, event in (("<", lane.left), (">", lane.right)):
-                print(f"{mark} {'nothing more' if event is None else format_event(event)}")
+        else:
+            _print_comparison(compared, lines)
     if found:
         raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _lane_dict(lane: LaneDifference) -> dict[str, Any]:
+    return {
+        "actor": lane.actor,
+        "left": _maybe(lane.left),
+        "right": _maybe(lane.right),
+        "more": lane.more,
+        "equal": lane.equal,
+        "changed": lane.changed,
+        "only_left": lane.only_left,
+        "only_right": lane.only_right,
+        "places": [
+            {
+                "left": None if place.left is None else place.left.seq,
+                "left_count": place.left_count,
+                "right": None if place.right is None else place.right.seq,
+                "right_count": place.right_count,
+            }
+            for place in lane.places
+        ],
+    }
+
+
+def _print_comparison(compared: StructuralComparison, lines: int) -> None:
+    """What turned only one run, then the actors with the first places where they part."""
+    ours, theirs = compared.events
+    print(f"{compared.shared} events of {ours} and {theirs} belong together")
+    for side, mark, events in (
+        ("first", "<", compared.only_left),
+        ("second", ">", compared.only_right),
+    ):
+        if events:
+            print(f"only the {side} run has these faults and changes:")
+        for event in events[:lines]:
+            print(f"{mark} {format_event(event)}")
+        if len(events) > lines:
+            print(f"  and {len(events) - lines} more (--lines {len(events)} shows them)")
+    for lane in compared.differences:
+        print(
+            f"{lane.actor}: {lane.equal} events equal, {lane.changed} with other values, "
+            f"{lane.only_left} only in the first run, {lane.only_right} only in the second"
+        )
+        if not lane.places:
+            _print_pair(lane.left, lane.right)
+        for place in lane.places[:_PLACES_SHOWN]:
+            _print_pair(place.left, place.right)
+        if len(lane.places) > _PLACES_SHOWN:
+            print(f"  and in {len(lane.places) - _PLACES_SHOWN} more places")
+
+
+def _print_pair(left: Event | None, right: Event | None) -> None:
+    for mark, event in (("<", left), (">", right)):
+        if event is not None:
+            print(f"{mark} {format_event(event)}")
 
 
 def _maybe(event: Event | None) -> dict[str, Any] | None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
+import pytest
+from fakekafka import Simulation
 from fakekafka.testing.scenarios.file import load_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
 from fakekafka.tests.support.traces import acknowledge, fetch, produce
-from fakekafka.tracing.reading.structure import structural_differences
+from fakekafka.tracing.reading.reader import Trace
+from fakekafka.tracing.reading.structure import (
+    StructuralComparison,
+    compare_structure,
+    structural_differences,
+)
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import MemoryTrace
 from fakekafka.zkfake.messages import EventType, WatchEvent
@@ -61,3 +69,75 @@ def test_the_order_of_what_is_concurrent_does_not_count() -> None:
     recorders[1].event(9, "send", "a", "c", fetch(2), 9, None)
     (difference,) = structural_differences(recorders[0].trace(), recorders[1].trace())
     assert (difference.actor, difference.left) == ("a", None)
+
+
+def long_run(*, is_killed: bool) -> Trace:
+    """A minute and a half under load, with or without the crash of a broker and its return."""
+    topics = {"orders": {"assignment": {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}}}
+    config = {"zookeeper.session.timeout.ms": 6000, "leader.imbalance.check.interval.seconds": 5}
+    with Simulation(3, seed=1, topics=topics, config=config) as s:
+        producer = s.producer(linger_ms=5)
+        for number in range(90):
+            for partition in range(3):
+                producer.produce(("orders", partition), b"x")
+            if is_killed and number == 30:
+                s.broker(2).kill()
+            if is_killed and number == 50:
+                s.broker(2).start()
+            s.run_for(1000)
+        return s.trace()
+
+
+@pytest.fixture(scope="module")
+def with_and_without() -> StructuralComparison:
+    calm, killed = long_run(is_killed=False), long_run(is_killed=True)
+    return compare_structure(calm.stored, killed.stored)
+
+
+def test_a_run_with_a_fault_beside_one_without(with_and_without: StructuralComparison) -> None:
+    """What turned only one of them: the crash, what followed from it, and the return."""
+    assert with_and_without.only_left == []
+    told = [(event.kind, event.actor) for event in with_and_without.only_right]
+    assert told[0] == ("crash", "broker-2")
+    assert told[1][0] == "expire"
+    assert ("restart", "broker-2") in told
+    elected = next(
+        event
+        for event in with_and_without.only_right
+        if event.type == "LeaderAndIsrRequest" and event.actor == "broker-3"
+    )
+    assert any(path == "broker-3/orders-1/role" for path, _, _ in elected.delta)
+
+
+def test_runs_go_together_again_after_the_fault(with_and_without: StructuralComparison) -> None:
+    """Once the leaders are where they were, what the brokers do belongs together, though epochs and
+    offsets differ from then on."""
+    assert with_and_without.shared > 0.7 * with_and_without.events[0]
+    lanes = {lane.actor: lane for lane in with_and_without.differences}
+    for actor in ("broker-2", "broker-3", "fetcher-2-from-1"):
+        lane = lanes[actor]
+        late = [place for place in lane.places if place.time_us > 70e6]
+        assert sum(place.left_count for place in late) < 10
+
+
+def test_memory_grows_with_the_number_of_events() -> None:
+    """A few numbers an event are kept, no texts."""
+
+    def peak(events: int) -> int:
+        traces = []
+        for offset in (5, 6):
+            recorder = Recorder()
+            for number in range(events):
+                reply = acknowledge(offset + number % 7)
+                recorder.event(number, "send", "broker-1", "client", reply, number, None)
+            traces.append(recorder.trace())
+        for trace in traces:
+            assert sum(1 for _ in trace.events()) == events  # they keep what they have read
+        tracemalloc.start()
+        compare_structure(traces[0], traces[1])
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(1000)
+    assert peak(3000) - peak(1000) < 2000 * 250

@@ -220,6 +220,17 @@ def test_filter_by_expression_and_by_words(open_page: Open, folder: Path) -> Non
     until(page, "() => document.getElementById('found').innerText === ''")
 
 
+def test_a_worker_looks_through_the_trace(open_page: Open) -> None:
+    """The page itself stays free; what is typed meanwhile replaces what was looked for before."""
+    page = open_page()
+    page.fill("#filter", "deliver")
+    page.wait_for_timeout(260)
+    page.fill("#filter", "crash")
+    until(page, "() => document.getElementById('found').textContent === '1 found'")
+    assert len(page.workers) == 1
+    assert page.locator(".row:not([hidden])").count() == 1
+
+
 def test_find_goes_to_the_next_match(open_page: Open, folder: Path) -> None:
     """Enter finds forwards, `N` backwards."""
     with TraceReader(folder / "1.fktrace") as trace:

@@ -8,9 +8,13 @@ that are drawn (of sessions, producers, topics) count as the first, the second a
 from __future__ import annotations
 
 import re
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import eq
 from typing import Any
 
+from ..alignment import stretches
 from ..events import Event, Truncated
 from ..trace import StoredTrace
 
@@ -34,52 +38,201 @@ _ID_IN_TEXT = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[
 _NUMBER_IN_TEXT = re.compile(r"0x[0-9a-f]+|seed \d+|\d+(\.\d+)? ?(ms|s)\b")
 
 
+_OFFSET_IN_TEXT = re.compile(r"offset \d+")
+_NAMES = ("topic_partition", "name", "topic", "group_id", "transactional_id")
+_TURNING_KINDS = frozenset({"crash", "restart", "fault", "expire"})
+_TURNING_PATHS = ("/role", "/isr", "/leader", "/state")
+"""Last parts of paths whose changes a reader of two runs asks for first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where two runs of one actor part, up to where they go together again."""
+
+    left: Event | None
+    """The first event that only the left run has, if there is one."""
+    right: Event | None
+    left_count: int
+    """Events that only the left run has here."""
+    right_count: int
+
+    @property
+    def time_us(self) -> int:
+        return min(event.time_us for event in (self.left, self.right) if event is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class LaneDifference:
-    """The first event in which one actor's events differ; None where it does nothing more."""
+    """How the events of one actor differ; an event is None where the actor does nothing more."""
 
     actor: str
     left: Event | None
+    """The first event that differs, in the left run."""
     right: Event | None
     more: int
     """Events of the longer side from there on."""
+    equal: int
+    """Events that are the same in both runs."""
+    changed: int
+    """Events that do the same to the same things, with other values."""
+    places: tuple[Place, ...]
+    """Where only one run has an event, in order."""
 
     @property
     def time_us(self) -> int:
         """When it is, in the run that has it first."""
         return min(event.time_us for event in (self.left, self.right) if event is not None)
 
+    @property
+    def only_left(self) -> int:
+        return sum(place.left_count for place in self.places)
+
+    @property
+    def only_right(self) -> int:
+        return sum(place.right_count for place in self.places)
+
+
+class _Lane:
+    """What one actor did: for each event its number, a hash of all that counts, and one of what
+    it is and what it is about."""
+
+    __slots__ = ("contents", "kinds", "numbers", "turning")
+
+    def __init__(self) -> None:
+        self.numbers = array("q")
+        self.contents = array("q")
+        self.kinds = array("q")
+        self.turning: list[int] = []  # numbers of the events that turn a run
+
+    def add(self, event: Event, ids: dict[Any, str]) -> None:
+        self.numbers.append(event.seq)
+        self.contents.append(hash(_shape(event, ids)))
+        self.kinds.append(hash(_kind(event)))
+        if _is_turning(event):
+            self.turning.append(event.seq)
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralComparison:
+    """Two runs, actor by actor."""
+
+    differences: list[LaneDifference]
+    """Of the actors that did not do the same, by the time at which they first differ."""
+    only_left: list[Event]
+    """Faults, and changes of leaders, roles and ISRs, that only the left run has."""
+    only_right: list[Event]
+    events: tuple[int, int]
+    """How many events both runs have."""
+
+    @property
+    def shared(self) -> int:
+        """Events of either run that the other has, too, perhaps with other values."""
+        only = sum(lane.only_left for lane in self.differences)
+        return self.events[0] - only
+
 
 def structural_differences(left: StoredTrace, right: StoredTrace) -> list[LaneDifference]:
-    """The first difference of every actor, in order of time; empty for runs of one structure."""
+    """The actors that did not do the same, in order of time; empty for runs of one structure."""
+    return compare_structure(left, right).differences
+
+
+def compare_structure(left: StoredTrace, right: StoredTrace) -> StructuralComparison:
+    """Compare what each actor did; behind a difference the runs are brought together again."""
     ours, theirs = _lanes(left), _lanes(right)
     found = []
+    turning: tuple[list[int], list[int]] = [], []
     for actor in dict.fromkeys((*ours, *theirs)):
-        a, b = ours.get(actor, []), theirs.get(actor, [])
-        if [shape for shape, _ in a] == [shape for shape, _ in b]:
+        a, b = ours.get(actor) or _Lane(), theirs.get(actor) or _Lane()
+        if a.contents != b.contents:
+            found.append(_compare(actor, left, right, a, b, turning))
+    found.sort(key=lambda difference: difference.time_us)
+    return StructuralComparison(
+        found,
+        [left.event(seq) for seq in sorted(turning[0])],
+        [right.event(seq) for seq in sorted(turning[1])],
+        (sum(len(lane.numbers) for lane in ours.values()),
+         sum(len(lane.numbers) for lane in theirs.values())),
+    )  # fmt: skip
+
+
+def _compare(
+    actor: str,
+    left: StoredTrace,
+    right: StoredTrace,
+    a: _Lane,
+    b: _Lane,
+    turning: tuple[list[int], list[int]],
+) -> LaneDifference:
+    first = next(
+        (n for n, (x, y) in enumerate(zip(a.contents, b.contents, strict=False)) if x != y),
+        min(len(a.contents), len(b.contents)),
+    )
+    equal = changed = 0
+    places: list[Place] = []
+    alone: tuple[set[int], set[int]] = set(), set()
+    for i, j, left_count, right_count, is_shared in stretches(a.kinds, b.kinds):
+        ours, theirs = slice(i, i + left_count), slice(j, j + right_count)
+        if is_shared:
+            same = sum(map(eq, a.contents[ours], b.contents[theirs]))
+            equal, changed = equal + same, changed + left_count - same
             continue
-        place = next(
-            (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x[0] != y[0]),
-            min(len(a), len(b)),
-        )
-        found.append(
-            LaneDifference(
-                actor,
-                left.event(a[place][1]) if place < len(a) else None,
-                right.event(b[place][1]) if place < len(b) else None,
-                max(len(a), len(b)) - place,
-            )
-        )
-    return sorted(found, key=lambda difference: difference.time_us)
+        alone[0].update(a.numbers[ours])
+        alone[1].update(b.numbers[theirs])
+        event = left.event(a.numbers[i]) if left_count else None
+        other = right.event(b.numbers[j]) if right_count else None
+        places.append(Place(event, other, left_count, right_count))
+    turning[0].extend(seq for seq in a.turning if seq in alone[0])
+    turning[1].extend(seq for seq in b.turning if seq in alone[1])
+    return LaneDifference(
+        actor,
+        left.event(a.numbers[first]) if first < len(a.numbers) else None,
+        right.event(b.numbers[first]) if first < len(b.numbers) else None,
+        max(len(a.numbers), len(b.numbers)) - first,
+        equal,
+        changed,
+        tuple(places),
+    )
 
 
-def _lanes(trace: StoredTrace) -> dict[str, list[tuple[str, int]]]:
-    """What each actor did: a word for each event, and its number."""
+def _lanes(trace: StoredTrace) -> dict[str, _Lane]:
     ids: dict[Any, str] = {}
-    lanes: dict[str, list[tuple[str, int]]] = {}
+    lanes: dict[str, _Lane] = {}
     for event in trace.events():
-        lanes.setdefault(event.actor, []).append((_shape(event, ids), event.seq))
+        lane = lanes.get(event.actor)
+        if lane is None:
+            lane = lanes[event.actor] = _Lane()
+        lane.add(event, ids)
     return lanes
+
+
+def _is_turning(event: Event) -> bool:
+    if event.kind in _TURNING_KINDS:
+        return True
+    return event.kind not in ("spawn", "stop") and any(
+        path.endswith(_TURNING_PATHS) and "/znodes/" not in path for path, _, _ in event.delta
+    )
+
+
+def _kind(event: Event) -> str:
+    """What an event is and what it is about, without any value but errors."""
+    why = None if event.why is None else _OFFSET_IN_TEXT.sub("offset", _text(event.why))
+    about = sorted(set(_about(event.fields)))
+    paths = [_text(path) for path, _, _ in event.delta] if event.kind == "state" else None
+    return repr((event.kind, event.peer, event.type, why, about, paths))
+
+
+def _about(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name in _NAMES and isinstance(item, str):
+                yield _text(item)
+            elif name == "error" and item not in (None, "", 0, "NONE"):
+                yield str(item)
+            else:
+                yield from _about(item)
+    elif isinstance(value, (list, tuple)) and not isinstance(value, Truncated):
+        for item in value:
+            yield from _about(item)
 
 
 def _shape(event: Event, ids: dict[Any, str]) -> str:

@@ -72,6 +72,11 @@ export function sharpen(canvas, width, height) {
   return context
 }
 
+/** Lets the page do what else waits for it. */
+export function breath() {
+  return new Promise((resolve) => setTimeout(resolve))
+}
+
 export function notice(text, isBad = false) {
   const line = byId('notice')
   line.textContent = text

@@ -54,6 +54,13 @@ export class EventList {
     this.draw()
   }
 
+  /** There are more rows below. */
+  grow() {
+    this.spacer.style.height = `${Math.min(this.height, HEIGHT_MAX_PX)}px`
+    this.window.style.marginTop = `${-Math.min(this.height, HEIGHT_MAX_PX)}px`
+    this.draw()
+  }
+
   laneHeads() {
     const { lanes, shortName } = this.app
     return lanes.names.map((actor) =>
@@ -267,6 +274,7 @@ export class EventList {
         if (!event) this.load(stores[i], place)
         return event ?? LOADING
       })
+      const sign = mark === '~' && isEqual(...events) ? ' ' : mark
       const element = this.rowElement(used++)
       element.shows = null
       element.place = row
@@ -278,10 +286,10 @@ export class EventList {
         '+': 'right-only',
         '?': 'after',
       }
-      element.className = `row pair ${marks[mark]}`
+      element.className = `row pair ${marks[sign]}`
       element.setAttribute('aria-selected', String(row === chosenRow))
       const [seq, time, kind, who, type, what] = element.children
-      seq.textContent = mark
+      seq.textContent = sign
       who.textContent = halfText(events[0])
       what.textContent = halfText(events[1])
       time.textContent = kind.textContent = type.textContent = ''
@@ -318,6 +326,12 @@ const LOADING = {
   fields: {},
   hasDelta: false,
   cause: null,
+}
+
+/** Whether two events that belong together say the same at the same time. */
+function isEqual(left, right) {
+  if (left === LOADING || right === LOADING) return false
+  return left.timeUs === right.timeUs && summary(left) === summary(right)
 }
 
 function halfText(event) {

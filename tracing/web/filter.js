@@ -212,22 +212,17 @@ function quickTest(words, store) {
   }
 }
 
-/** Goes through a trace in slices that leave the page time to breathe; calls `found` per chunk. */
-export async function scan(store, filter, found, isCancelled, from = 0) {
-  let pausedAt = performance.now()
-  for (let index = from; index < store.chunks.length; index++) {
+/** Goes through a whole trace; calls `found` per chunk. Chunks are read before their turn. */
+export async function scan(store, filter, found, isCancelled) {
+  const wanted = store.chunks.flatMap((_, i) => (store.mayHold(i, filter.required) ? [i] : []))
+  for (const [turn, index] of wanted.entries()) {
     if (isCancelled()) return false
-    if (store.mayHold(index, filter.required)) {
-      const places = []
-      const events = await store.chunk(index)
-      for (const [i, event] of events.entries())
-        if (filter.test(event)) places.push(store.chunks[index].place + i)
-      found(places, index)
-    }
-    if (performance.now() - pausedAt > 30) {
-      await new Promise((resolve) => setTimeout(resolve))
-      pausedAt = performance.now()
-    }
+    const events = await store.chunk(index)
+    if (turn + 1 < wanted.length) store.chunk(wanted[turn + 1]).catch(() => {})
+    const places = []
+    for (const [i, event] of events.entries())
+      if (filter.test(event)) places.push(store.chunks[index].place + i)
+    found(places, index)
   }
   return true
 }

@@ -1,14 +1,27 @@
 // The filter of the list, and the search for the next event.
 
-import { byId, notice } from './dom.js'
-import { compileFilter, scan } from './filter.js'
+import { breath, byId, notice } from './dom.js'
+import { compileFilter } from './filter.js'
 import { Rows } from './rows.js'
+import { Scanner } from './scanner.js'
 import { formatCount } from './text.js'
 
 export class Finder {
   constructor(app) {
     this.app = app
-    this.filterRound = 0
+    this.scanners = new Map()
+  }
+
+  /** Who looks through a run. */
+  scanner(store, name = 'filter') {
+    const key = `${store.name} ${name}`
+    if (!this.scanners.has(key)) this.scanners.set(key, new Scanner(store))
+    return this.scanners.get(key)
+  }
+
+  /** The runs have gone on. */
+  forget() {
+    for (const scanner of this.scanners.values()) scanner.forget()
   }
 
   /** Chooses the next event, from the chosen one on, for which a test holds. */
@@ -21,6 +34,7 @@ export class Finder {
       if (round !== app.rounds) return false
       if (!store.mayHold(index, filter.required)) continue
       const events = await store.chunk(index)
+      await breath()
       const start = store.chunks[index].place
       let i =
         direction > 0 ? Math.max(place - start + 1, 0) : Math.min(place - start, events.length) - 1
@@ -38,7 +52,7 @@ export class Finder {
     const { app } = this
     app.filterText = byId('filter').value = text
     byId('filter').setCustomValidity('')
-    this.filterRound = (this.filterRound ?? 0) + 1
+    this.scanner(app.store).cancel()
     if (!text.trim() || app.pairs) {
       byId('found').textContent = ''
       app.rows = new Rows(app.store)
@@ -47,40 +61,32 @@ export class Finder {
       app.writeAddress()
       return
     }
-    let filter
     try {
-      filter = compileFilter(text, app.store)
+      compileFilter(text, app.store)
+      await this.applyFilter(text)
     } catch (error) {
       byId('filter').setCustomValidity(error.message)
       byId('found').textContent = error.message
       return
     }
-    await this.applyFilter(filter)
     app.writeAddress()
   }
 
-  async applyFilter(filter) {
+  async applyFilter(text) {
     const { app } = this
-    const round = this.filterRound
     const rows = new Rows(app.store)
     rows.places = []
     app.rows = rows
-    let shownAt = performance.now()
-    const tell = (index) => {
-      const share = Math.round(((index + 1) / app.store.chunks.length) * 100)
+    app.list.layout()
+    byId('found').textContent = '0 found (0 %)'
+    await this.scanner(app.store).filter(text, (places, part) => {
+      for (const place of places) rows.places.push(place)
+      const share = Math.floor(part * 100)
       byId('found').textContent =
         `${formatCount(rows.length)} found${share < 100 ? ` (${share} %)` : ''}`
-      app.list.layout()
-    }
-    const found = (places, index) => {
-      for (const place of places) rows.places.push(place)
-      if (performance.now() - shownAt < 120) return
-      shownAt = performance.now()
-      tell(index)
-    }
-    if (!(await scan(app.store, filter, found, () => round !== this.filterRound))) return
-    tell(app.store.chunks.length)
-    if (app.chosen) app.list.reveal()
+      app.list.grow()
+    })
+    if (app.chosen && app.rows === rows) app.list.reveal()
   }
 
   async find(direction) {
@@ -88,7 +94,10 @@ export class Finder {
     const text = byId('search').value.trim()
     if (!text) return byId('search').focus()
     try {
-      return await this.seek(direction, compileFilter(text, app.store))
+      compileFilter(text, app.store)
+      const scanner = this.scanner(app.store, 'search')
+      const found = await scanner.next(text, app.place, direction)
+      return found === null ? notice('there is none') : await app.choose(found)
     } catch (error) {
       return notice(error.message, true)
     }

@@ -9,10 +9,14 @@ class LiveParts {
     this.headers = headers
   }
 
-  async read(part) {
+  async packed(part) {
     const answer = await fetch(`part/${part}`, { headers: this.headers })
     if (!answer.ok) throw new Error((await answer.json()).error)
-    return inflate(new Uint8Array(await answer.arrayBuffer()))
+    return new Uint8Array(await answer.arrayBuffer())
+  }
+
+  async read(part) {
+    return inflate(await this.packed(part))
   }
 }
 

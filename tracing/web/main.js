@@ -11,6 +11,7 @@ import { Minimap } from './minimap.js'
 import { Panels } from './panels.js'
 import { Partitions } from './partitions.js'
 import { PairRows, Rows } from './rows.js'
+import { serveScans } from './scanner.js'
 import { EmbeddedParts, Store } from './store.js'
 import { formatCount, formatTime, INTERESTING } from './text.js'
 
@@ -272,6 +273,7 @@ class App {
   async grow(seq) {
     const { store } = this
     await store.reopen()
+    this.finder.forget()
     store.overview = await store.readJson('overview')
     this.use(store)
     if (this.filterText) await this.setFilter(this.filterText)
@@ -367,9 +369,15 @@ class App {
   }
 }
 
-const settings = JSON.parse(byId('settings').textContent)
-const app = new App(settings, settings.live ? new Live() : null)
-app.open().catch((error) => {
-  notice(`This trace cannot be shown: ${error.message}`, true)
-  throw error
-})
+function openPage() {
+  const settings = JSON.parse(byId('settings').textContent)
+  const app = new App(settings, settings.live ? new Live() : null)
+  app.open().catch((error) => {
+    notice(`This trace cannot be shown: ${error.message}`, true)
+    throw error
+  })
+}
+
+// The page's worker has the same script.
+if (typeof document === 'undefined') serveScans()
+else openPage()

@@ -12,24 +12,27 @@ import hashlib
 import html
 import json
 import re
+from array import array
 from base64 import b64encode
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..diff import aligned, first_difference
+from ..alignment import stretches
+from ..diff import first_difference
 from ..trace import StoredTrace, no_cyclic_collection
 from .overview import index_of, overview, title_of
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = (
     "msgpack", "text", "store", "refusals", "causes", "filter", "dom", "rows", "diagram", "minimap",
-    "event_list", "panels", "partitions", "live", "keys", "finder", "main",
+    "event_list", "panels", "partitions", "live", "keys", "scanner", "finder", "main",
 )  # fmt: skip
 _STYLE_SHEETS = ("theme", "page", "panels")
 _GZIP_LEVEL = 5
-_ALIGNED_EVENTS = 1500
-"""Events of each run that are matched, from the first difference on."""
+_STRETCHES_MAX = 100_000
+"""Of a comparison; what comes after them stands side by side without being matched."""
 
 
 def script() -> str:
@@ -55,7 +58,8 @@ def policy(connect: str = "'none'") -> str:
     """The content security policy of the page."""
     return (
         f"default-src 'none'; script-src {_source(script())}; style-src {_source(styles())}; "
-        f"img-src data:; connect-src {connect}; base-uri 'none'; form-action 'none'"
+        f"img-src data:; worker-src blob:; connect-src {connect}; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -116,16 +120,30 @@ def write_page(trace: StoredTrace, out: Path, other: StoredTrace | None = None) 
 
 
 def comparison(left: StoredTrace, right: StoredTrace) -> dict[str, Any]:
-    """Where two runs part, and which events of them belong together from there on."""
+    """Where two runs part, and which events of them belong together from there on.
+
+    Those of the same kind, actor, peer and type do, as far as they come in one order.
+    """
     difference = first_difference(left, right)
     if difference is None:
-        return {"first": None, "text": "The same events.", "lines": []}
-    lines = aligned(left, right, difference.seq, _ALIGNED_EVENTS, context=0)
+        return {"first": None, "text": "The same events.", "stretches": []}
+    found = stretches(_shapes(left, difference.seq), _shapes(right, difference.seq))
     return {
         "first": difference.seq,
         "text": difference.describe(),
-        "lines": [
-            [line.mark, line.left and line.left.seq, line.right and line.right.seq]
-            for line in lines
+        "stretches": [
+            [one.left_count, one.right_count, int(one.is_shared)]
+            for one in islice(found, _STRETCHES_MAX)
         ],
     }
+
+
+def _shapes(trace: StoredTrace, start: int) -> array[int]:
+    """A number for what each event is, from one on; the same in both runs."""
+    words = dict(enumerate(trace.strings))
+    shapes = array("q")
+    for index in range(max(trace.chunk_of(start), 0), len(trace.chunks)):
+        for seq, _, kind, actor, peer, type_, *_ in trace.raw_events(index):
+            if seq >= start:
+                shapes.append(hash((kind, *map(words.get, (actor, peer, type_)))))
+    return shapes

@@ -33,39 +33,50 @@ export class Rows {
   }
 }
 
-/** Rows of two runs: equal ones up to the first difference, then matched ones, then both tails. */
+/** Rows of two runs: equal ones up to the first difference, then stretches that both have or that
+ *  stand on the two sides of a difference, then both tails. */
 export class PairRows {
   constructor(left, right, comparison) {
     this.left = left
     this.right = right
-    this.lines = comparison.lines
     this.equal = comparison.first === null ? left.length : left.placeOf(comparison.first)
-    const lastOf = (column) => this.lines.findLast((line) => line[column] !== null)?.[column]
-    this.leftTail = this.tailOf(left, lastOf(1))
-    this.rightTail = this.tailOf(right, lastOf(2))
-    const tail = Math.max(left.length - this.leftTail, right.length - this.rightTail, 0)
-    this.length = comparison.first === null ? left.length : this.equal + this.lines.length + tail
-  }
-
-  tailOf(store, seq) {
-    return seq === undefined ? this.equal : store.placeOf(seq) + 1
+    this.stretches = []
+    let row = this.equal
+    let leftEnd = this.equal,
+      rightEnd = this.equal
+    for (const [leftCount, rightCount, isShared] of comparison.stretches) {
+      const count = isShared ? leftCount : leftCount + rightCount
+      this.stretches.push({ row, count, isShared, left: leftEnd, right: rightEnd, leftCount })
+      row += count
+      leftEnd += leftCount
+      rightEnd += rightCount
+    }
+    Object.assign(this, { tail: row, leftEnd, rightEnd })
+    const rest = Math.max(left.length - leftEnd, right.length - rightEnd, 0)
+    this.length = comparison.first === null ? left.length : row + rest
   }
 
   /** [mark, place in the left run or null, place in the right run or null]. */
   pair(row) {
     if (row < this.equal) return [' ', row, row]
-    const line = this.lines[row - this.equal]
-    if (line) {
-      const [mark, left, right] = line
-      return [
-        mark,
-        left === null ? null : this.left.placeOf(left),
-        right === null ? null : this.right.placeOf(right),
-      ]
+    if (row >= this.tail) return this.tailPair(row - this.tail)
+    let low = 0,
+      high = this.stretches.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if (this.stretches[middle].row <= row) low = middle
+      else high = middle - 1
     }
-    const index = row - this.equal - this.lines.length
-    const left = this.leftTail + index,
-      right = this.rightTail + index
+    const { row: first, isShared, left, right, leftCount } = this.stretches[low]
+    const index = row - first
+    if (isShared) return ['~', left + index, right + index]
+    if (index < leftCount) return ['-', left + index, null]
+    return ['+', null, right + index - leftCount]
+  }
+
+  tailPair(index) {
+    const left = this.leftEnd + index,
+      right = this.rightEnd + index
     return ['?', left < this.left.length ? left : null, right < this.right.length ? right : null]
   }
 }

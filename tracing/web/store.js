@@ -68,6 +68,11 @@ function fromBase64(text) {
   return bytes
 }
 
+/** The bytes of a part, which lies in a page as base64. */
+export function packedBytes(packed) {
+  return typeof packed === 'string' ? fromBase64(packed) : packed
+}
+
 export async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))
   return new Uint8Array(await new Response(stream).arrayBuffer())
@@ -79,10 +84,14 @@ export class EmbeddedParts {
     this.name = name
   }
 
-  async read(part) {
+  packed(part) {
     const element = document.getElementById(`${this.name}-${part}`)
     if (!element) throw new Error(`the page holds no part ${part}`)
-    return inflate(fromBase64(element.textContent))
+    return element.textContent
+  }
+
+  async read(part) {
+    return inflate(packedBytes(this.packed(part)))
   }
 }
 

@@ -1,0 +1,60 @@
+"""Two long sequences are brought together again behind what differs."""
+
+from __future__ import annotations
+
+import random
+import time
+from array import array
+from collections.abc import Sequence
+
+import pytest
+from fakekafka.tracing.alignment import Stretch, stretches
+
+
+def shared(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many items are found in both; what is found is checked."""
+    count = i = j = 0
+    for one in stretches(left, right):
+        assert (one.left, one.right) == (i, j)
+        i, j = i + one.left_count, j + one.right_count
+        if one.is_shared:
+            assert left[one.left : i] == right[one.right : j]
+            count += one.left_count
+    assert (i, j) == (len(left), len(right))
+    return count
+
+
+def test_what_one_has_more_is_passed_over() -> None:
+    """An insertion on either side, and another item in the place of one."""
+    left = array("q", [1, 2, 3, 4, 5, 6, 7, 8, 9])
+    right = array("q", [1, 2, 90, 3, 4, 5, 6, 70, 8, 9])
+    assert list(stretches(left, right)) == [
+        Stretch(0, 0, 2, 2, True),
+        Stretch(2, 2, 0, 1, False),
+        Stretch(2, 3, 4, 4, True),
+        Stretch(6, 7, 1, 1, False),
+        Stretch(7, 8, 2, 2, True),
+    ]
+
+
+@pytest.mark.parametrize("gap", [10, 200, 2000, 15_000])
+def test_a_long_gap_is_passed_over(gap: int) -> None:
+    """What follows thousands of items that only one has is found again."""
+    rng = random.Random(gap)
+    left = [rng.randrange(1000) for _ in range(20_000)]
+    right = left[:500] + [rng.randrange(2000, 3000) for _ in range(gap)] + left[500:]
+    assert shared(left, right) == len(left)
+    assert shared(right, left) == len(left)
+
+
+def test_nothing_in_common_takes_no_time_to_speak_of() -> None:
+    """Time grows with the length, not with its square."""
+    left, right = range(60_000), range(100_000, 160_000)
+    started = time.process_time()
+    assert shared(left, right) == 0
+    assert time.process_time() - started < 5
+
+
+def test_one_of_them_is_empty() -> None:
+    assert list(stretches([], [])) == []
+    assert list(stretches([1, 2], [])) == [Stretch(0, 0, 2, 0, False)]
