@@ -137,6 +137,7 @@ class Behaviour:
     producer_ids_expire_by_themselves: bool  # >= 3.4, KIP-854: not with transactional ids
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
     values_checked_while_parsing: bool  # < 2.2, KAFKA-7549, and later: wrong ones close connections
+    unknown_acl_elements_refused: bool  # >= 2.0, KAFKA-7011: they close the connection
     stable_offset_told_unasked: bool  # >= 2.1, KAFKA-7395: also to READ_UNCOMMITTED consumers
     idempotent_producers: bool  # >= 0.11
     producer_ids_prefetched: bool  # >= 3.6, KAFKA-14694: producers need not wait for a block
@@ -314,6 +315,7 @@ _V28 = Behaviour(
     producer_ids_expire_by_themselves=False,
     producers_go_with_their_records=False,
     values_checked_while_parsing=False,
+    unknown_acl_elements_refused=True,
     stable_offset_told_unasked=True,
     idempotent_producers=True,
     producer_ids_prefetched=False,
@@ -492,6 +494,7 @@ _V11 = _derive(
     follower_failure_stops_fetcher=True,
     fetch_from_follower=False,
     values_checked_while_parsing=True,
+    unknown_acl_elements_refused=False,
     stable_offset_told_unasked=False,
     unknown_producer_id_refused=True,
     producers_go_with_their_records=True,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 NEWEST_COMMIT_VERSION = 9
 _NONE = ErrorCode.NONE
+_NO_PRODUCER_EPOCH = -1
 Errors = dict[TopicPartition, ErrorCode]
 
 
@@ -204,6 +205,11 @@ class Commits:
             error = self._check_transactional_member(classic, commit)
         if error is not _NONE:
             answer(dict.fromkeys(values, error))
+            return
+        if commit.producer_epoch == _NO_PRODUCER_EPOCH:
+            # MemoryRecordsBuilder.validateProducerState throws, and the whole request fails.
+            failed = ErrorCode.UNKNOWN_SERVER_ERROR
+            respond({partition.topic_partition: failed for partition in partitions})
             return
         producer = commit.producer_id, commit.producer_epoch
         self._store.store_offsets(group, values, answer, *producer, commit.guard)

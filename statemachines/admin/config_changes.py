@@ -132,6 +132,8 @@ class ConfigChanges:
         entity = resource.name or znode_paths.DEFAULT_ENTITY
         zk = self._parts.zk
         if request.incremental:
+            if is_topic and not resource.name:  # ZooKeeper's PathUtils throws for its path
+                raise ConfigException("Path must not end with / character")
             stored = await zk.admin.get_entity_configs(entity_type, entity)
             changed = self._apply(stored, entries, is_topic)
         else:

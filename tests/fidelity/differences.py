@@ -67,22 +67,6 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         ("2.8",),
-        "topic_config_change_errors",
-        "no topic",
-        "responses .*",
-        "ZooKeeper's PathUtils refuses the path of an empty name with a message of its own; here "
-        "the topic is unknown, as since 3.0.",
-    ),
-    Listed(
-        ("2.8",),
-        "topic_configs_are_replaced",
-        "no value",
-        "responses .*",
-        "ZkAdminManager.alterConfigs of 2.8 fails with NullPointerException, which is answered "
-        "with UNKNOWN_SERVER_ERROR; here the value is refused, as since 3.0.",
-    ),
-    Listed(
-        ("2.8",),
         "reassign_goes_on_after_the_target_is_back|partitions_are_added_during_a_move",
         "look: thawed 2",
         "r-0",

@@ -47,6 +47,15 @@ class SplitRequest:
     join: Callable[[tuple[Any, ...]], Any] | None = None
 
 
+class UnknownElement(Exception):
+    """A value that is called unknown, the number 0, stands in a request about ACLs."""
+
+    def __init__(self, request: Any) -> None:
+        super().__init__("an element is of the unknown kind")
+        self.request = request
+        """What was read, for releases that take it."""
+
+
 @frozen
 class CodecAnswer:
     """A request that the codec answers itself; the backend never sees it."""

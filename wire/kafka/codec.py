@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ...protocol.api_versions import API_NAMES, VersionRange, offered_ranges
 from ...protocol.errors import ClientError, ErrorCode
 from ...protocol.versions import behaviour
-from .api import Api, CodecAnswer
+from .api import Api, CodecAnswer, UnknownElement
 from .apis.api_18_api_versions import KEY as API_VERSIONS
 from .apis.api_18_api_versions import ApiVersionsResponse
 from .parse_checks import PARSE_CHECKS
@@ -53,6 +53,7 @@ class Codec:
         "_listener",
         "_names",
         "_parse_checks",
+        "_refuses_unknown_elements",
         "_tells_own_range",
         "ranges",
     )
@@ -78,6 +79,7 @@ class Codec:
         """Nothing is finalised, because a broker with ZooKeeper supports no feature."""
         self._tells_own_range = flags.api_versions_range_told
         self._parse_checks = PARSE_CHECKS if flags.values_checked_while_parsing else {}
+        self._refuses_unknown_elements = flags.unknown_acl_elements_refused
         self._names = names
         self._listener = listener
         self._api_versions: dict[int, bytes] = {}
@@ -136,6 +138,10 @@ class Codec:
             if api_key in self._parse_checks:
                 self._parse_checks[api_key](request, api_version)
             return request
+        except UnknownElement as error:
+            if self._refuses_unknown_elements:
+                raise ClientError(f"{api.name} version {api_version}: {error}") from None
+            return error.request
         except (ClientError, struct.error, ValueError) as error:
             raise ClientError(
                 f"{api.name} version {api_version} cannot be decoded: {error}"

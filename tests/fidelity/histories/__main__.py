@@ -50,6 +50,8 @@ class _Judge:
     def close(self) -> None:
         if self._side is not None:
             self._side.close()
+            if self._side.is_kept:
+                print(f"brokers were in {self._side.folder}", flush=True)
             self._side = None
             self._has_coordinated = False
 

@@ -24,6 +24,8 @@ from fakekafka.tests.fidelity.stage.stage import Stage, creation
 
 _SPREAD_S = 0.4
 """A configuration reaches all brokers within this time; nobody can be asked whether it has."""
+_ANSWERED_S = 0.5
+"""Requests of a controller are answered within this time."""
 _TIMEOUT_MS = 4000
 _PRODUCE_MS = 15_000
 """No history has to wait for it, but a machine may be busy."""
@@ -93,6 +95,9 @@ def _let_leaders_ask(stage: Stage) -> None:
 def hand_over(stage: Stage, heir: int | None, lose: Callable[[], object]) -> None:
     """Let the controller be lost while all but the heir stand still, so that it has no rival."""
     side, observer = stage.side, stage.observer
+    # It resigns when its requests are answered (ControllerChannelManager.removeExistingBroker),
+    # which brokers that stand still do not do.
+    stage.pass_time(_ANSWERED_S)
     held = [broker for broker in sorted(side.up - side.frozen) if broker != heir]
     epoch = observer.controller_epoch()
     for broker in held:

@@ -83,6 +83,7 @@ class KafkaSide(RealTimeSide):
         releases.require("java", "Java 17, to run Kafka's brokers")
         self.release = releases.release(kafka_version)
         self._jars = releases.jars(kafka_version)
+        self.is_kept = bool(os.environ.get(KEEP_VARIABLE))
         self.folder = Path(tempfile.mkdtemp(prefix=f"kafka-{kafka_version}-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         zookeeper_port, *ports = free_ports(shape.brokers + 1)
@@ -95,7 +96,7 @@ class KafkaSide(RealTimeSide):
         try:
             self._zookeeper_process = self._run_zookeeper(zookeeper_port)
             self._classes = releases.home() / f"classes-{self.release.version}.jsa"
-            if not self._classes.exists():
+            if not self._has_classes():
                 self._store_classes()
             for broker in self.broker_ids:
                 self.begin_start(broker)
@@ -122,8 +123,16 @@ class KafkaSide(RealTimeSide):
             time.sleep(0.05)
         raise releases.CannotJudge(f"ZooKeeper did not start: {self.folder}")
 
+    def _has_classes(self) -> bool:
+        """Whether the archive of classes is of these jars: Java ignores one that is not."""
+        try:
+            return self._classes.stat().st_mtime > self._jars.stat().st_mtime
+        except FileNotFoundError:
+            return False
+
     def _store_classes(self) -> None:
         """Run a broker once to keep its classes as Java has prepared them: others start faster."""
+        self._classes.unlink(missing_ok=True)
         self.begin_start(1, f"-XX:ArchiveClassesAtExit={self._classes}")
         self.wait_started(1)
         self.stop(1)
@@ -253,5 +262,5 @@ class KafkaSide(RealTimeSide):
             process.wait()
         for proxy in self._proxies.values():
             proxy.close()
-        if not os.environ.get(KEEP_VARIABLE):
+        if not self.is_kept:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -50,9 +50,9 @@ ROWS: tuple[WireRow, ...] = (
         _BOTH,
         "Produce",
         "topicData.partitionData.records .*",
-        "ProduceRequest.validateRecords names the API version in its message; null records make "
-        "the request handler of 3.9 fail without an answer, and 2.8 closes the connection, as it "
-        "does for empty ones.",
+        "Null records: KafkaApis.handleProduceRequest ends in a NullPointerException. 3.9 does not "
+        "answer, since ProduceRequest.getErrorResponse fails too. 2.8 closes the connection after "
+        "or instead of an answer, which the request after it finds closed. Here they are refused.",
     ),
     WireRow(
         ("3.9",),
@@ -67,13 +67,6 @@ ROWS: tuple[WireRow, ...] = (
         "topics.partitions.partition (-.|9)|topics.topic .*|topics.topicId another",
         "The same error; FetchResponse.partitionResponse has an empty list of aborted "
         "transactions there, here it is null, as it is with other errors.",
-    ),
-    WireRow(
-        _BOTH,
-        "Metadata",
-        "topics.(name null|topicId another)",
-        "MetadataRequest: since version 10 a null name, and ids before version 12, end in an error "
-        "with nothing but the topic; here the topic is looked for.",
     ),
     WireRow(
         ("3.9",),
@@ -104,27 +97,6 @@ ROWS: tuple[WireRow, ...] = (
     ),
     WireRow(
         _BOTH,
-        "DeleteTopics",
-        "topics.name ('|null).*",
-        "KafkaApis.handleDeleteTopicsRequest answers TOPIC_AUTHORIZATION_FAILED where a topic has "
-        "neither name nor id, and gives an empty name back; here such a topic is not answered, "
-        "and an empty name comes back as null.",
-    ),
-    WireRow(
-        ("2.8",),
-        "TxnOffsetCommit",
-        "producerEpoch -1",
-        "MemoryRecordsBuilder refuses to build a batch of a producer id with the epoch -1.",
-    ),
-    WireRow(
-        _BOTH,
-        "(Describe|Create|Delete)Acls",
-        ".* 0",
-        "AclBinding and AclBindingFilter throw for an operation, permission or type 0, which "
-        "closes the connection; here the answer is SECURITY_DISABLED.",
-    ),
-    WireRow(
-        _BOTH,
         "DescribeConfigs",
         ".*",
         "Version 0: ConfigHelper calls no configuration of a topic a default; here those that "
@@ -132,11 +104,11 @@ ROWS: tuple[WireRow, ...] = (
     ),
     WireRow(
         _BOTH,
-        "AlterConfigs|IncrementalAlterConfigs",
-        "resources twice|resources.configs.value null|resources.resourceName ''",
-        "Kafka never answers AlterConfigs for a resource that is named twice (KafkaApis); 2.8 "
-        "fails with NullPointerException for a null value, and with an error of ZooKeeper's "
-        "PathUtils for an empty name.",
+        "AlterConfigs",
+        "resources twice",
+        "Kafka never answers: AlterConfigsResponse.errors, which RequestChannel.sendResponse calls "
+        "for its metrics, throws for a resource that comes twice, be it refused or not. Here the "
+        "refusal arrives.",
     ),
     WireRow(
         _BOTH,

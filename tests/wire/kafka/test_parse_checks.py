@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from struct import pack
+
 import pytest
 from fakekafka.protocol.admin import ConfigResource, DescribeConfigsRequest
 from fakekafka.protocol.data import (
@@ -10,6 +12,7 @@ from fakekafka.protocol.data import (
     ProduceRequest,
 )
 from fakekafka.protocol.errors import ClientError
+from fakekafka.protocol.security.acls import DescribeAclsRequest
 from fakekafka.tests.support.replica_cluster import TP, encode
 from fakekafka.wire.kafka.api import CodecAnswer
 from fakekafka.wire.kafka.codec import Codec
@@ -48,6 +51,31 @@ def test_a_wrong_value_is_refused(key: int, version: int, request_of_client: obj
 def test_a_good_value_passes(version: int, records: bytes) -> None:
     """A torn batch at the end counts for none; before version 3 nothing is looked at."""
     PARSE_CHECKS[0](_produce(records), version)
+
+
+@pytest.mark.parametrize("field", ["type", "pattern", "operation", "permission"])
+def test_an_acl_of_the_unknown_kind_closes_the_connection(field: str) -> None:
+    """Since 2.0 the number 0 does so; other numbers that mean nothing are answered."""
+
+    def describe(number: int) -> memoryview:
+        numbers = {"type": 2, "pattern": 3, "operation": 3, "permission": 3, field: number}
+        names = b"\xff\xff"
+        body = pack(">b2sb2s2sbb", numbers["type"], names, numbers["pattern"], names, names,
+                    numbers["operation"], numbers["permission"])  # fmt: skip
+        return memoryview(body)
+
+    codec = Codec("3.9")
+    with pytest.raises(ClientError, match="unknown kind"):
+        codec.decode(29, 1, describe(0))
+    assert isinstance(codec.decode(29, 1, describe(99)), DescribeAclsRequest)
+
+
+def test_old_releases_take_acls_of_the_unknown_kind() -> None:
+    """1.1 answers them."""
+    body = memoryview(pack(">b2s2s2sbb", 0, b"\xff\xff", b"\xff\xff", b"\xff\xff", 3, 3))
+    assert isinstance(Codec("1.1").decode(29, 0, body), DescribeAclsRequest)
+    with pytest.raises(ClientError):
+        Codec("2.8").decode(29, 0, body)
 
 
 @pytest.mark.parametrize(("kafka_version", "is_refused"), [("1.1", True), ("2.8", False)])

@@ -10,13 +10,14 @@ possible. LISTENER_NOT_FOUND came with 6; only version 0 hides replicas on dead 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from struct import pack
 
 from ....protocol.data import MetadataPartition, MetadataRequest, MetadataResponse, MetadataTopic
 from ....protocol.errors import ErrorCode
 from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
-from ..api import Api
+from ..api import Api, CodecAnswer
 from ..endpoints import write_address
 from ..primitives import CompactWriter, Reader, Writer
 
@@ -26,11 +27,13 @@ ALL_CLUSTER_OPERATIONS = 8096
 ALL_TOPIC_OPERATIONS = 3576
 """Bit sets of all operations of the resource type: what a broker without an authorizer answers."""
 _COUNT_IN_ONE_BYTE_MAX = 126
+_FIRST_WITH_IDS = 12
 
 
-def decode(reader: Reader, version: int) -> MetadataRequest:
+def decode(reader: Reader, version: int) -> MetadataRequest | CodecAnswer:
     names: list[str] | None = []
     ids: list[str] = []
+    asked: list[tuple[str | None, bytes]] = []
     count = reader.nullable_array() if version >= 1 else reader.array()
     if count < 0 or (version == 0 and count == 0):
         names = None
@@ -40,14 +43,19 @@ def decode(reader: Reader, version: int) -> MetadataRequest:
             topic_id = reader.uuid() if version >= 10 else ZERO_UUID
             name = reader.nullable_string() if version >= 10 else reader.string()
             reader.tags()
+            asked.append((name, topic_id))
             if topic_id != ZERO_UUID:
                 ids.append(uuid_text(topic_id))
             else:
                 names.append(name or "")
+        if ids:
+            names = []  # KafkaApis.handleTopicMetadataRequest looks for names or for ids
     may_create = reader.boolean() if version >= 4 else True
     cluster_operations = reader.boolean() if 8 <= version <= 10 else False
     topic_operations = reader.boolean() if version >= 8 else False
     reader.tags()
+    if version >= 10 and (error := _refusal(asked, version)) is not None:
+        return CodecAnswer(_refused(asked, error))
     return MetadataRequest(
         None if names is None else tuple(names),
         may_create,
@@ -57,9 +65,29 @@ def decode(reader: Reader, version: int) -> MetadataRequest:
     )
 
 
-def encode(
-    writer: Writer, version: int, response: MetadataResponse, request: MetadataRequest | None
-) -> None:
+def _refusal(asked: Sequence[tuple[str | None, bytes]], version: int) -> ErrorCode | None:
+    """Why the whole request fails, if it does.
+
+    ``KafkaApis.handleTopicMetadataRequest`` takes ids from version 12 on, and needs names before;
+    a null name among names ends in a NullPointerException.
+    """
+    has_ids = any(topic_id != ZERO_UUID for _, topic_id in asked)
+    has_nulls = any(name is None for name, _ in asked)
+    if version < _FIRST_WITH_IDS:
+        return ErrorCode.INVALID_REQUEST if has_ids or has_nulls else None
+    return ErrorCode.UNKNOWN_SERVER_ERROR if has_nulls and not has_ids else None
+
+
+def _refused(asked: Sequence[tuple[str | None, bytes]], error: ErrorCode) -> MetadataResponse:
+    """Nothing but the topics and the error (``MetadataRequest.getErrorResponse``)."""
+    topics = [
+        MetadataTopic(error, name or "", False, (), "" if i == ZERO_UUID else uuid_text(i))
+        for name, i in asked
+    ]
+    return MetadataResponse((), "", -1, tuple(topics))
+
+
+def encode(writer: Writer, version: int, response: MetadataResponse, request: object) -> None:
     if version >= 3:
         writer.int32(writer.throttle_ms)
     writer.array(len(response.brokers))
@@ -69,16 +97,18 @@ def encode(
             writer.nullable_string(broker.rack)
         writer.tags()
     if version >= 2:
-        writer.nullable_string(response.cluster_id)
+        writer.nullable_string(response.cluster_id or None)
     if version >= 1:
         writer.int32(response.controller_id)
-    asked = request is not None and request.include_topic_authorized_operations
+    asked = isinstance(request, MetadataRequest) and request.include_topic_authorized_operations
     writer.array(len(response.topics))
     alive = frozenset(broker.id for broker in response.brokers) if version == 0 else None
     for topic in response.topics:
         _encode_topic(writer, version, topic, asked, alive)
     if 8 <= version <= 10:
-        asked = request is not None and request.include_cluster_authorized_operations
+        asked = (
+            isinstance(request, MetadataRequest) and request.include_cluster_authorized_operations
+        )
         writer.int32(operations(response.authorized_operations, asked, ALL_CLUSTER_OPERATIONS))
     writer.tags()
 

@@ -6,17 +6,22 @@ Versions 0-6. 1: throttle time. 3: TOPIC_DELETION_DISABLED, before that INVALID_
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse, TopicResult
 from ....protocol.errors import ErrorCode
 from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
-from ..api import Api, CodecAnswer
+from ..api import Api, CodecAnswer, SplitRequest
 from ..primitives import Reader, Writer
 
+_NOT_AUTHORIZED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
-def decode(reader: Reader, version: int) -> DeleteTopicsRequest | CodecAnswer:
+
+def decode(reader: Reader, version: int) -> DeleteTopicsRequest | SplitRequest | CodecAnswer:
     names: list[str] = []
     ids: list[str] = []
     both: list[tuple[str, str]] = []
+    nameless = 0
     for _ in range(reader.array()):
         if version < 6:
             names.append(reader.string())
@@ -30,6 +35,7 @@ def decode(reader: Reader, version: int) -> DeleteTopicsRequest | CodecAnswer:
             names.append(name)
         if topic_id != ZERO_UUID:
             ids.append(uuid_text(topic_id))
+        nameless += name is None and topic_id == ZERO_UUID
     timeout_ms = reader.int32()
     reader.tags()
     if both:  # KafkaApis.handleDeleteTopicsRequest refuses the whole request
@@ -38,7 +44,17 @@ def decode(reader: Reader, version: int) -> DeleteTopicsRequest | CodecAnswer:
         named = {name for name, _ in both}
         results += [TopicResult(name, error, None) for name in names if name not in named]
         return CodecAnswer(DeleteTopicsResponse(tuple(results)))
-    return DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids))
+    request = DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids))
+    if not nameless:
+        return request
+    return SplitRequest((request,), request, partial(_with_nameless, nameless))
+
+
+def _with_nameless(count: int, responses: tuple[DeleteTopicsResponse, ...]) -> DeleteTopicsResponse:
+    """KafkaApis authorizes no topic that has neither name nor id."""
+    (response,) = responses
+    refused = TopicResult("", _NOT_AUTHORIZED, None)
+    return DeleteTopicsResponse((*response.topics, *[refused] * count), response.throttle_time_ms)
 
 
 def encode(
@@ -52,7 +68,8 @@ def encode(
     writer.array(len(response.topics))
     for topic in response.topics:
         if version >= 6:
-            writer.nullable_string(topic.name or None)
+            has_name = topic.name or not (topic.topic_id or topic.error is _NOT_AUTHORIZED)
+            writer.nullable_string(topic.name if has_name else None)
             writer.uuid(uuid_bytes(topic.topic_id))
         else:
             writer.string(topic.name)

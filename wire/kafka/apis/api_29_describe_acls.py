@@ -19,7 +19,7 @@ from ....protocol.security.acls import (
     Resource,
     ResourceType,
 )
-from ..api import Api
+from ..api import Api, UnknownElement
 from ..primitives import Reader, Writer
 
 _NumberT = TypeVar("_NumberT", bound=IntEnum)
@@ -33,21 +33,31 @@ def number(kind: type[_NumberT], value: int) -> _NumberT:
         return kind(0)
 
 
-def read_filter(reader: Reader, version: int) -> AclFilter:
-    resource_type = number(ResourceType, reader.int8())
-    name = reader.nullable_string()
-    pattern = PatternType.LITERAL
-    if version >= 1:
-        pattern = number(PatternType, reader.int8())
+def read_filter(reader: Reader, version: int) -> tuple[AclFilter, bool]:
+    """A filter, and whether one of its numbers is 0; others that are not known are none."""
+    kind, name = reader.int8(), reader.nullable_string()
+    pattern = reader.int8() if version >= 1 else int(PatternType.LITERAL)
     principal, host = reader.nullable_string(), reader.nullable_string()
-    operation = number(AclOperation, reader.int8())
-    permission = number(Permission, reader.int8())
+    operation, permission = reader.int8(), reader.int8()
     reader.tags()
-    return AclFilter(resource_type, name, pattern, principal, host, operation, permission)
+    found = AclFilter(
+        number(ResourceType, kind),
+        name,
+        number(PatternType, pattern),
+        principal,
+        host,
+        number(AclOperation, operation),
+        number(Permission, permission),
+    )
+    return found, 0 in (kind, pattern, operation, permission)
 
 
 def decode(reader: Reader, version: int) -> DescribeAclsRequest:
-    return DescribeAclsRequest(read_filter(reader, version))
+    wanted, has_unknown = read_filter(reader, version)
+    request = DescribeAclsRequest(wanted)
+    if has_unknown:
+        raise UnknownElement(request)
+    return request
 
 
 def encode(writer: Writer, version: int, response: DescribeAclsResponse, request: object) -> None:

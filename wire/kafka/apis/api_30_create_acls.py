@@ -16,24 +16,31 @@ from ....protocol.security.acls import (
     Resource,
     ResourceType,
 )
-from ..api import Api
+from ..api import Api, UnknownElement
 from ..primitives import Reader, Writer
 from .api_29_describe_acls import number
 
 
 def decode(reader: Reader, version: int) -> CreateAclsRequest:
     acls: list[Acl] = []
+    has_unknown = False
     for _ in range(reader.array()):
-        resource_type, name = number(ResourceType, reader.int8()), reader.string()
-        pattern = number(PatternType, reader.int8()) if version >= 1 else PatternType.LITERAL
+        kind, name = reader.int8(), reader.string()
+        pattern = reader.int8() if version >= 1 else int(PatternType.LITERAL)
         principal, host = reader.string(), reader.string()
-        operation = number(AclOperation, reader.int8())
-        permission = number(Permission, reader.int8())
+        operation, permission = reader.int8(), reader.int8()
         reader.tags()
-        entry = AclEntry(principal, host, operation, permission)
-        acls.append(Acl(Resource(resource_type, name, pattern), entry))
+        entry = AclEntry(
+            principal, host, number(AclOperation, operation), number(Permission, permission)
+        )
+        resource = Resource(number(ResourceType, kind), name, number(PatternType, pattern))
+        acls.append(Acl(resource, entry))
+        has_unknown |= 0 in (kind, pattern, operation, permission)
     reader.tags()
-    return CreateAclsRequest(tuple(acls))
+    request = CreateAclsRequest(tuple(acls))
+    if has_unknown:
+        raise UnknownElement(request)
+    return request
 
 
 def encode(writer: Writer, version: int, response: CreateAclsResponse, request: object) -> None:

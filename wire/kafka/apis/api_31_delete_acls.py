@@ -7,17 +7,23 @@ from __future__ import annotations
 
 from ....protocol.errors import ErrorCode
 from ....protocol.security.acls import AclFilter, DeleteAclsRequest, DeleteAclsResponse
-from ..api import Api
+from ..api import Api, UnknownElement
 from ..primitives import Reader, Writer
 from .api_29_describe_acls import read_filter, write_entry
 
 
 def decode(reader: Reader, version: int) -> DeleteAclsRequest:
     filters: list[AclFilter] = []
+    has_unknown = False
     for _ in range(reader.array()):
-        filters.append(read_filter(reader, version))
+        wanted, is_unknown = read_filter(reader, version)
+        filters.append(wanted)
+        has_unknown |= is_unknown
     reader.tags()
-    return DeleteAclsRequest(tuple(filters))
+    request = DeleteAclsRequest(tuple(filters))
+    if has_unknown:
+        raise UnknownElement(request)
+    return request
 
 
 def encode(writer: Writer, version: int, response: DeleteAclsResponse, request: object) -> None:
