@@ -14,6 +14,7 @@ value, new value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import msgpack
@@ -23,7 +24,8 @@ from .schema import Schema
 
 NO_TYPE = "NoneType"
 """What the outline calls the type of an event without a message."""
-_SHARING = frozenset(KIND_CODES[kind] for kind in MESSAGE_KINDS)
+SHARING = frozenset(KIND_CODES[kind] for kind in MESSAGE_KINDS)
+"""Kinds whose payload stands at the event that they follow from, if that has the same chunk."""
 
 Changes = tuple[Sequence[int], Sequence[int], Sequence[Any], Sequence[Any]]
 """Places of the events, numbers of the paths, old values, new values."""
@@ -54,24 +56,24 @@ def encode_chunk(
     strings: Sequence[str],
     types: Sequence[Any],
     changes: bytes,
-) -> bytes:
-    """The body; ``changes`` are those of the columns, packed by who knows how."""
-    return b"".join(
-        (
-            b"\x9b",  # eleven parts
-            _pack(columns.first_seq),
-            _pack(columns.seqs),
-            _pack(strings),
-            _pack(types),
-            columns.heads,
-            _pack(columns.unseen),
-            _pack(columns.causes),
-            columns.payloads,
-            _pack(columns.whys),
-            _pack(columns.operations),
-            changes,
-        )
+) -> tuple[bytes, list[int]]:
+    """The body, and where its parts begin and the last one ends; ``changes`` are those of the
+    columns, packed by who knows how."""
+    parts = (
+        b"\x9b",  # eleven parts
+        _pack(columns.first_seq),
+        _pack(columns.seqs),
+        _pack(strings),
+        _pack(types),
+        columns.heads,
+        _pack(columns.unseen),
+        _pack(columns.causes),
+        columns.payloads,
+        _pack(columns.whys),
+        _pack(columns.operations),
+        changes,
     )
+    return b"".join(parts), list(accumulate(map(len, parts)))
 
 
 def heads_of(body: Sequence[Any]) -> list[Any]:
@@ -101,7 +103,7 @@ def decode_chunk(body: Sequence[Any], numbers: Mapping[str | None, int | None], 
     for place, (time_us, kind, actor, peer, name, message_id) in enumerate(heads):
         cause, payload = causes[place], payloads[place]
         code = KIND_CODES[kind]
-        if payload is None and cause is not None and code in _SHARING and seqs is None:
+        if payload is None and cause is not None and code in SHARING and seqs is None:
             sharing = cause - first
             if 0 <= sharing < place:
                 payload = raws[sharing][9]

@@ -75,6 +75,8 @@ class Chunk(NamedTuple):
     interesting: list[int]
     kind_counts: Counter[int]
     type_counts: Counter[int]
+    places: list[int] | None = None
+    """Where the parts of the body begin and the last one ends, if that is known."""
 
 
 def body_digest(body: bytes) -> bytes:
@@ -176,8 +178,9 @@ class ChunkTables:
         types: list[tuple[str, FieldShapes]] = [(name, self.packer.schema[name]) for name in new]
         self._written_strings = len(self.strings.ordered)
         self._written_types.update(dict.fromkeys(new))
-        body = encode_chunk(columns, strings, types, self.packer.pack(columns.changes))
-        chunk = describe(contents, body)
+        changes = self.packer.pack(columns.changes)
+        body, places = encode_chunk(columns, strings, types, changes)
+        chunk = describe(contents, body)._replace(places=places)
         self._digest.update(chunk.info.digest)
         return chunk
 

@@ -6,7 +6,7 @@ them, or raise ``format.FORMAT``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..protocol.errors import FakeKafkaError, UsageError
 
@@ -78,12 +78,27 @@ class KindCodes(dict[str, int]):
 KIND_CODES = KindCodes((kind, code) for code, kind in enumerate(KINDS))
 
 
+class Payloads(Protocol):
+    """Where a payload can be had when it is asked for."""
+
+    def payload(self, place: int) -> Any: ...
+
+    def epochs(self, place: int) -> Any: ...
+
+
+class Unread(NamedTuple):
+    """In an event that is not read whole: where its payload and its epochs are."""
+
+    chunk: Payloads
+    place: int
+
+
 class Event:
     """One event as readers see it; ``fields`` names the values of the payload."""
 
     __slots__ = (
-        "_fields", "_schema", "actor", "cause", "delta", "epochs", "kind", "message_id",
-        "op", "payload", "peer", "seq", "time_us", "type", "why",
+        "_epochs", "_fields", "_payload", "_schema", "actor", "cause", "delta", "kind",
+        "message_id", "op", "peer", "seq", "time_us", "type", "why",
     )  # fmt: skip
 
     def __init__(self, raw: list[Any], strings: list[str], schema: Schema) -> None:
@@ -113,9 +128,8 @@ class Event:
         self.cause: int | None = cause
         """Seq of the event from which this one follows: the sending of a message for its delivery,
         what armed a timer for its firing, what was being handled for anything else."""
-        self.epochs: list[int | None] | None = epochs
-        """[controller epoch, leader epoch, znode version], each None when not meaningful."""
-        self.payload: list[Any] | None = payload
+        self._epochs = epochs
+        self._payload = payload
         self.delta: list[tuple[str, Any, Any]] = [(strings[p], old, new) for p, old, new in delta]
         """(state path, old, new) of every state change made while handling this event."""
         self.why: str | None = why
@@ -123,6 +137,22 @@ class Event:
         """Seq of the ``client_invoke`` of the client's operation to which this belongs."""
         self._schema = schema
         self._fields: dict[str, Any] | None = None
+
+    @property
+    def payload(self) -> list[Any] | None:
+        """The values of the message's fields, in their order."""
+        payload = self._payload
+        if payload.__class__ is Unread:
+            payload = self._payload = payload.chunk.payload(payload.place)
+        return payload  # type: ignore[no-any-return]
+
+    @property
+    def epochs(self) -> list[int | None] | None:
+        """[controller epoch, leader epoch, znode version], each None when not meaningful."""
+        epochs = self._epochs
+        if epochs.__class__ is Unread:
+            epochs = self._epochs = epochs.chunk.epochs(epochs.place)
+        return epochs  # type: ignore[no-any-return]
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -14,12 +14,16 @@ import msgpack
 
 from ..protocol.errors import FakeKafkaError
 from .chunk_codec import decode_chunk
+from .chunk_view import Change, ChunkView
 from .chunks import Chunk, ChunkInfo, Snapshot, body_digest, in_bitmap
 from .events import INTERESTING_KINDS, KIND_CODES, KINDS, Event, TraceError
 from .packing import repack, unpack
 from .schema import Schema
 
 _CACHED_CHUNKS = 32
+_CACHED_VIEWS = 256
+_VIEWED_BYTES_MAX = 4 * 1024 * 1024
+"""A larger body is none of ours: it is unpacked as a whole, where what is in it is counted."""
 
 
 @contextmanager
@@ -51,11 +55,17 @@ class StoredTrace:
         self.schema = Schema()
         self._snapshot_seqs: list[int] = []
         self._cache: OrderedDict[int, list[Any]] = OrderedDict()
+        self._views: OrderedDict[int, ChunkView] = OrderedDict()
+        self._column_places: list[list[int] | None] = []
         self._numbers: dict[str | None, int | None] = {None: None}
         self._first_seqs: list[int] | None = None
 
     def _body(self, index: int) -> Any:
         """The unpacked body of a chunk."""
+        raise NotImplementedError
+
+    def _packed_body(self, index: int) -> bytes:
+        """The body of a chunk as it was packed."""
         raise NotImplementedError
 
     def _snapshot_body(self, index: int) -> Any:
@@ -84,11 +94,56 @@ class StoredTrace:
             self._cache.popitem(last=False)
         return raws
 
-    def _decode(self, body: Any, index: int) -> list[Any]:
+    def view(self, index: int) -> ChunkView | None:
+        """A chunk of which columns and single events can be read, at much less cost than all
+        events; None for one of a part of a run, and for what is no chunk at all."""
+        view = self._views.get(index)
+        if view is not None:
+            self._views.move_to_end(index)
+            return view
+        view = self.new_view(index, is_kept=True)
+        if view is not None:
+            self._views[index] = view
+            if len(self._views) > _CACHED_VIEWS:
+                self._views.popitem(last=False)
+        return view
+
+    def new_view(self, index: int, *, is_kept: bool = False) -> ChunkView | None:
+        """The same for who asks for many events and goes on to the next chunk then."""
+        body = self._packed_body(index)
+        if len(body) > _VIEWED_BYTES_MAX:
+            return None
+        places = self._column_places[index] if index < len(self._column_places) else None
+        try:
+            view = ChunkView(body, places, self.numbers(), self.schema.epochs_of, is_kept)
+        except (LookupError, TypeError, ValueError, msgpack.UnpackException):
+            return None
+        return view if view.is_dense else None
+
+    def event_of(self, view: ChunkView, seq: int) -> Event:
+        """An event of a chunk; its payload is read when it is asked for."""
+        return Event(view.raw(seq - view.first_seq), self.strings, self.schema)
+
+    def changes_in(self, index: int) -> list[Change]:
+        """Every change of state in a chunk: event, number of the path, old and new value."""
+        view = self.view(index)
+        if view is not None:
+            return view.changes()
+        return [
+            (raw[0], number, old, new)
+            for raw in self.raw_events(index)
+            for number, old, new in raw[10]
+        ]
+
+    def numbers(self) -> dict[str | None, int | None]:
+        """The number of every string; None has none."""
         if len(self._numbers) <= len(self.strings):  # None is in it, too
             self._numbers.update((text, number) for number, text in enumerate(self.strings))
+        return self._numbers
+
+    def _decode(self, body: Any, index: int) -> list[Any]:
         try:
-            return decode_chunk(body, self._numbers, self.schema)
+            return decode_chunk(body, self.numbers(), self.schema)
         except (FakeKafkaError, LookupError, TypeError, ValueError) as error:
             raise TraceError(f"chunk {index} of the trace holds no events: {error!r}") from None
 
@@ -139,6 +194,10 @@ class StoredTrace:
         """The event with that seq; ``TraceError`` when the trace does not hold it."""
         index = self.chunk_of(seq)
         if index >= 0 and seq <= self.chunks[index].last_seq:
+            if index not in self._cache:
+                view = self.view(index)
+                if view is not None:
+                    return self.event_of(view, seq)
             raws = self.raw_events(index)
             place = seq - raws[0][0]
             if place >= len(raws) or raws[place][0] != seq:  # of a part
@@ -265,6 +324,7 @@ class MemoryTrace(StoredTrace):
         self.stored = chunks
         self.chunks = [chunk.info for chunk in chunks]
         self.strings = strings
+        self._column_places = [chunk.places for chunk in chunks]
         self.schema = Schema(schema)
         self.header = header
         self.fingerprint = fingerprint
@@ -276,6 +336,9 @@ class MemoryTrace(StoredTrace):
     def _body(self, index: int) -> Any:
         return unpack(self.stored[index].body)
 
+    def _packed_body(self, index: int) -> bytes:
+        return self.stored[index].body
+
     def _snapshot_body(self, index: int) -> Any:
         return unpack(self.snapshots[index].body)
 
@@ -285,7 +348,7 @@ class MemoryTrace(StoredTrace):
         parts[2:4] = strings, schema
         body: bytes = msgpack.packb(repack(parts))
         info = chunk.info._replace(length=len(body), digest=body_digest(body))
-        return chunk._replace(info=info, body=body)
+        return chunk._replace(info=info, body=body, places=None)
 
 
 class EventList(Sequence[Event]):

@@ -99,6 +99,7 @@ class TraceReader(StoredTrace):
         self.schema = Schema(index["schema"])
         self._take_snapshots(index["snapshots"])
         self._interesting = index["interesting"]
+        self._column_places = index.get("columns", [])
         self._counts = (index["kinds"], index["types"])
         self.fingerprint = digest.hex()
         self.outline = index["outline"]
@@ -131,6 +132,9 @@ class TraceReader(StoredTrace):
 
     def packed_snapshot(self, index: int) -> bytes:
         return decode_frame(self._data, self._snapshot_offsets[index], str(self.path)).body
+
+    def _packed_body(self, index: int) -> bytes:
+        return decode_frame(self._data, self.chunks[index].offset, str(self.path)).body
 
     def _body(self, index: int) -> Any:
         frame = decode_frame(self._data, self.chunks[index].offset, str(self.path))

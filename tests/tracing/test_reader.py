@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fakekafka import Event, Trace, TraceError, UsageError, open_trace
 from fakekafka.tests.support.traces import write_failover
+from fakekafka.tracing.chunk_view import column_places
 
 
 @pytest.fixture
@@ -77,3 +78,56 @@ def test_what_a_file_is(trace: Trace) -> None:
     assert any("broker-1 is killed" in text for _, text in trace.story())
     trace.check()
     trace.close()
+
+
+def test_an_event_read_alone_is_the_event_of_its_chunk(trace: Trace) -> None:
+    """One event is found without the others, and is the same: payload, epochs, changes, all."""
+    stored = trace.stored
+    assert any(event.epochs for event in trace.events)
+    for index, info in enumerate(stored.chunks):
+        view = None
+        for is_kept in (True, False):
+            view = stored.new_view(index, is_kept=is_kept)
+            assert view is not None
+            for whole in stored.chunk_events(index):
+                alone = stored.event_of(view, whole.seq)
+                assert alone.as_dict() == whole.as_dict()
+                assert alone.payload == whole.payload
+        assert view is not None
+        told = [(e.seq, *change) for e in stored.chunk_events(index) for change in e.delta]
+        named = [(seq, stored.strings[path], old, new) for seq, path, old, new in view.changes()]
+        assert named == told
+        assert info.events == len(view.heads())
+
+
+def test_questions_decode_no_whole_chunk(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event, the state at it, its causes, the changes of a path and the story need a few
+    columns: no chunk is decoded as a whole."""
+    expected = [event.as_dict() for event in trace.why(len(trace) - 1)]
+    story = trace.story()
+    trace.stored._cache.clear()
+    monkeypatch.setattr(type(trace.stored), "raw_events", lambda *_: pytest.fail("decoded"))
+    assert [event.as_dict() for event in trace.why(len(trace) - 1)] == expected
+    assert trace.state_at(len(trace) - 1)["broker-2/orders-0/role"] == "leader"
+    assert [change.new for change in trace.changes("broker-2/orders-0/role")][-1] == "leader"
+    assert trace.story() == story
+
+
+def test_places_of_columns_are_those_of_the_body(trace: Trace) -> None:
+    """The index says where the columns of a chunk are; without it they are found."""
+    stored = trace.stored
+    said = list(stored._column_places)
+    assert len(said) == len(stored.chunks)
+    assert said == [column_places(stored._packed_body(n)) for n in range(len(said))]
+    with pytest.raises(ValueError, match="parts"):
+        column_places(b"\x90")
+
+
+def test_columns_that_are_none_are_the_files_fault(trace: Trace) -> None:
+    """An index that tells wrong places of columns leads to no other error than a ``TraceError``."""
+    stored = trace.stored
+    for places in stored._column_places:
+        assert places is not None
+        places[5:] = [1 << 40] * (len(places) - 5)
+    with pytest.raises(TraceError, match="holds no events"):
+        trace.why(len(trace) - 1)

@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..chunks import ChunkInfo
+from ..chunks import ChunkInfo, in_bitmap
 from ..events import Event
 from ..trace import StoredTrace, no_cyclic_collection
 
@@ -37,12 +37,15 @@ def changes(
             return
         if not _touches(info, numbers):
             continue
-        for event in trace.chunk_events(index):
-            if stop is not None and event.seq >= stop:
+        event = None
+        view = trace.new_view(index)
+        for seq, number, old, new in trace.changes_in(index) if view is None else view.changes():
+            if stop is not None and seq >= stop:
                 return
-            for path, old, new in event.delta:
-                if pattern is None or path_matches(path, pattern):
-                    yield StateChange(event, path, old, new)
+            if numbers is None or numbers >> number & 1:
+                if event is None or event.seq != seq:
+                    event = trace.event(seq) if view is None else trace.event_of(view, seq)
+                yield StateChange(event, trace.strings[number], old, new)
 
 
 def _numbers(trace: StoredTrace, pattern: str) -> int:
@@ -62,17 +65,15 @@ def _touches(info: ChunkInfo, numbers: int | None) -> bool:
 
 def last_change(trace: StoredTrace, path: str, seq: int) -> StateChange | None:
     """The last change of one path at or before an event; None when there is none."""
-    if path not in trace.strings:
+    number = trace.numbers().get(path)
+    if number is None:
         return None
-    number = 1 << trace.strings.index(path)
     for index in range(trace.chunk_of(seq), -1, -1):
-        if not _touches(trace.chunks[index], number):
+        if not in_bitmap(trace.chunks[index].paths, number):
             continue
-        for event in reversed(trace.chunk_events(index)):
-            if event.seq <= seq:
-                for name, old, new in reversed(event.delta):
-                    if name == path:
-                        return StateChange(event, path, old, new)
+        for at, changed, old, new in reversed(trace.changes_in(index)):
+            if changed == number and at <= seq:
+                return StateChange(trace.event(at), path, old, new)
     return None
 
 
@@ -136,14 +137,13 @@ def _state_at(trace: StoredTrace, event: Event, actor: str | None, pattern: str 
     for index in range(max(trace.chunk_of(before + 1), 0), trace.chunk_of(seq) + 1):
         if not trace.chunks[index].paths:
             continue
-        for raw in trace.raw_events(index):
-            if not raw[10] or not before < raw[0] <= seq:
+        for at, number, _, new in trace.changes_in(index):
+            if not before < at <= seq:
                 continue
-            for number, _, new in raw[10]:
-                if new is None:
-                    values.pop(number, None)
-                else:
-                    values[number] = (new, raw[0])
+            if new is None:
+                values.pop(number, None)
+            else:
+                values[number] = (new, at)
 
     def is_wanted(path: str) -> bool:
         return (actor is None or path.partition("/")[0] == actor) and (

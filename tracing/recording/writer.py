@@ -37,6 +37,7 @@ class TraceWriter:
         self.path = Path(path)
         self._codec = CODECS[codec]
         self._chunks: list[ChunkInfo] = []
+        self._places: list[list[int] | None] = []
         self._snapshots: list[tuple[int, int]] = []  # seq and offset
         self._interesting: list[int] = []
         self._kinds: Counter[int] = Counter()
@@ -58,6 +59,7 @@ class TraceWriter:
     def write_chunk(self, chunk: Chunk) -> None:
         offset, length = self._write(CHUNK_FRAME, chunk.body)
         self._chunks.append(chunk.info.stored_at(offset, length))
+        self._places.append(chunk.places)
         self._interesting += chunk.interesting
         self._kinds.update(chunk.kind_counts)
         self._types.update(chunk.type_counts)
@@ -85,6 +87,7 @@ class TraceWriter:
             },
             "outline": outline,
             "snapshots": self._snapshots,
+            "columns": self._places,  # None: readers find out
         }
         offset, _ = self._write(INDEX_FRAME, msgpack.packb(index))
         self._file.write(TRAILER.pack(offset, digest, MAGIC))

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...protocol.names import broker_id_of, broker_name, is_controller_name
 from ..events import KIND_CODES, Event
-from ..trace import StoredTrace
+from ..trace import StoredTrace, no_cyclic_collection
 from .outages import BrokerCrash, Outage, OutageAccount
 
 _PARTITION_LINES_MAX = 6
@@ -29,6 +29,7 @@ _TYPES = frozenset(
 )
 
 
+_KINDS = frozenset({"crash", "restart", "fault", "note", "stop"})
 _STATE_NAMES = frozenset({"role", "leader", "leader_epoch", "isr", "controller_epoch"})
 """The last part of the paths that tell of leadership."""
 
@@ -292,8 +293,8 @@ def _leader(leader: int) -> str:
 
 def story_events(trace: StoredTrace) -> Iterator[Event]:
     """The events of a trace that a story tells of; all others are not even made."""
-    kinds = {KIND_CODES[kind] for kind in ("crash", "restart", "fault", "note", "stop")}
     strings, schema = trace.strings, trace.schema
+    kinds = {KIND_CODES[kind] for kind in _KINDS}
     types = {number for number, text in enumerate(strings) if text in _TYPES}
     paths = {
         number
@@ -301,6 +302,19 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
         if text.count("/") == 2 and text.rpartition("/")[2] in _STATE_NAMES
     }
     for index in range(len(trace.chunks)):
+        view = trace.new_view(index)
+        if view is not None:
+            with no_cyclic_collection():
+                first, told = view.first_seq, view.changes()
+                wanted = {seq - first for seq, path, _, _ in told if path in paths}
+                wanted.update(
+                    place
+                    for place, (_, kind, _, _, name, _) in enumerate(view.heads())
+                    if name in _TYPES or kind in _KINDS
+                )
+                events = [trace.event_of(view, first + place) for place in sorted(wanted)]
+            yield from events
+            continue
         for raw in trace.raw_events(index):
             if (
                 raw[5] in types
