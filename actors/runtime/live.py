@@ -210,9 +210,7 @@ class LiveRuntime(LoopRuntime):
         timer.callback = None
         if self.recorder is not None and node is not None:
             name = getattr(callback, "__qualname__", "timer")
-            self.cause = self.recorder.event(
-                self.now_us(), "timer_fire", node.name, None, name, None, timer.cause
-            )
+            self.cause = self.record_firing(node.name, name, timer.cause)
         else:
             self.cause = timer.cause
         try:

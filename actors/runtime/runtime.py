@@ -22,6 +22,7 @@ from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
 from ..surroundings import Process, Resident, TraceSink
+from .timer_chains import TimerChains
 
 T = TypeVar("T")
 logger = logging.getLogger("fakekafka.actors")
@@ -69,6 +70,7 @@ class Runtime(abc.ABC):
         self._incarnation = 0
         self.network = self._create_network()
         self.recorder: TraceSink | None = None
+        self.timer_chains = TimerChains()
 
     def _create_network(self) -> Network:
         return Network(self)
@@ -251,6 +253,14 @@ class Runtime(abc.ABC):
             )
             self.cause = self._outside = cause
         return cause
+
+    def record_firing(self, actor: str, name: str, cause: int | None) -> int:
+        """A timer fires while the run is recorded; gives the number of the event."""
+        assert self.recorder is not None
+        begun_by = self.timer_chains.begun_by(actor, name, cause)
+        event = self.recorder.event(self.now_us(), "timer_fire", actor, None, name, None, begun_by)
+        self.timer_chains.fired(actor, name, event, cause)
+        return event
 
     def blame_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
         """A peer was silent for too long: because of a crash, a pause, a cut or a loss."""

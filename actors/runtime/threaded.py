@@ -170,9 +170,7 @@ class ThreadedRuntime(Runtime):
         """What this thread does now is due to a timer."""
         if self.recorder is not None and node is not None:
             name = getattr(callback, "__qualname__", "timer")
-            cause = self.recorder.event(
-                self.now_us(), "timer_fire", node.name, None, name, None, cause
-            )
+            cause = self.record_firing(node.name, name, cause)
         self.cause = cause
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:

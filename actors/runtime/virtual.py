@@ -364,10 +364,10 @@ class VirtualRuntime(LoopRuntime):
     def _record_firing(self, actor: str, name: str, cause: int | None) -> None:
         sink = self.row_sink
         if sink is None:
-            recorder: Any = self._recorder
-            self.cause = recorder.event(self.now, "timer_fire", actor, None, name, None, cause)
+            self.cause = self.record_firing(actor, name, cause)
             return
         self.cause = event = sink.next_seq()
+        cause = self.timer_chains.fired(actor, name, event, cause)
         sink.rows.append((self.now, "timer_fire", actor, None, name, None, None, cause, None, None))
         if event % ROWS_TOGETHER == LAST_OF_ROWS:
             sink.cut()
