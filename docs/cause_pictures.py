@@ -3,19 +3,21 @@ each cause to what it led to. Used by trace_gallery.py."""
 
 from __future__ import annotations
 
+import re
 from xml.sax.saxutils import escape
 
 from fakekafka import Event
 from fakekafka.tracing.text import summary
 
 MARGIN, TIME_WIDTH, LANE, ROW, HEAD = 12, 74, 78, 34, 46
-CHARACTER, LABEL_LENGTH, SLANT = 6.4, 46, 7
+CHARACTER, BOLD_CHARACTER, LABEL_LENGTH, SLANT = 6.4, 7.4, 46, 7
 TEXT, GREY, LINE = "#1f2328", "#57606a", "#d0d7de"
 COLOURS = {
     "crash": "#cf222e", "fault": "#cf222e", "restart": "#1a7f37", "expire": "#bc4c00",
     "client_ok": "#1a7f37", "client_invoke": "#1a7f37", "client_fail": "#cf222e",
 }  # fmt: skip
 ORDINARY = "#0969da"
+TOLD = ("role", "leader", "isr")
 
 
 def draw(title: str, chain: list[Event]) -> str:
@@ -39,7 +41,8 @@ def draw(title: str, chain: list[Event]) -> str:
         time = f"{event.time_us / 1e6:.4f} s"
         parts.append(_text(MARGIN, y + 4, time, f'fill="{GREY}"'))
         label = label_of(event)
-        right = max(right, labels_at + len(label) * CHARACTER)
+        wide = BOLD_CHARACTER if event.kind in COLOURS else CHARACTER
+        right = max(right, labels_at + len(label) * wide)
         weight = ' font-weight="bold"' if event.kind in COLOURS else ""
         parts.append(_text(labels_at, y + 4, label, f'fill="{_colour(event)}"{weight}'))
     width = int(right) + MARGIN
@@ -57,16 +60,52 @@ def draw(title: str, chain: list[Event]) -> str:
 
 
 def label_of(event: Event) -> str:
-    """What happened, without numbers of messages."""
-    words = [word for word in summary(event).split(" ") if not _is_number(word, event)]
-    what = event.type or ("" if event.why else event.kind)
-    text = " ".join(filter(None, [what, *words]))
-    text = text.removeprefix("(").removesuffix(")") if not event.type else text
+    """What happened in few words: what changed if a reader asks for that, else the message."""
+    text = words_of(event)
     return text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 2] + ".."
 
 
+def words_of(event: Event) -> str:
+    """What an event says, without what only a program reads."""
+    return _change(event) or _answer(event) or _message(event)
+
+
+def _change(event: Event) -> str:
+    """The first change of a partition's leader, role or ISR, other than by a halt."""
+    for path, old, new in event.delta:
+        _, _, rest = path.partition("/")
+        about, _, name = rest.rpartition("/")
+        if event.kind == "deliver" and name in TOLD and "/" not in about and old != new:
+            return f"{about} {name}: {_value(old)} → {_value(new)}"
+    return ""
+
+
+def _value(value: object) -> str:
+    return "none" if value in (None, -1) else str(value)
+
+
+def _answer(event: Event) -> str:
+    """What ZooKeeper says, by the znode that it is about."""
+    if event.type == "WatchEvent" and event.kind == "deliver":
+        return f"{event.fields.get('type')} {event.fields.get('path')}"
+    if event.type != "ServerPacket" or event.kind != "deliver":
+        return ""
+    response = event.fields.get("response")
+    path = response.get("path") if isinstance(response, dict) else None
+    return f"ZooKeeper answers: {path}" if path else "ZooKeeper answers"
+
+
+def _message(event: Event) -> str:
+    """Its words without numbers of messages."""
+    words = [word for word in summary(event).split(" ") if not _is_number(word, event)]
+    what = event.type or ("" if event.why else event.kind)
+    text = " ".join(filter(None, [what, *words]))
+    text = re.sub(r"session 0x\w+ of", "session of", text)
+    return text if event.type else text.removeprefix("(").removesuffix(")")
+
+
 def _is_number(word: str, event: Event) -> bool:
-    return word == f"m{event.message_id}" or word.startswith(("xid=", "Δ"))
+    return word == f"m{event.message_id}" or word.startswith(("xid=", "op=", "Δ"))
 
 
 def _colour(event: Event) -> str:

@@ -12,8 +12,9 @@ import shlex
 from dataclasses import dataclass
 
 from fakekafka import Event, Simulation, Trace
+from fakekafka.docs.cause_pictures import words_of
 from fakekafka.docs.recorded import record
-from fakekafka.tracing.text import format_time, summary
+from fakekafka.tracing.text import format_time
 
 _LINE_LENGTH = 118
 
@@ -305,9 +306,12 @@ def line_of(event: Event) -> str:
     peer = (
         "" if event.peer is None else f" {'<-' if event.kind == 'deliver' else '->'} {event.peer}"
     )
-    words = [format_time(event.time_us), event.kind, event.actor + peer, event.type or ""]
-    said = [word for word in summary(event).split(" ") if word != f"m{event.message_id}"]
-    line = " ".join(filter(None, (*words, *said)))
+    said = words_of(event)
+    if event.type is None:
+        said = f"({said})"
+    elif not said.startswith((event.type, "ZooKeeper", "Node")):
+        said = f"{event.type}: {said}"
+    line = f"{format_time(event.time_us)} {event.kind} {event.actor}{peer} {said}"
     return line if len(line) <= _LINE_LENGTH else line[: _LINE_LENGTH - 2] + ".."
 
 
@@ -324,7 +328,8 @@ that was held back leads to what released it. What a client waited for leads to 
 the leader.
 
 Record a run with the first command of a question, and ask with the second. In Python,
-`trace.why(PLACE)` of [a trace](../guides/traces.md#from-python) gives the events.
+`trace.why(PLACE)` of [a trace](../guides/traces.md#from-python) gives the events. The lines are
+shorter here: instead of a message's fields they show the leader, role or ISR that it changed.
 """
 
 

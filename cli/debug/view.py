@@ -233,7 +233,8 @@ class DebuggerApp(App[None]):
         self._is_playing = not self._is_playing
 
     def _play_on(self) -> None:
-        if self._is_playing:
+        # Not below a question, and not while the view is being closed.
+        if self._is_playing and len(self.screen_stack) == 1 and self.query("#title"):
             self._is_playing = self.debugger.step()
             self.show()
 

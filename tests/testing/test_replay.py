@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakekafka import Simulation, TraceError, UsageError, replay
-from fakekafka.testing.scenarios.file import parse_scenario
+from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.trace_positions import check_run
 from fakekafka.tracing.recording.recorder import Recorder
@@ -138,3 +138,24 @@ def test_what_cannot_be_run_again_says_why(tmp_path: Path) -> None:
     record(tmp_path / "b.fktrace", "3.9")
     with pytest.raises(TraceError, match="there is no event #99999999"):
         replay(tmp_path / "b.fktrace", 99_999_999)
+
+
+def test_a_story_is_replayed_up_to_a_time_finished_and_forked(tmp_path: Path) -> None:
+    """A story runs again as any scenario: to a place and on to the recorded end, or from there on
+    into another run, in which its steps do not come any more."""
+    path = tmp_path / "story.fktrace"
+    recorder = Recorder()
+    run = ScenarioRun(load_scenario("leader_crash_acks_all", {"cluster.kafka_version": "3.9"}),
+                      0, recorder)  # fmt: skip
+    run.run()
+    recorder.save(path, header_of(run))
+    with Simulation.replay(path, until="2.04s") as story:
+        assert [event.actor for event in story.trace.filter("kind == crash")] == ["broker-2"]
+        assert not story.is_over
+        assert story.finish() == recorder.fingerprint()
+    with Simulation.replay(path, until="2.01s") as story:
+        simulation = story.fork()
+        leader = simulation.partition("orders", 0).leader
+        simulation.run_for(20_000)
+        assert simulation.partition("orders", 0).leader == leader
+        assert list(story.trace.filter("kind == crash")) == []

@@ -127,3 +127,21 @@ def test_the_index_leads_to_every_page() -> None:
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for path in trace_gallery.site_paths():
         assert not path.endswith(".md") or f"- {path}\n" in nav
+
+
+@each_exhibit
+def test_a_picture_says_what_changed_in_words_that_fit(exhibit: Exhibit) -> None:
+    """No numbers of messages and operations, no packets: the leader, role or ISR that changed; and
+    the picture is as wide as its longest line."""
+    picture = ElementTree.fromstring(trace_gallery.picture(exhibit))
+    texts = [text for text in picture.iter() if text.tag.endswith("text")]
+    said = [text.text or "" for text in texts]
+    assert not any(re.search(r"\b(op|xid)=|\bm\d+\b|ServerPacket|0x", line) for line in said)
+    if exhibit.name == "leader-crash":
+        assert "orders-0 role: follower → leader" in said
+    width = float(picture.get("width", "0"))
+    for text in texts:
+        at = float(text.get("x", "0"))
+        each = 7 if text.get("font-weight") else 6
+        if text.get("text-anchor") is None:
+            assert at + len(text.text or "") * each <= width

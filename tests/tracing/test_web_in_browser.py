@@ -344,6 +344,8 @@ def test_it_fits_a_phone(open_page: Open, tmp_path: Path) -> None:
     page.wait_for_timeout(200)
     picture(page, "phone", tmp_path)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    heads = "[...document.querySelectorAll('#lanes button')]"
+    assert page.evaluate(f"{heads}.every((head) => head.scrollHeight <= head.clientHeight + 1)")
     partitions = page.query_selector("#partitions").bounding_box()
     assert partitions["height"] > 60
 

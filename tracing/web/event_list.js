@@ -9,6 +9,7 @@ const HEIGHT_MAX_PX = 16_000_000
 const ITEMS_MAX = 2500
 const BEYOND = 200
 const LABEL_PX = 20
+const NARROW_LANE_PX = 24
 
 export class EventList {
   constructor(elements, app) {
@@ -50,6 +51,7 @@ export class EventList {
     this.window.style.height = `${clientHeight}px`
     this.window.style.marginTop = `${-Math.min(this.height, HEIGHT_MAX_PX)}px`
     this.rowsBox.style.left = `${this.diagramWidth}px`
+    this.lanesBox.classList.toggle('narrow', this.laneWidth < NARROW_LANE_PX)
     this.lanesBox.replaceChildren(...(pairs ? [] : this.laneHeads()))
     this.draw()
   }

@@ -15,6 +15,7 @@ from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.traces import header
 from fakekafka.tracing.recording.recorder import Recorder
+from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -96,6 +97,54 @@ def test_keys_go_through_a_run(trace: Path, tmp_path: Path) -> None:
     drawn = (tmp_path / "elected.svg").read_text(encoding="utf-8")
     for word in ("lanes", "events", "payload", "why", "LeaderAndIsrRequest"):
         assert word in drawn
+
+
+def test_every_key_of_the_help_does_something(trace: Path) -> None:
+    """None of them is unknown to the view, and none ends it but ``q``."""
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        await answer(pilot, "g", "9.5s")
+        await pilot.press("question_mark")
+        await pilot.pause()
+        told = str(app.screen.query_one(Static).render())
+        await pilot.press("escape")
+        bindings = [one for one in app.BINDINGS if isinstance(one, Binding)]
+        assert told.count("\n") == len(bindings)
+        for binding in bindings:
+            name = binding.action.partition("(")[0]
+            assert hasattr(app, f"action_{name}"), name
+            if name == "quit":
+                continue
+            for key in binding.key.split(","):
+                await pilot.press(key)
+                await pilot.pause()
+                assert app.is_running
+                if len(app.screen_stack) > 1:
+                    await pilot.press("escape")
+                    await pilot.pause()
+        await pilot.press("space", "home")
+        assert app.debugger.position == 0
+
+    with Debugger.of_trace(trace) as debugger:
+        drive(debugger, steps)
+
+
+def test_a_run_that_plays_waits_while_a_question_is_asked(trace: Path) -> None:
+    """Neither a question nor the end of the view disturbs it."""
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        await pilot.press("space", "slash")
+        await pilot.pause()
+        asked_at = app.debugger.position
+        app._play_on()
+        assert app.debugger.position == asked_at
+        await pilot.press("escape")
+        await pilot.pause()
+        app._play_on()
+        assert app.debugger.position > asked_at
+
+    with Debugger.of_trace(trace) as debugger:
+        drive(debugger, steps)
 
 
 def test_a_filter_shows_only_what_holds(trace: Path) -> None:
