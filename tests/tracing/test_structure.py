@@ -14,7 +14,6 @@ from fakekafka.tracing.reading.reader import Trace
 from fakekafka.tracing.reading.structure import (
     StructuralComparison,
     compare_structure,
-    structural_differences,
 )
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import MemoryTrace
@@ -35,7 +34,10 @@ def recorded(*, late: int = 0, first_message: int = 1, offset: int = 5, data: by
 
 def test_times_and_numbers_do_not_count() -> None:
     """Another time, other message numbers, other record bytes of the same length."""
-    assert structural_differences(recorded(), recorded(late=70, first_message=9, data=b"y")) == []
+    assert (
+        compare_structure(recorded(), recorded(late=70, first_message=9, data=b"y")).differences
+        == []
+    )
 
 
 def test_stories_of_two_seeds_have_one_structure() -> None:
@@ -47,12 +49,12 @@ def test_stories_of_two_seeds_have_one_structure() -> None:
         ScenarioRun(spec, seed, recorder).run()
         traces.append(recorder.trace())
     assert traces[0].fingerprint != traces[1].fingerprint
-    assert structural_differences(*traces) == []
+    assert compare_structure(*traces).differences == []
 
 
 def test_what_happened_counts() -> None:
     """Only the actor that did something else is told, with both events."""
-    (difference,) = structural_differences(recorded(), recorded(offset=6))
+    (difference,) = compare_structure(recorded(), recorded(offset=6)).differences
     assert difference.actor == "broker-1"
     assert difference.left is not None
     assert difference.right is not None
@@ -65,9 +67,9 @@ def test_the_order_of_what_is_concurrent_does_not_count() -> None:
     for recorder, actors in zip(recorders, ("ab", "ba"), strict=True):
         for number, actor in enumerate(actors):
             recorder.event(number, "send", actor, "c", fetch(1), number, None)
-    assert structural_differences(recorders[0].trace(), recorders[1].trace()) == []
+    assert compare_structure(recorders[0].trace(), recorders[1].trace()).differences == []
     recorders[1].event(9, "send", "a", "c", fetch(2), 9, None)
-    (difference,) = structural_differences(recorders[0].trace(), recorders[1].trace())
+    (difference,) = compare_structure(recorders[0].trace(), recorders[1].trace()).differences
     assert (difference.actor, difference.left) == ("a", None)
 
 

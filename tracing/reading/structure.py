@@ -131,11 +131,6 @@ class StructuralComparison:
         return self.events[0] - only
 
 
-def structural_differences(left: StoredTrace, right: StoredTrace) -> list[LaneDifference]:
-    """The actors that did not do the same, in order of time; empty for runs of one structure."""
-    return compare_structure(left, right).differences
-
-
 def compare_structure(left: StoredTrace, right: StoredTrace) -> StructuralComparison:
     """Compare what each actor did; behind a difference the runs are brought together again."""
     ours, theirs = _lanes(left), _lanes(right)
