@@ -16,7 +16,9 @@ _INTRODUCTION = """\
 Brokers of Apache Kafka in ZooKeeper mode ran the scenarios below. What clients and a ZooKeeper
 client saw after each step was recorded: leaders, epochs, ISRs, znodes and their versions, metadata,
 error codes and messages, offsets, records, configurations. The tests run the same scenarios in a
-simulation, through the code that serves sockets, and compare.
+simulation, through the code that serves sockets, and compare. Some run once more on a `Cluster`,
+over TCP and the port of its ZooKeeper; `python -m fakekafka.tests.fidelity compare --version 3.9
+--tcp` runs all of them so.
 
 `make oracle VERSION=3.9 NAMES=rolling` records again; it needs Java 17 and Maven, which loads the
 brokers. A recording is a text file in `tests/fidelity/recordings`. Where two recordings of a step

@@ -31,6 +31,8 @@ class _Recorder:
         started = time.monotonic()
         try:
             stage = running.play(scenario, self._brokers(scenario))
+        except CannotJudge:
+            raise
         except Exception:
             print(f"{scenario.name}: failed", flush=True)
             traceback.print_exc()

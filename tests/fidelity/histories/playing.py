@@ -111,6 +111,24 @@ def hand_over(stage: Stage, heir: int | None, lose: Callable[[], object]) -> Non
     for broker in held:
         if broker in side.frozen:
             side.thaw(broker)
+    _let_take_over(stage, heir)
+
+
+def _let_take_over(stage: Stage, heir: int | None) -> None:
+    """Wait until the brokers hear of the controller, which then knows what is to be deleted.
+
+    Before, it is active and takes requests (KafkaController.onControllerFailover).
+    """
+    if heir is None:
+        return
+
+    def is_known() -> bool:
+        living = stage.side.up - stage.side.frozen
+        told = [stage.ask(broker, "Metadata", topics=[]) for broker in sorted(living)]
+        return all(isinstance(tree, dict) and tree["controllerId"] == heir for tree in told)
+
+    stage.wait(f"brokers know that {heir} is the controller", is_known)
+    stage.pass_time(_ANSWERED_S)  # it may have been the controller before
 
 
 class _Player:
@@ -234,6 +252,7 @@ class _Player:
             )
         for other in held:
             side.thaw(other)
+        _let_take_over(self._stage, heir)
 
     def _kill(self, broker: str) -> None:
         if int(broker) in self._stage.side.frozen:
@@ -254,10 +273,17 @@ class _Player:
     def _start(self, broker: str) -> None:
         self._stage.start(int(broker), look=False)
         self._look()
+        self._let_delete()
 
     def _thaw(self, broker: str) -> None:
         self._stage.thaw(int(broker), look=False)
         self._look()
+        self._let_delete()
+
+    def _let_delete(self) -> None:
+        """Replicas on a broker that is back are deleted, which is not to be seen from outside."""
+        if self._stage.side.children("/admin/delete_topics"):
+            self._stage.pass_time(_ANSWERED_S)
 
     def _resign(self) -> None:
         side = self._stage.side
