@@ -21,6 +21,7 @@ _TAGS = {
     "network": "links between machines, and messages kept back",
     "injections": "answers that requests get instead of the broker's",
     "zookeeper": "ZooKeeper's tree and servers",
+    "security": "what clients need to come in",
 }
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "partition": {"type": "integer", "minimum": 0},

@@ -13,6 +13,7 @@ from .cluster_operations import CLUSTER_OPERATIONS
 from .fault_operations import FAULT_OPERATIONS
 from .group_operations import GROUP_OPERATIONS
 from .operation import Operation
+from .security_operations import SECURITY_OPERATIONS
 from .topic_operations import TOPIC_OPERATIONS
 from .zookeeper_operations import ZOOKEEPER_OPERATIONS
 
@@ -23,4 +24,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *GROUP_OPERATIONS,
     *FAULT_OPERATIONS,
     *ZOOKEEPER_OPERATIONS,
+    *SECURITY_OPERATIONS,
 )
