@@ -179,7 +179,8 @@ class Behaviour:
     syncs_time_out: bool  # >= 2.8.1, KAFKA-12890
     instance_id_must_be_known: bool  # >= 3.0: not only when a static member joins
     assignment_may_be_skipped: bool  # >= 3.2, KIP-814
-    throttled_fetches_are_empty: bool  # >= 2.0, KIP-219
+    throttled_after_answers: bool  # >= 2.0, KIP-219; before, the answer waits
+    fetches_fit_quotas: bool  # >= 2.5, KAFKA-9677
     consumer_groups: bool  # >= 3.7, KIP-848; Kafka has them with KRaft only
     rejoining_updates_timeouts: bool  # >= 3.4, KAFKA-14009
     group_filters_ignore_case: bool  # >= 3.8, KAFKA-16095
@@ -354,7 +355,8 @@ _V28 = Behaviour(
     syncs_time_out=True,
     instance_id_must_be_known=False,
     assignment_may_be_skipped=False,
-    throttled_fetches_are_empty=True,
+    throttled_after_answers=True,
+    fetches_fit_quotas=True,
     consumer_groups=False,
     rejoining_updates_timeouts=False,
     group_filters_ignore_case=False,
@@ -517,7 +519,8 @@ _V11 = _derive(
     offsets_expire_by_group_state=False,
     offset_value_version=1,
     group_value_version=1,
-    throttled_fetches_are_empty=False,
+    throttled_after_answers=False,
+    fetches_fit_quotas=False,
 )
 _V010 = _derive(
     _V11,

@@ -11,10 +11,12 @@ from ...protocol.values import message
 
 @message
 class Throttled:
-    """An answer, and for how long the connection is not read after it."""
+    """An answer, and for how long the connection is not read."""
 
     response: Any
     throttle_ms: int
+    is_held_back: bool = False
+    """Whether the answer comes at the end of this time, as before KIP-219, and not at once."""
 
 
 class Backend(Protocol):

@@ -365,11 +365,20 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(response, BaseException):
             self._close_for(response)
             return
-        throttle_ms = 0
-        if type(response) is Throttled:
-            throttle_ms = response.throttle_ms
-            self._mute(throttle_ms)
-            response = response.response
+        if type(response) is not Throttled:
+            self._answer(exchange, response, 0)
+        elif response.is_held_back:
+            self._mute(response.throttle_ms, lambda: self._answer_late(exchange, response))
+        else:
+            self._mute(response.throttle_ms, self._unmute)
+            self._answer(exchange, response.response, response.throttle_ms)
+
+    def _answer_late(self, exchange: Exchange, throttled: Throttled) -> None:
+        """Send an answer that was held back."""
+        self._mute_timer = None
+        self._answer(exchange, throttled.response, throttled.throttle_ms)
+
+    def _answer(self, exchange: Exchange, response: Any, throttle_ms: int) -> None:
         request = exchange.request
         if isinstance(request, ProduceRequest) and request.acks == 0:
             if any(result.error is not ErrorCode.NONE for result in response.partitions):
@@ -381,12 +390,12 @@ class Connection(asyncio.BufferedProtocol):
             self._send(exchange, response, throttle_ms)
         self._process()
 
-    def _mute(self, throttle_ms: int) -> None:
-        """Take no request for a throttle time in milliseconds (KIP-219)."""
+    def _mute(self, throttle_ms: int, end: Callable[[], None]) -> None:
+        """Take no request for a throttle time in milliseconds, and do something at its end."""
         loop = self._listener.loop
         if self._mute_timer is not None:
             self._mute_timer.cancel()
-        self._mute_timer = loop.call_later(throttle_ms / 1000, self._unmute)
+        self._mute_timer = loop.call_later(throttle_ms / 1000, end)
 
     def _unmute(self) -> None:
         self._mute_timer = None

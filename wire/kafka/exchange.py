@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from .api import SplitRequest
@@ -38,7 +39,7 @@ class Exchange:
 class SplitExchange:
     """Gathers the responses of the requests that one client request stands for."""
 
-    __slots__ = ("_exchange", "_join", "_missing", "_responses", "_throttle_ms")
+    __slots__ = ("_exchange", "_join", "_missing", "_responses", "_throttled")
 
     def __init__(
         self, exchange: Exchange, count: int, join: Callable[[tuple[Any, ...]], Any] = tuple
@@ -47,7 +48,8 @@ class SplitExchange:
         self._join = join
         self._responses: list[Any] = [None] * count
         self._missing = count
-        self._throttle_ms = 0
+        self._throttled: Throttled | None = None
+        """The one that waits longest."""
 
     def respond_to(self, index: int) -> Callable[[Any], None]:
         """What answers the request with this index."""
@@ -62,16 +64,16 @@ class SplitExchange:
                 self._exchange.respond(response)
                 return
             if type(response) is Throttled:
-                self._throttle_ms = max(self._throttle_ms, response.throttle_ms)
+                if self._throttled is None or response.throttle_ms > self._throttled.throttle_ms:
+                    self._throttled = response
                 response = response.response
             self._responses[index] = response
             self._missing -= 1
             if not self._missing:
                 whole = self._join(tuple(self._responses))
-                is_throttled = self._throttle_ms > 0
-                self._exchange.respond(
-                    Throttled(whole, self._throttle_ms) if is_throttled else whole
-                )
+                if self._throttled is not None:
+                    whole = replace(self._throttled, response=whole)
+                self._exchange.respond(whole)
 
         return respond
 

@@ -1,7 +1,10 @@
 """Quotas at work: between the connections and a broker that has any.
 
 A client that used more than its quota is told how long to wait, and its connection is not read
-meanwhile (KIP-219). Kafka: ``ClientQuotaManager``, ``ControllerMutationQuotaManager``.
+meanwhile. Since 2.0 it gets the answer before it waits, without records (KIP-219); until then it
+got the answer with all records at the end.
+
+Kafka: ``ClientQuotaManager``, ``ControllerMutationQuotaManager``.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ Respond = Callable[[Any], None]
 class ThrottlingBackend:
     """A ``Backend`` that counts what clients use and lets them wait."""
 
-    __slots__ = ("_are_empty", "_backend", "_now_ms", "_partitions_of", "_quotas")
+    __slots__ = ("_backend", "_behaviour", "_now_ms", "_partitions_of", "_quotas")
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class ThrottlingBackend:
     ) -> None:
         """``partitions_of`` gives how many partitions a topic has, as a broker knows."""
         self._backend = backend
-        self._are_empty = behaviour(backend.kafka_version).throttled_fetches_are_empty
+        self._behaviour = behaviour(backend.kafka_version)
         self._quotas = quotas
         self._now_ms = now_ms
         self._partitions_of = partitions_of
@@ -93,10 +96,23 @@ class ThrottlingBackend:
                 if type(response) is Throttled:
                     throttle_ms = max(throttle_ms, response.throttle_ms)
                     response = response.response
-                response = _throttled(response, throttle_ms)
+                response = self._throttled(response, throttle_ms)
             respond(response)
 
         return answer
+
+    def _both(self, bytes_ms: int, request_ms: int) -> int:
+        """How long a client waits that used too many bytes and too much time."""
+        if self._behaviour.throttled_after_answers:
+            return max(bytes_ms, request_ms)
+        return bytes_ms + request_ms
+
+    def _throttled(self, response: Any, throttle_ms: int) -> Any:
+        if throttle_ms <= 0:
+            return response
+        if hasattr(response, "throttle_time_ms"):
+            response = replace(response, throttle_time_ms=throttle_ms)
+        return Throttled(response, throttle_ms, not self._behaviour.throttled_after_answers)
 
     # -- bytes ---------------------------------------------------------------------------------
 
@@ -112,7 +128,8 @@ class ThrottlingBackend:
         def answer(response: Any) -> None:
             if not isinstance(response, BaseException):
                 used_ms = self._use(PRODUCER_BYTE_RATE, context, count)
-                response = _throttled(response, max(used_ms, self._request_wait_ms(context)))
+                throttle_ms = self._both(used_ms, self._request_wait_ms(context))
+                response = self._throttled(response, throttle_ms)
             respond(response)
 
         return answer
@@ -120,9 +137,9 @@ class ThrottlingBackend:
     def _fetch(
         self, request: FetchRequest, context: RequestContext, respond: Respond
     ) -> tuple[FetchRequest, Respond]:
-        """No more is fetched than the quota allows at once.
+        """Who is beyond the quota gets no records, which then do not count; before 2.0 it got them.
 
-        Who is beyond the quota gets no records, which then do not count. Before 2.0 it got them.
+        Since 2.5 no more is fetched than the quota allows at once (KAFKA-9677).
         """
         user = context.principal.partition(":")[2]
         name, quotas = CONSUMER_BYTE_RATE, self._quotas
@@ -135,17 +152,18 @@ class ThrottlingBackend:
                 count = sum(
                     len(batch.data) for part in response.partitions for batch in part.records
                 )
-                throttle_ms = self._use(name, context, count)
-                throttle_ms = max(throttle_ms, self._request_wait_ms(context))
-                if throttle_ms and self._are_empty and response.error is ErrorCode.NONE:
+                used_ms = self._use(name, context, count)
+                throttle_ms = self._both(used_ms, self._request_wait_ms(context))
+                is_empty = self._behaviour.throttled_after_answers
+                if throttle_ms and is_empty and response.error is ErrorCode.NONE:
                     now_ms = self._now_ms()
                     quotas.take_bytes_back(name, user, context.client_id, count, now_ms)
                     session_id = response.session_id if request.session_epoch > 0 else 0
                     response = replace(response, session_id=session_id, partitions=())
-                response = _throttled(response, throttle_ms)
+                response = self._throttled(response, throttle_ms)
             respond(response)
 
-        if most is not None:
+        if most is not None and self._behaviour.fetches_fit_quotas:
             request = replace(request, max_bytes=min(request.max_bytes, most))
         return request, answer
 
@@ -181,14 +199,14 @@ class ThrottlingBackend:
             error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
             refusal = error_response(replace(request, topics=tuple(left)), error)
             if not taken:
-                respond(_throttled(refusal, throttle_ms))
+                respond(self._throttled(refusal, throttle_ms))
                 return None, respond
             refusals = refusal.topics
 
         def answer(response: Any) -> None:
             if not isinstance(response, BaseException):
                 response = replace(response, topics=(*response.topics, *refusals))
-                response = _throttled(response, throttle_ms)
+                response = self._throttled(response, throttle_ms)
             respond(response)
 
         return replace(request, topics=tuple(taken)), answer
@@ -201,11 +219,3 @@ class ThrottlingBackend:
         if count is None:
             return max(1, int(topic.count) - self._partitions_of(broker_id, topic.name))
         return max(1, len(topic.assignment or ()) or int(count))
-
-
-def _throttled(response: Any, throttle_ms: int) -> Any:
-    if throttle_ms <= 0:
-        return response
-    if hasattr(response, "throttle_time_ms"):
-        response = replace(response, throttle_time_ms=throttle_ms)
-    return Throttled(response, throttle_ms)

@@ -84,8 +84,11 @@ def test_a_throttled_answer_begins_no_session(session_epoch: int, session_id: in
 
 
 def test_before_2_0_it_got_them() -> None:
+    """At the end of the time for which it had to wait."""
     answer = Desk("1.1").fetch(count=3)
     assert isinstance(answer, Throttled)
+    assert answer.is_held_back
+    assert not Desk("2.8").fetch(count=3).is_held_back
     assert len(answer.response.partitions) == 1
 
 
@@ -95,6 +98,12 @@ def test_a_fetch_asks_for_no_more_than_the_quota_allows_at_once() -> None:
     desk.fetch()
     desk.fetch(client_id="other")
     assert [request.max_bytes for request in desk.stub.requests] == [10_000, 1 << 20]
+
+
+def test_before_2_5_a_fetch_asked_for_what_it_liked() -> None:
+    desk = Desk("1.1")
+    desk.fetch()
+    assert [request.max_bytes for request in desk.stub.requests] == [1 << 20]
 
 
 # -- the time of requests -----------------------------------------------------------------------
