@@ -19,7 +19,9 @@ TEST_DEFAULTS: dict[str, tuple[str, str]] = {
     "group.initial.rebalance.delay.ms": ("50", "members that start together join together"),
     "group.min.session.timeout.ms": ("100", "tests may use short sessions"),
     "group.consumer.heartbeat.interval.ms": ("100", "rebalances go at the pace of heartbeats"),
+    "group.consumer.min.heartbeat.interval.ms": ("10", "as short as a test likes"),
     "group.consumer.session.timeout.ms": ("6000", "a dead member is noticed in seconds"),
+    "group.consumer.min.session.timeout.ms": ("100", "tests may use short sessions"),
     "offsets.topic.num.partitions": ("1", "one internal partition is created, not fifty"),
     "transaction.state.log.num.partitions": ("1", "likewise"),
 }
@@ -59,6 +61,7 @@ def cluster_config(
         values[name] = min(wanted, brokers)
     values.update(config or {})
     _check_protocols(values.get("group.coordinator.rebalance.protocols", ()), kafka_version)
+    _check_consumer_bounds(values)
     for name in (*TEST_DEFAULTS, *_PER_BROKER_COUNT):
         if name in values and _is_default(name, values[name], kafka_version):
             del values[name]  # who describes the configuration shall see a default
@@ -74,6 +77,25 @@ def _check_protocols(protocols: Any, kafka_version: str) -> None:
             "group.coordinator.rebalance.protocols: groups of the consumer protocol (KIP-848) "
             f"need kafka_version='3.9', not {kafka_version!r}"
         )
+
+
+def _check_consumer_bounds(values: Mapping[str, Any]) -> None:
+    """Refuse times that the broker refuses at its start (Kafka: ``GroupCoordinatorConfig``)."""
+
+    def given(name: str) -> int:
+        definition = DEFINITIONS[name]
+        try:
+            return int(definition.parse(values.get(name, definition.default)))
+        except ValueError as error:
+            raise UsageError(f"config {name!r}: {error}") from None
+
+    for time in ("heartbeat.interval.ms", "session.timeout.ms"):
+        name, least, most = (f"group.consumer.{bound}{time}" for bound in ("", "min.", "max."))
+        for lower, upper in ((least, most), (least, name), (name, most)):
+            if given(lower) > given(upper):
+                raise UsageError(
+                    f"{lower} is {given(lower)}, and {upper} {given(upper)}: it must not be more"
+                )
 
 
 def _is_default(name: str, value: Any, kafka_version: str) -> bool:

@@ -247,6 +247,8 @@ def run(seed: int, version: str | None = None, protocol: str = "classic") -> lis
     if not is_classic:
         chosen = "3.9"
         config["group.coordinator.rebalance.protocols"] = "classic,consumer"
+        config["group.consumer.min.session.timeout.ms"] = 10_000
+        config["group.consumer.min.heartbeat.interval.ms"] = 500
         config["group.consumer.session.timeout.ms"] = 10_000
         config["group.consumer.heartbeat.interval.ms"] = rng.choice((500, 3000))
     with Simulation(
