@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import outputs, pages
+from . import outputs, own, pages
 from .kills import copied
 from .machine import Served, SuiteError, cache_folder, output, prepare
 from .suite import FOLDER, Outcomes, Suite
@@ -228,5 +228,8 @@ RUNS: dict[str, Callable[[Suite, Served], Outcomes]] = {
     "franz_go_kills": franz_go_kills,
     "franz_go": franz_go,
     "spark": spark,
+    "confluent_own": own.confluent,
+    "aiokafka_own": own.aiokafka,
+    "kafkajs_own": own.kafkajs,
 }
 """Name of a suite to how it is run; the shortest first."""

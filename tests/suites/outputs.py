@@ -10,6 +10,7 @@ from pathlib import Path
 from .suite import Outcome, Outcomes, Result
 
 _REASON_LENGTH_MAX = 300
+_JEST_RESULTS = {"passed": Result.PASSED, "failed": Result.FAILED}
 _UNFINISHED = Outcome(Result.FAILED, "it did not end in time")
 
 
@@ -51,6 +52,25 @@ def junit(report: Path) -> Outcomes:
                 outcome = Outcome(Result.SKIPPED)
         if name not in found or found[name].result is not Result.FAILED:
             found[name] = outcome
+    return found
+
+
+def jest(report: Path, root: Path) -> Outcomes:
+    """Read jest's report; a test is named by its file and its full name."""
+    found: dict[str, Outcome] = {}
+    if not report.exists():
+        return found
+    for file in json.loads(report.read_text())["testResults"]:
+        path = Path(file["name"]).relative_to(root).as_posix()
+        for test in file["assertionResults"]:
+            result = _JEST_RESULTS.get(test["status"], Result.SKIPPED)
+            outcome = Outcome(result, _short(" ".join(test["failureMessages"] or ())))
+            name = f"{path}::{test['fullName']}"
+            while name in found:  # two tests of a file may have one name
+                name += " again"
+            found[name] = outcome
+        if file["status"] == "failed" and not file["assertionResults"]:
+            found[path] = Outcome(Result.FAILED, _short(file["message"]))
     return found
 
 

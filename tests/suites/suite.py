@@ -48,8 +48,12 @@ class Suite:
     """``NAME:PASSWORD`` of a user whom the cluster knows."""
     mechanism: str = ""
     """The mechanism of SASL by which the program has to come in, over TLS."""
+    repository: str = ""
+    """Where its tests are on GitHub, if they are in no package."""
     excluded: Mapping[str, str] = field(default_factory=dict)
     """Names of tests, with the wildcards of file names, to the reason why they cannot pass."""
+    unsteady: Mapping[str, str] = field(default_factory=dict)
+    """The same for tests that pass on some runs, for a reason of their own."""
 
     @classmethod
     def load(cls, name: str) -> Suite:
@@ -63,15 +67,20 @@ class Suite:
             (*table.get("serve", ()), *(("--user", user) if (user := table.get("user")) else ())),
             table.get("user", ""),
             table.get("mechanism", ""),
+            table.get("repository", ""),
             table.get("excluded", {}),
+            table.get("unsteady", {}),
         )
 
-    def reason(self, test: str) -> str | None:
-        """Return why this test is excluded, or None where it must pass."""
-        for pattern, reason in self.excluded.items():
-            if test == pattern or fnmatchcase(test, pattern):
-                return reason
-        return None
+    def must_fail(self, test: str) -> bool:
+        return any(_names(pattern, test) for pattern in self.excluded)
+
+    def may_fail(self, test: str) -> bool:
+        return self.must_fail(test) or any(_names(pattern, test) for pattern in self.unsteady)
+
+
+def _names(pattern: str, test: str) -> bool:
+    return test == pattern or fnmatchcase(test, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ class Verdict:
     passed: tuple[str, ...]
     skipped: tuple[str, ...]
     excluded: tuple[str, ...]
-    """Excluded tests that failed, as they were expected to."""
+    """Excluded and unsteady tests that failed."""
     failures: Mapping[str, str]
     """Tests that must pass and did not, with the reason."""
     stale: tuple[str, ...]
@@ -96,17 +105,16 @@ class Verdict:
         stale: list[str] = []
         failures: dict[str, str] = {}
         for test, outcome in outcomes.items():
-            is_excluded = suite.reason(test) is not None
             if outcome.result is Result.SKIPPED:
                 skipped.append(test)
             elif outcome.result is Result.PASSED:
-                (stale if is_excluded else passed).append(test)
-            elif is_excluded:
+                (stale if suite.must_fail(test) else passed).append(test)
+            elif suite.may_fail(test):
                 excluded.append(test)
             else:
                 failures[test] = outcome.reason
-        for pattern in suite.excluded:
-            if not any(test == pattern or fnmatchcase(test, pattern) for test in outcomes):
+        for pattern in (*suite.excluded, *suite.unsteady):
+            if not any(_names(pattern, test) for test in outcomes):
                 stale.append(pattern)
         if not outcomes:
             failures["the suite"] = "it ran no test"

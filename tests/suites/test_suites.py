@@ -82,8 +82,9 @@ def test_every_suite_has_a_file_with_a_reason_for_each_exclusion() -> None:
     for name in RUNS:
         suite = Suite.load(name)
         assert suite.version
-        assert 0 < suite.minutes <= 15
-        assert all(len(reason.split()) > 3 for reason in suite.excluded.values()), name
+        assert 0 < suite.minutes <= (30 if suite.repository else 15)
+        reasons = [*suite.excluded.values(), *suite.unsteady.values()]
+        assert all(len(reason.split()) > 3 for reason in reasons), name
 
 
 def test_a_machine_without_a_tool_fails(
@@ -124,12 +125,15 @@ def test_the_page_of_the_suites_has_their_releases_and_exclusions() -> None:
     rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page.splitlines()]
     told = {(row[0], row[2]) for row in rows if len(row) == 6}
     excluded = {tuple(row) for row in rows if len(row) == 3}
+    count = 0
     for name in RUNS:
         suite = Suite.load(name)
         assert (name, suite.version) in told
-        for tests, reason in suite.excluded.items():
+        told_of = {**suite.excluded, **suite.unsteady}
+        for tests, reason in told_of.items():
             assert (name, tests, reason) in excluded
-    assert len(excluded) == sum(len(Suite.load(name).excluded) for name in RUNS) + 2
+        count += len(told_of)
+    assert len(excluded) == count + 2
 
 
 def test_a_secured_program_is_told_how_to_come_in() -> None:

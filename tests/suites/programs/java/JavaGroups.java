@@ -188,8 +188,62 @@ public class JavaGroups extends JavaClient {
         });
     }
 
+    static void consumerProtocol() {
+        for (String assignor : List.of("uniform", "range")) {
+            step("members of the consumer protocol, " + assignor, () -> {
+                String name = topic(6);
+                String group = "group-" + name;
+                write(name, 60);
+                Object[] how = {"group.protocol", "consumer", "group.remote.assignor", assignor};
+                try (var first = new Member(group, name, how)) {
+                    waitForShares(6, first);
+                    try (var second = new Member(group, name, how);
+                            var third = new Member(group, name, how)) {
+                        waitForShares(6, first, second, third);
+                        var described = get(admin.describeConsumerGroups(List.of(group)).all())
+                            .get(group);
+                        check(described.type() == GroupType.CONSUMER, described);
+                        check(described.partitionAssignor().equals(assignor), described);
+                        check(described.members().size() == 3, described);
+                    }
+                    waitForShares(6, first);
+                    waitUntil("all records are read", () -> first.values.size() >= 20);
+                    check(first.failure == null, first.failure);
+                }
+            });
+        }
+        step("offsets and a static member of the consumer protocol", () -> {
+            String name = topic(1);
+            var partition = new TopicPartition(name, 0);
+            write(name, 5);
+            Object[] how = {"group.protocol", "consumer", "group.instance.id", "one"};
+            try (var consumer = consumer("group-" + name, how)) {
+                consumer.subscribe(List.of(name));
+                read(consumer, 5);
+                consumer.commitSync(Map.of(partition, new OffsetAndMetadata(3, "noted")));
+            }
+            try (var consumer = consumer("group-" + name, how)) {
+                consumer.subscribe(List.of(name));
+                check(read(consumer, 2).get(0).equals("value-3"), "not resumed");
+            }
+        });
+        step("a group takes the next member's protocol", () -> {
+            String name = topic(2);
+            String group = "group-" + name;
+            try (var modern = new Member(group, name, "group.protocol", "consumer")) {
+                waitForShares(2, modern);
+            }
+            try (var classic = new Member(group, name)) {
+                waitForShares(2, classic);
+                check(get(admin.describeConsumerGroups(List.of(group)).all()).get(group).type()
+                    == GroupType.CLASSIC, "type");
+            }
+        });
+    }
+
     static void run() {
         consumers();
         groups();
+        consumerProtocol();
     }
 }
