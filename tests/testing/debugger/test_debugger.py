@@ -93,16 +93,21 @@ def test_a_long_trace_is_not_read_for_one_crash(
 ) -> None:
     """Chunks without what is looked for are passed over, forward and back."""
     read: list[int] = []
-    plain = StoredTrace.raw_events
+    whole, part = StoredTrace.raw_events, StoredTrace.view
 
     def raw_events(self: StoredTrace, index: int) -> list[Any]:
         read.append(index)
-        return plain(self, index)
+        return whole(self, index)
+
+    def view(self: StoredTrace, index: int) -> Any:
+        read.append(index)
+        return part(self, index)
 
     with Debugger.of_trace(recorded) as debugger:
         crash = next(debugger.trace.filter("kind == crash")).seq
         last = len(debugger.trace) - 1
         monkeypatch.setattr(StoredTrace, "raw_events", raw_events)
+        monkeypatch.setattr(StoredTrace, "view", view)
         assert debugger.next_interesting()
         assert debugger.position == crash
         debugger.goto(last)
