@@ -10,13 +10,13 @@ from fakekafka.actors.clients.transactional_producer import ProducerFenced
 from fakekafka.protocol.data import MetadataRequest, RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import OffsetCommitResponse
-from fakekafka.protocol.response_errors import errors_text
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tracing.events import Event
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.text import format_event
 from fakekafka.wire.kafka.gateway import TcpGateway
+from fakekafka.wire.kafka.response_errors import errors_text
 
 CONFIG = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...protocol.response_errors import errors_text
+from .response_errors import errors_text
 
 if TYPE_CHECKING:
     from ...actors.runtime.live import LiveRuntime

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from .errors import ErrorCode
-from .values import TopicPartition
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
 
 _ERRORS_SHOWN = 3
 _WITHOUT_ERRORS = frozenset(
