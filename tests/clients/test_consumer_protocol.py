@@ -79,12 +79,18 @@ def values(*members: Member) -> list[bytes]:
 
 
 def test_members_share_a_topic_and_survive_their_coordinator(cluster: Cluster) -> None:
-    """They leave, join and are served by the next coordinator; no record is read twice."""
+    """They leave, join and are served by the next coordinator; no record is lost.
+
+    A partition that moves before its offsets are committed is read again, as at any Kafka; one that
+    has committed all is not.
+    """
     members = [Member(cluster, f"m{number}") for number in range(3)]
     try:
         cluster.wait_until(is_shared(cluster, "m0", "m1", "m2"), 20)
         cluster.wait_until(lambda: sum(cluster.group("g").offsets.values()) == RECORDS, 20)
-        read = len(values(*members))
+        read = values(*members)
+        assert set(read) == {str(number).encode() for number in range(RECORDS)}
+        gone = members[0].read
         coordinator = present(cluster.group("g").coordinator)
         cluster.broker(coordinator).kill()
         cluster.wait_until(lambda: cluster.group("g").coordinator not in (None, coordinator), 20)
@@ -94,8 +100,7 @@ def test_members_share_a_topic_and_survive_their_coordinator(cluster: Cluster) -
         cluster.broker(coordinator).start()
         cluster.produce("t", "late", partition=3)
         cluster.wait_until(lambda: b"late" in values(*members), 20)
-        assert read == RECORDS
-        assert values(*members).count(b"late") == 1
+        assert sorted([*read, b"late"]) == sorted([*values(*members), *gone])
     finally:
         for member in members:
             member.leave()

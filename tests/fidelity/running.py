@@ -52,6 +52,7 @@ def prepare(stage: Stage, controller: int | None) -> None:
     if controller is not None:
         move_controller(stage, controller)
     stage.wait("brokers know each other", lambda: know_each_other(stage))
+    side.let_brokers_ask()
     if stage.offers("InitProducerId"):
         for broker in side.broker_ids:
             _spend_producer_id(stage, broker)

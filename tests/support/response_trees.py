@@ -165,7 +165,7 @@ def metadata(r: Any, version: int) -> Any:
     return {
         "throttle_time": 0,
         "brokers": endpoint_trees(r.brokers),
-        "cluster_id": r.cluster_id,
+        "cluster_id": r.cluster_id or None,
         "controller_id": r.controller_id,
         "topics": [
             {
@@ -396,5 +396,5 @@ TREES: dict[int, Any] = {
     44: alter_configs,
     45: partition_errors,
     46: list_reassignments,
-    60: metadata,
+    60: lambda r, version: {**metadata(r, version), "cluster_id": r.cluster_id},
 }

@@ -154,6 +154,14 @@ class Side(abc.ABC):
     def settle(self, look: Callable[[], Any]) -> Any:
         """Wait until nothing changes any more; gives the last look."""
 
+    def let_brokers_ask(self) -> None:
+        """Every broker has asked today's controller for something, where that is not so yet.
+
+        The brokers of Kafka were recorded through many scenarios and had. One that had not would
+        ask the controller that it knew first (NodeToControllerRequestThread).
+        """
+        return
+
     @abc.abstractmethod
     def close(self) -> None:
         """End everything."""

@@ -10,6 +10,7 @@ from fakekafka.testing.simulation import Simulation
 from fakekafka.tests.fidelity.protocol.client import Line
 from fakekafka.tests.fidelity.sides.side import ClusterShape, Side, Znode
 from fakekafka.tests.fidelity.sides.virtual_lines import VirtualLine, VirtualListener
+from fakekafka.tests.support.present import present
 
 _QUIET_MS = 1500
 _SETTLE_ROUNDS_MAX = 20
@@ -85,6 +86,12 @@ class SimulatedSide(Side):
         if broker not in self._listeners:
             self._listeners[broker] = VirtualListener(self.simulation, broker)
         return VirtualLine(self.simulation, self._listeners[broker], broker)
+
+    def let_brokers_ask(self) -> None:
+        for process in self.simulation.processes.values():
+            for channel in present(process.broker)._controller_channels:
+                channel._controller.forget()
+                channel.look_up()
 
     def znode(self, path: str) -> Znode | None:
         try:

@@ -157,10 +157,13 @@ def test_a_broker_is_killed_in_the_browser(server: WebServer, tmp_path: Path) ->
         page.wait_for_selector("#partitions:has-text('leader 2')")
         page.screenshot(path=tmp_path / "live.png")
         for _ in range(9):
-            if page.get_attribute("html", "data-shown") == crash:
+            shown = page.get_attribute("html", "data-shown")
+            if shown == crash:
                 break
             page.keyboard.press("[")
-            page.wait_for_timeout(300)
+            page.wait_for_function(
+                "was => document.documentElement.dataset.shown !== was", arg=shown
+            )
         assert page.get_attribute("html", "data-shown") == crash
         page.click("#scenario")
         page.wait_for_selector("dialog pre:has-text('kill')")

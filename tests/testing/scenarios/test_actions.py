@@ -67,13 +67,14 @@ def test_actions_that_languages_share_have_one_summary() -> None:
 
 def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
     """It writes records and znodes, writes a reassignment in its own way, waits, asks brokers,
-    moves replicas between directories, and has ids for what it sets to work; every action of
-    the table can be asked of it."""
+    moves replicas between directories, makes certificates, and has ids for what it sets to work;
+    every action of the table can be asked of it."""
     known = {action.summary for action in ACTIONS.values()}
     posts = {f"{o.method} {o.path}" for o in OPERATIONS if o.method != "GET"}
     acting = {f"{o.method} {o.path}" for o in OPERATIONS if o.summary in known}
     assert posts - acting == {
         "POST /wait", "POST /reset", "POST /wait_for_group", "POST /brokers/{broker}/ask",
+        "POST /client_certificates",
         "POST /brokers/{broker}/move_replica", "POST /brokers/{broker}/repair_log_dir",
         "POST /controller/move_to/{broker}", "POST /reassign_partitions", "POST /create_topics",
         "POST /topics/{topic}/{partition}/records", "DELETE /groups/{group}",
