@@ -7,7 +7,7 @@ Then, and only then, it may write a record twice: one that was appended and not 
 docs/guides/idempotent-producers.md, with what the same client does to Kafka 2.8.2). One record at a
 time it has no reason to, and aiokafka never does: for these there is no exception.
 
-``FAKEKAFKA_KILL_SECONDS`` sets how long (6 s, in CI 30 s), ``FAKEKAFKA_KILL_REPEATS`` how often.
+``FAKEKAFKA_KILL_SECONDS`` sets how long (6 s, in CI 20 s), ``FAKEKAFKA_KILL_REPEATS`` how often.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ASSIGNMENT = {number: [3 * number + n for n in (1, 2, 3)] for number in range(PA
 """Brokers of their own for each partition: the others' leaders may be down meanwhile."""
 PAUSE_S = 0.2
 DOWN_S = 0.3
-SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "30" if os.environ.get("CI") else "6"))
+SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "20" if os.environ.get("CI") else "6"))
 REPEATS = int(os.environ.get("FAKEKAFKA_KILL_REPEATS", "1"))
 STANDSTILL_S = 5
 STARTS_MAX = 4
