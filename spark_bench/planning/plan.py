@@ -82,6 +82,8 @@ def make_plan(
     runs = found.runs if runs is None else runs
     if runs < 1:
         raise UsageError(f"runs must be at least 1, not {runs}")
+    if samples < 0:
+        raise UsageError(f"samples must be at least 0, not {samples}")
     given = dict(values or {})
     configurations = list(_configurations(found, given, matrix))
     specs: list[RunSpec] = []

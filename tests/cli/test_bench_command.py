@@ -163,6 +163,7 @@ def test_a_run_of_a_scenario_file_can_be_recorded(
         (["failovr"], "did you mean 'failover'"),
         (["failover", "--engine", "abacus"], "there is no engine 'abacus'"),
         (["failover", "--runs", "0"], "runs must be at least 1"),
+        (["failover", "--samples", "-2"], "samples must be at least 0, not -2"),
         (["failover", "--set", "brokers"], "--set takes name=value, not 'brokers'"),
         (["failover", "--set", "broker=3"], "failover has no parameter 'broker'"),
         (["failover", "--set", "brokers=many"], "brokers must be int, not 'many'"),
