@@ -127,6 +127,8 @@ class CoordinatorLink:
         committed: dict[TopicPartition, int],
     ) -> ErrorCode:
         """Commit positions, and note those that were taken; the first error, NONE if all were."""
+        if not positions:
+            return _NONE
         request = OffsetCommitRequest(
             self._group_id,
             generation,
@@ -144,3 +146,21 @@ class CoordinatorLink:
         if any(error in ELSEWHERE for error in errors.values()):
             self.broker_id = None
         return next((error for error in errors.values() if error is not _NONE), _NONE)
+
+    async def commit_apart(
+        self,
+        positions: dict[TopicPartition, int],
+        generation: int,
+        member_id: str,
+        group_instance_id: str | None,
+        committed: dict[TopicPartition, int],
+    ) -> ErrorCode:
+        """``commit`` as an operation of its own, if there is anything to send and to whom."""
+        told = positions, generation, member_id, group_instance_id, committed
+        if self.broker_id is None or not positions:
+            return await self.commit(*told)
+        with ClientOperation(self._node, "offset_commit", self._group_id) as operation:
+            error = await self.commit(*told)
+            if error is not _NONE:
+                operation.fail(error.name)
+        return error

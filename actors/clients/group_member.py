@@ -300,19 +300,21 @@ class GroupMember:
 
     async def commit(self) -> bool:
         """Commit what was read of the partitions owned; whether all of it was taken."""
-        if self._link.broker_id is None or not self._owner.read_positions(self.owned):
-            return await self._commit() is _NONE
-        with ClientOperation(self._node, "offset_commit", self._settings.group_id) as operation:
-            error = await self._commit()
-            if error is not _NONE:
-                operation.fail(error.name)
+        error = await self._link.commit_apart(
+            self._owner.read_positions(self.owned),
+            self.generation,
+            self.member_id,
+            self._settings.group_instance_id,
+            self.committed,
+        )
         return error is _NONE
 
-    async def _commit(self) -> ErrorCode:
-        positions = self._owner.read_positions(self.owned)
-        if not positions:
-            return _NONE
-        instance_id = self._settings.group_instance_id
-        return await self._link.commit(
-            positions, self.generation, self.member_id, instance_id, self.committed
+    async def _commit(self) -> None:
+        """The same, within the operation at work."""
+        await self._link.commit(
+            self._owner.read_positions(self.owned),
+            self.generation,
+            self.member_id,
+            self._settings.group_instance_id,
+            self.committed,
         )
