@@ -39,6 +39,12 @@ class Writer(threading.Thread):
         finally:
             self.ended_s = time.monotonic()
 
+    def has_reached(self, value: int) -> bool:
+        """Whether every partition acknowledged this value, or a failure has ended the writing."""
+        if self.ended_s is not None:
+            return True
+        return all(answers and answers[-1][1] >= value for answers in self.acknowledged)
+
     def write(self) -> None:
         raise NotImplementedError
 
