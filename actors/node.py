@@ -48,24 +48,23 @@ def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
 
 
 class _Handlers(dict[type, Handler]):
-    """The handlers of a node by type of message; its own methods are looked for when needed."""
+    """The handlers of a node by type of message, each made ready when the first one comes."""
 
     def __init__(self, node: Node) -> None:
         super().__init__()
         self._node = node
-
-    def register(self, message_type: type, handler: Callable[[Any, Delivery], Any]) -> Handler:
-        """A coroutine's outcome is the reply, as what a plain handler returns."""
-        if _is_coroutine_function(handler):
-            handler = functools.partial(self._node.run_coroutine, handler)
-        self[message_type] = handler
-        return handler
+        self.registered: dict[type, Callable[[Any, Delivery], Any]] = {}
+        """What handles messages instead of a method of the node. Most never come to most nodes."""
 
     def __missing__(self, message_type: type) -> Handler:
         node = self._node
-        return self.register(
-            message_type, getattr(node, handler_name(message_type), node.has_no_handler)
-        )
+        handler: Handler | None = self.registered.get(message_type)
+        if handler is None:
+            handler = getattr(node, handler_name(message_type), node.has_no_handler)
+        if _is_coroutine_function(handler):  # its outcome is the reply
+            handler = functools.partial(node.run_coroutine, handler)
+        self[message_type] = handler
+        return handler
 
 
 class Node(pykka.Actor):
@@ -231,8 +230,9 @@ class Node(pykka.Actor):
 
     def register_handlers(self, handlers: Mapping[type, Handler]) -> None:
         """Have messages of these types handled elsewhere than by methods of this node."""
-        for message_type, handler in handlers.items():
-            self._handlers.register(message_type, handler)
+        self._handlers.registered.update(handlers)
+        for message_type in self._handlers.keys() & handlers.keys():
+            del self._handlers[message_type]
 
     def handle(self, delivery: Delivery) -> None:
         """Handle a request or a one-way message; replies go to the askers in ``port.requests``."""

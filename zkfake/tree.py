@@ -292,7 +292,7 @@ class ZnodeTree:
             return ZkResponse(ZkCode.OK, request.path, zxid=zxid)
         if isinstance(request, CheckRequest):
             return self._check(zxid, request)
-        if not isinstance(request, GetDataRequest | ExistsRequest | GetChildrenRequest):
+        if not isinstance(request, (GetDataRequest, ExistsRequest, GetChildrenRequest)):
             return ZkResponse(ZkCode.UNIMPLEMENTED, getattr(request, "path", None), zxid=zxid)
         path = request.path
         node = self.find(path)

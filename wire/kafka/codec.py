@@ -11,6 +11,7 @@ codec in the tests instead.
 
 from __future__ import annotations
 
+import functools
 import struct
 from struct import Struct
 from typing import Any, NamedTuple
@@ -44,6 +45,12 @@ class RequestHeader(NamedTuple):
     body_at: int
 
 
+@functools.cache
+def _offered_ranges(kafka_version: str) -> dict[int, VersionRange]:
+    """The same for all listeners of all brokers, and not cheap beside the rest of a start."""
+    return offered_ranges(kafka_version, CODEC_RANGES)
+
+
 class Codec:
     """Decodes requests and encodes responses for one listener of one broker."""
 
@@ -70,7 +77,7 @@ class Codec:
 
         Raises ``UsageError`` for a release that is not emulated.
         """
-        self.ranges: dict[int, VersionRange] = offered_ranges(kafka_version, CODEC_RANGES)
+        self.ranges: dict[int, VersionRange] = dict(_offered_ranges(kafka_version))
         if has_consumer_groups:
             self.ranges[CONSUMER_GROUP_HEARTBEAT] = CODEC_RANGES[CONSUMER_GROUP_HEARTBEAT]
         """API key -> versions offered, as ApiVersions tells."""

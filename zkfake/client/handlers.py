@@ -86,7 +86,8 @@ class HandlerRegistry:
 
     def with_watch(self, request: Request) -> Request:
         """The request with its ``watch`` flag as the handlers registered demand it."""
-        if isinstance(request, GetDataRequest | ExistsRequest):
+        # As one type after the other: a union would be made anew for each request.
+        if isinstance(request, (GetDataRequest, ExistsRequest)):
             watch = request.path in self._change
             return request if watch == request.watch else type(request)(request.path, watch)
         if (

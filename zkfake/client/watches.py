@@ -27,7 +27,7 @@ class ClientWatches:
 
     def answered(self, request: SessionRequest, response: ZkResponse) -> None:
         """A request was answered: its watch, if it had one, is armed now."""
-        if not isinstance(request, GetDataRequest | ExistsRequest | GetChildrenRequest):
+        if not isinstance(request, (GetDataRequest, ExistsRequest, GetChildrenRequest)):
             return
         if not request.watch:
             return
