@@ -58,8 +58,10 @@ class _Handlers(dict[type, Handler]):
 
     def __missing__(self, message_type: type) -> Handler:
         node = self._node
-        handler: Handler | None = self.registered.get(message_type)
-        if handler is None:
+        handler: Callable[[Any, Delivery], Any]
+        if message_type in self.registered:
+            handler = self.registered[message_type]
+        else:
             handler = getattr(node, handler_name(message_type), node.has_no_handler)
         if _is_coroutine_function(handler):  # its outcome is the reply
             handler = functools.partial(node.run_coroutine, handler)
