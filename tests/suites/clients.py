@@ -148,7 +148,7 @@ def _java(main_class: str) -> tuple[Path, list[str | Path]]:
 
 
 def java(suite: Suite, cluster: Served) -> Outcomes:
-    """A program with Kafka's own client."""
+    """A program with Kafka's own client, and the lines of the docs."""
     cache, command = _java("JavaClient")
     settings = cache / "client.properties"
     lines = []
@@ -162,7 +162,8 @@ def java(suite: Suite, cluster: Served) -> Outcomes:
             f'username="{login["user"]}" password="{login["password"]}";',
         ]
     settings.write_text("\n".join(lines))
-    return outputs.steps(output([*command, cluster.bootstrap, settings], cache, suite.minutes * 60))
+    found = outputs.steps(output([*command, cluster.bootstrap, settings], cache, suite.minutes * 60))
+    return found if login else {**found, **pages.java(cache)}
 
 
 def java_kills(suite: Suite, cluster: Served) -> Outcomes:

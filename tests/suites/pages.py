@@ -46,3 +46,33 @@ def kafkajs(cluster: Served, folder: Path) -> Outcomes:
         is_right = lines == said
         found[name] = Outcome(Result.PASSED) if is_right else Outcome(Result.FAILED, written[-300:])
     return found
+
+
+_JAVA = """
+import java.net.URI;
+import java.net.http.*;
+import java.nio.file.*;
+
+public class Page {
+    public static void main(String[] arguments) throws Exception {
+        Runtime.getRuntime().addShutdownHook(new Thread(
+            () -> ProcessHandle.current().children().forEach(ProcessHandle::destroy)));
+%s
+        process.destroy();
+        System.exit(process.waitFor());
+    }
+}
+"""
+
+
+def java(folder: Path) -> Outcomes:
+    """Run the Java lines of the guide, as the body of a program."""
+    file = folder / "Page.java"
+    guide = program("docs/guides/other-languages.md", "java")
+    file.write_text(_JAVA % guide.replace("8080", str(_free_port())))
+    (folder / "ready.json").unlink(missing_ok=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    written = output(["java", file], folder, _TIMEOUT_S, {"PATH": path})
+    is_right = "Exception" not in written and "error" not in written and "bootstrap.servers=" in written
+    result = Outcome(Result.PASSED) if is_right else Outcome(Result.FAILED, written[-300:])
+    return {"the Java lines of the guide to other languages": result}
