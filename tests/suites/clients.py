@@ -162,7 +162,8 @@ def java(suite: Suite, cluster: Served) -> Outcomes:
             f'username="{login["user"]}" password="{login["password"]}";',
         ]
     settings.write_text("\n".join(lines))
-    found = outputs.steps(output([*command, cluster.bootstrap, settings], cache, suite.minutes * 60))
+    written = output([*command, cluster.bootstrap, settings], cache, suite.minutes * 60)
+    found = outputs.steps(written)
     return found if login else {**found, **pages.java(cache)}
 
 
