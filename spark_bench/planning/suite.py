@@ -111,13 +111,18 @@ def find_source(name: str) -> SuiteSource:
     if name in SUITES:
         return SuiteSource("package", name, path=name)
     path = Path(name)
-    if path.suffix in (".toml", ".py"):
+    if path.suffix in (".toml", ".py") and not path.is_dir():
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise UsageError(f"{name} cannot be read: {reason}") from None
         return SuiteSource("toml" if path.suffix == ".toml" else "python", path.stem, text, name)
+    if path.is_dir():
+        raise UsageError(
+            f"{name} is a directory: name a suite's file in it, .toml or .py, or one of the "
+            "suites that fakekafka bench list prints"
+        )
     near = hint(name, SUITES)
     raise UsageError(f"there is no suite {name!r}{near}; or name a file, .toml or .py")
 

@@ -36,12 +36,17 @@ def check_out(out: Path, *, overwrite: bool, resume: bool) -> list[Path]:
     """Make sure, before hours of runs, that tables can be written to ``out``.
 
     Gives the directories that it made for that, the innermost first. Raises ``UsageError`` when
-    pyarrow is missing, ``out`` cannot be a directory, or it has a batch and neither ``overwrite``
-    nor ``resume`` is set.
+    pyarrow is missing, ``out`` cannot be a directory, it has a batch and neither ``overwrite`` nor
+    ``resume`` is set, or it has other files and no batch.
     """
     arrow()
-    taken = (out / "batch.json").exists() or any((out / name).is_dir() for name in TABLES)
-    if taken and not (overwrite or resume):
+    has_batch = (out / "batch.json").exists()
+    foreign = [] if has_batch else _names_in(out)
+    if foreign:
+        raise UsageError(
+            f"{out} has other files and no batch ({foreign[0]}): name a new or an empty directory"
+        )
+    if has_batch and not (overwrite or resume):
         raise UsageError(
             f"{out} has the tables of another batch: name another directory, or say --resume to go "
             "on with that one, or --overwrite to replace it"
@@ -55,6 +60,14 @@ def check_out(out: Path, *, overwrite: bool, resume: bool) -> list[Path]:
     except OSError as error:
         raise UsageError(f"tables cannot be written to {out}: {error.strerror}") from None
     return made
+
+
+def _names_in(out: Path) -> list[str]:
+    """What is in a directory, but for hidden files; nothing where it cannot be read."""
+    try:
+        return sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return []
 
 
 def remove_empty(made: list[Path]) -> None:

@@ -64,7 +64,7 @@ def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None)
         text = scenario_file(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(str(path), "", f"cannot be read: {reason}") from None
+        raise ScenarioError(str(path), None, f"cannot be read: {reason}") from None
     return parse_scenario(text, str(path), parameters)
 
 
@@ -81,13 +81,13 @@ def scenario_values(
 ) -> dict[str, Any]:
     """What a scenario's TOML says with its parameters set, not checked yet."""
     if len(text) > TEXT_MAX:
-        raise ScenarioError(source, "", f"is longer than {TEXT_MAX:,} characters")
+        raise ScenarioError(source, None, f"is longer than {TEXT_MAX:,} characters")
     try:
         values = tomllib.loads(text)
     except RecursionError:
-        raise ScenarioError(source, "", "is not valid TOML: it is nested too deeply") from None
+        raise ScenarioError(source, None, "is not valid TOML: it is nested too deeply") from None
     except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
-        raise ScenarioError(source, "", f"is not valid TOML: {error}") from None
+        raise ScenarioError(source, None, f"is not valid TOML: {error}") from None
     for key, value in (parameters or {}).items():
         _set(values, key, value, source)
     return values

@@ -17,10 +17,14 @@ INTEGER_MAX = 2**64
 class ScenarioError(UsageError):
     """A scenario that cannot be used; names the file, the key, and what would be right."""
 
-    def __init__(self, source: str, key: str, problem: str) -> None:
-        super().__init__(f"{source}: {key}: {problem}" if key else f"{source}: {problem}")
+    def __init__(self, source: str, key: str | None, problem: str) -> None:
+        """Without a key it is the file itself that has the problem."""
+        if key is None:
+            super().__init__(f"{source} {problem}")
+        else:
+            super().__init__(f"{source}: {key}: {problem}" if key else f"{source}: {problem}")
         self.source = source
-        self.key = key
+        self.key = key or ""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

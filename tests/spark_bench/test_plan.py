@@ -46,6 +46,7 @@ def test_tables_of_a_matrix_vary_one_thing_after_the_other() -> None:
         ("xyz", 1, {}, "there is no suite 'xyz'; there are .*; or name a file, .toml or .py"),
         ("nowhere.toml", 1, {}, "nowhere.toml cannot be read: No such file"),
         ("nowhere.py", 1, {}, "nowhere.py cannot be read: No such file"),
+        ("tests", 1, {}, r"tests is a directory: name a suite's file in it, \.toml or \.py"),
         ("failover", 0, {}, "runs must be at least 1, not 0"),
         ("failover", 1, {"broker": 3}, "failover has no parameter 'broker'; did you mean"),
         ("failover", 1, {"brokers": 2}, "replication_factor 3 needs as many brokers, there are 2"),

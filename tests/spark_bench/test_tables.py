@@ -95,17 +95,18 @@ def test_tables_hold_what_the_batch_holds_whatever_order_the_runs_had(
 
 
 def test_every_column_says_what_it_is_in_the_file_itself(run_on: Any, tmp_path: Path) -> None:
-    run_on(Backwards(), out=tmp_path)
+    out = tmp_path / "out"
+    run_on(Backwards(), out=out)
     for name in (*TABLES, "cost"):
-        schema = parquet.read_schema(tmp_path / name / f"{name}.parquet")
+        schema = parquet.read_schema(out / name / f"{name}.parquet")
         undocumented = {field.name for field in schema if not (field.metadata or {}).get(b"doc")}
         assert undocumented == ({"even", "who"} if name == "runs" else set())
         assert schema.metadata[b"fakekafka.suite"] == b"small"
         if name != "runs":
             assert schema.names == list(COLUMNS[name])
-    rule = parquet.read_schema(tmp_path / "hist" / "hist.parquet").metadata
+    rule = parquet.read_schema(out / "hist" / "hist.parquet").metadata
     assert b"gamma = 1.01/0.99" in rule[b"fakekafka.bucket_rule"]
-    facts = json.loads((tmp_path / "batch.json").read_text())
+    facts = json.loads((out / "batch.json").read_text())
     assert (facts["runs"], facts["complete"], facts["varied"]) == (6, True, ["records"])
 
 
@@ -194,15 +195,33 @@ def test_another_batch_is_neither_overwritten_nor_resumed_by_mistake(
     run_on: Any, tmp_path: Path
 ) -> None:
     """It is refused before anything is run."""
-    run_on(Backwards(), out=tmp_path)
-    before = rows_of(tmp_path)
+    out = tmp_path / "out"
+    run_on(Backwards(), out=out)
+    before = rows_of(out)
     with pytest.raises(UsageError, match=r"tables of another batch.*--resume.*--overwrite"):
-        run_on(Backwards(), out=tmp_path)
+        run_on(Backwards(), out=out)
     with pytest.raises(UsageError, match=r"has another batch .*resume it with the suite"):
-        run_on(Backwards(), out=tmp_path, resume=True, seed=5)
-    assert rows_of(tmp_path) == before
-    run_on(Backwards(), out=tmp_path, overwrite=True, runs=1)
-    assert len(rows_of(tmp_path)["runs"]) == 2
+        run_on(Backwards(), out=out, resume=True, seed=5)
+    assert rows_of(out) == before
+    run_on(Backwards(), out=out, overwrite=True, runs=1)
+    assert len(rows_of(out)["runs"]) == 2
+
+
+def test_a_directory_of_other_files_is_never_taken_for_tables(run_on: Any, tmp_path: Path) -> None:
+    """Its ``runs`` may be of another program; hidden files are in every directory."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".hidden").touch()
+    (out / "runs").mkdir()
+    (out / "runs" / "diary.txt").touch()
+    for more in ({}, {"overwrite": True}, {"resume": True}):
+        with pytest.raises(UsageError, match=r"has other files and no batch \(runs\): name a new"):
+            run_on(Backwards(), out=out, **more)
+    assert (out / "runs" / "diary.txt").exists()
+    (out / "runs" / "diary.txt").unlink()
+    (out / "runs").rmdir()
+    run_on(Backwards(), out=out)
+    assert len(rows_of(out)["runs"]) == 6
 
 
 def test_a_batch_that_is_ended_before_its_first_run_leaves_no_directory(

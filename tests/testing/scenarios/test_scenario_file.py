@@ -237,7 +237,7 @@ WRONG = {
     "[matrix]\nfaults.0.at_ms = [5]": "value 5: run.toml: faults.0.at_ms: faults has no entry",
     "seed = 'x'": "seed: must be a whole number, not 'x'",
     "cluster = 5": "not valid TOML",
-    "x = ": "run.toml: is not valid TOML",
+    "x = ": r"^run.toml is not valid TOML: Invalid value \(at line 1, column 5\)$",
 }
 
 
@@ -248,7 +248,7 @@ def test_refused(text: str, message: str) -> None:
     base = text + "\n" + BASE if not lines.startswith("[") else BASE + text
     with pytest.raises(ScenarioError, match=message) as caught:
         parse_scenario(base, "run.toml")
-    assert str(caught.value).startswith("run.toml: ")
+    assert str(caught.value).startswith(("run.toml: ", "run.toml is not valid TOML: "))
 
 
 WRONG_CLUSTER = {
