@@ -15,6 +15,8 @@ _WIDE = 30
 _LABEL_WIDTH = 22
 _LINES_MAX = 12
 """Configurations in one figure; more cannot be told apart."""
+_SHORT = 8
+"""Points of a curve that are marked: of one point no line can be drawn."""
 
 
 @dataclass
@@ -28,6 +30,11 @@ class Curve:
     y: list[float]
     low: list[float | None] = field(default_factory=list)
     high: list[float | None] = field(default_factory=list)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether each of its points is marked."""
+        return self.kind in ("line", "band") and len(self.x) <= _SHORT
 
 
 @dataclass

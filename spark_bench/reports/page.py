@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from .source import ReportConfiguration, ReportSource
 from .statistics import percentile
 
 _SHOWN_NUMBERS = 14
+_NUMBERS_ABREAST = 7
+"""More do not fit into the page on a small laptop."""
 _SLOWEST = 5
 _BROKEN = 20
 _STYLE = """
@@ -23,15 +26,16 @@ _STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --text: #e6e8eb; --back: #15181c; --line: #3a4048; --soft: #1f242a; --dim: #a2abb6; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back);
-  margin: 0 auto; max-width: 1080px; padding: 1.5rem 1rem 4rem; }
+  margin: 0 auto; max-width: 1200px; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .4rem; }
 p.about { color: var(--dim); margin: .2rem 0 .8rem; }
-.wide { overflow-x: auto; } .figure { height: 440px; }
+.wide { overflow-x: auto; margin-bottom: 1rem; } .figure { height: 440px; }
+.figure.crowded { height: 620px; }
 td:first-child { min-width: 11rem; }
 table { border-collapse: collapse; font-size: .88rem; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left;
   vertical-align: top; } th { background: var(--soft); }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
 code { background: var(--soft); padding: .1rem .3rem; border-radius: 4px; font-size: .85em; }
 """
 _SCRIPT = """
@@ -43,7 +47,7 @@ function drawAll() {
     const axis = {gridcolor: line, zerolinecolor: line, automargin: true};
     const layout = {paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: {color: text}, margin: {t: 50, r: 20},
-      legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0},
+      legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal"},
       modebar: {bgcolor: "rgba(0,0,0,0)", color: line, activecolor: text},
       ...figure.layout, xaxis: {...axis, ...figure.layout.xaxis},
       yaxis: {...axis, ...figure.layout.yaxis}};
@@ -74,7 +78,7 @@ def write_page(source: ReportSource, path: Path) -> list[Figure]:
         parts += [
             f"<h2>{_text(figure.title)}</h2>",
             f'<p class="about">{_text(figure.about)}</p>',
-            f'<div class="wide"><div class="figure" id="{figure.key}"></div></div>',
+            f'<div class="wide"><div class="{_size(figure)}" id="{figure.key}"></div></div>',
         ]
         if figure.key == "published":
             parts += _published_table(source)
@@ -86,6 +90,12 @@ def write_page(source: ReportSource, path: Path) -> list[Figure]:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(parts), encoding="utf-8")
     return found
+
+
+def _size(figure: Figure) -> str:
+    """Names of many configurations stand upright, and need their room below the drawing."""
+    is_crowded = sum(isinstance(one, str) for one in figure.curves[0].x) > 6
+    return "figure crowded" if is_crowded else "figure"
 
 
 def _text(value: object) -> str:
@@ -147,19 +157,29 @@ def _what_was_run(source: ReportSource) -> list[str]:
 
 def _headline_table(source: ReportSource) -> list[str]:
     numbers = source.numbers()[:_SHOWN_NUMBERS]
-    heads = ["configuration", "runs"]
-    heads += [f'<span title="{_text(source.doc(one))}">{_text(one)}</span>' for one in numbers]
-    rows = []
-    for one in source.configurations:
-        cells = [_text(one.label or "the defaults"), f"{one.ok} of {len(one.rows)}"]
-        cells += [_cell(one, name) for name in numbers]
-        rows.append(cells)
+    count = max(1, math.ceil(len(numbers) / _NUMBERS_ABREAST))
+    abreast = math.ceil(len(numbers) / count)
+    tables = []
+    for begin in range(0, max(1, len(numbers)), max(1, abreast)):
+        own = numbers[begin : begin + abreast]
+        heads = ["configuration", "runs", *(_head(source, name) for name in own)]
+        rows = []
+        for one in source.configurations:
+            cells = [_text(one.label or "the defaults"), f"{one.ok}&nbsp;of&nbsp;{len(one.rows)}"]
+            rows.append([*cells, *(_cell(one, name) for name in own)])
+        tables += _table(heads, rows, 1)
     return [
         "<h2>Medians over the seeds</h2>",
         '<p class="about">With the 95 % interval of the median, and the worst seed below. Point at '
         "a name to read what it is.</p>",
-        *_table(heads, rows, 1),
+        *tables,
     ]
+
+
+def _head(source: ReportSource, name: str) -> str:
+    """A column's name, which may be broken behind each of its words."""
+    words = _text(name).replace("_", "_<wbr>")
+    return f'<span title="{_text(source.doc(name))}">{words}</span>'
 
 
 def _cell(configuration: ReportConfiguration, name: str) -> str:
@@ -170,7 +190,7 @@ def _cell(configuration: ReportConfiguration, name: str) -> str:
     text = f"<b>{_number(estimate.value)}</b>"
     if estimate.low is not None and estimate.low != estimate.high:
         text += f"<br>{_number(estimate.low)} to {_number(estimate.high)}"
-    return text + f"<br>max {_number(max(values))}"
+    return text + f"<br>max&nbsp;{_number(max(values))}"
 
 
 def _published_table(source: ReportSource) -> list[str]:
@@ -246,7 +266,8 @@ def _plotly(figure: Figure) -> dict[str, Any]:
         if curve.kind == "bars":
             data.append({"type": "bar", **common})
         elif curve.kind == "points":
-            marker = {"symbol": "circle" if number == 0 else "x-thin-open", "size": 9}
+            marker = {"symbol": "circle" if number == 0 else "x-thin-open", "size": 9,
+                      "color": _COLOURS[number], "line": {"width": number * 2}}  # fmt: skip
             points = {"type": "scatter", "mode": "markers", "marker": marker, **common}
             if curve.low:
                 points["error_y"] = {
@@ -273,11 +294,21 @@ def _plotly(figure: Figure) -> dict[str, Any]:
 
 _COLOURS = ("#3366cc", "#dc3912", "#109618", "#ff9900", "#990099", "#0099c6", "#dd4477", "#66aa00",
             "#b82e2e", "#316395", "#994499", "#22aa99")  # fmt: skip
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_SYMBOLS = ("circle-open", "square-open", "diamond-open", "cross-open", "x-open",
+            "triangle-up-open")  # fmt: skip
 
 
 def _lines(curve: Any, number: int, common: dict[str, Any]) -> list[dict[str, Any]]:
     colour = _COLOURS[number % len(_COLOURS)]
-    line = {"type": "scatter", "mode": "lines", "line": {"color": colour}, **common}
+    # Curves of equal values lie upon each other: the lower ones show through the gaps.
+    shape = {"color": colour, "dash": _DASHES[number % len(_DASHES)]}
+    line = {"type": "scatter", "mode": "lines", "line": shape, **common}
+    if curve.is_short:
+        symbol = _SYMBOLS[number % len(_SYMBOLS)]
+        size = 8 + 3 * (number % len(_SYMBOLS))  # those of equal values stand in each other
+        marker = {"symbol": symbol, "size": size, "color": colour, "line": {"width": 2}}
+        line |= {"mode": "lines+markers", "marker": marker}
     if curve.kind != "band":
         return [line]
     edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip",

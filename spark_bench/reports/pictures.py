@@ -9,6 +9,9 @@ from ...protocol.errors import UsageError
 from .figures import Curve, Figure, in_lines
 
 _INCHES = (9.0, 5.0)
+_DASHES = ("-", "--", ":", "-.")
+"""Curves of equal values lie upon each other: the lower ones show through the gaps."""
+_MARKERS = ("o", "s", "D", "P", "X", "^")
 
 
 def draw(figures: list[Figure], folder: Path) -> list[Path]:
@@ -42,7 +45,11 @@ def _draw(axes: Any, figure: Figure) -> None:
         elif curve.kind == "points":
             _draw_points(axes, curve, number)
         else:
-            (line,) = axes.plot(curve.x, curve.y, label=curve.name, linewidth=1.5)
+            marker = _MARKERS[number % len(_MARKERS)] if curve.is_short else None
+            (line,) = axes.plot(
+                curve.x, curve.y, label=curve.name, linewidth=1.5, marker=marker,
+                fillstyle="none", linestyle=_DASHES[number % len(_DASHES)],
+            )  # fmt: skip
             if curve.kind == "band":
                 axes.fill_between(curve.x, curve.low, curve.high, alpha=0.2, color=line.get_color())
     if figure.log_x:

@@ -18,8 +18,10 @@ from fakekafka.spark_bench.reports.compare import compare
 from fakekafka.spark_bench.reports.figures import figures
 from fakekafka.spark_bench.reports.source import ReportSource
 from fakekafka.tests.spark_bench.suites_for_tests import SMALL, TROUBLE, written
+from fakekafka.tests.support.chromium import CHROMIUM, chromium
 
 pytestmark = pytest.mark.slow
+NEEDS_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 SEEDS = 12
 SHAPE: dict[str, Any] = {"session_timeout_ms": 6000, "rate_per_s": 20}
 
@@ -145,13 +147,13 @@ def test_a_directory_without_a_batch_gives_status_2(
     assert "has no batch" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium")
+@NEEDS_CHROMIUM
 def test_figures_are_drawn_in_a_browser_without_network(batches: Path, tmp_path: Path) -> None:
     """Each figure becomes a drawing with curves, and nothing is logged as an error."""
     page = tmp_path / "report.html"
     assert bench("report", str(batches / "first"), "-o", str(page), "--no-pictures") == 0
     done = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+        [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
          "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", page.as_uri()],
         capture_output=True, text=True, timeout=100, check=True,
     )  # fmt: skip
@@ -161,3 +163,38 @@ def test_figures_are_drawn_in_a_browser_without_network(batches: Path, tmp_path:
         assert re.search(
             rf'id="{key}"[^>]*js-plotly-plot|js-plotly-plot[^>]*id="{key}"', done.stdout
         )
+
+
+ONE_VALUE = '''
+"""Every run of a configuration measures the same value, and many columns"""
+MATRIX = {"wait_ms": [10.0, 20.0], "a_long_name_of_a_parameter": ["and its long value"]}
+
+def scenario(run, wait_ms: float = 10.0, a_long_name_of_a_parameter: str = ""):
+    run.sample("partition_unavailable_ms", wait_ms)
+    for number in range(14):
+        run.value(f"partition_unavailable_p99_{number}_ms", 12_345.678 + run.seed)
+'''
+
+
+@NEEDS_CHROMIUM
+def test_a_laptop_shows_every_column_and_a_mark_for_a_single_value(tmp_path: Path) -> None:
+    """No table is wider than the page at 1366 pixels; a line through one point has no length."""
+    suite = written(tmp_path, ONE_VALUE, "one_value.py")
+    run_suite(suite, runs=15, engine="serial", out=tmp_path / "out")
+    page = tmp_path / "report.html"
+    assert bench("report", str(tmp_path / "out"), "-o", str(page)) == 0
+    with chromium(tmp_path / "profile") as browser:
+        opened = browser.new_page()
+        opened.set_viewport_size({"width": 1366, "height": 768})
+        opened.goto(page.as_uri())
+        assert opened.locator("thead th.number", has_text="_").count() == 14
+        scrolled = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length"
+        assert opened.eval_on_selector_all(".wide", scrolled) == 0
+        drawn = "#distribution-partition_unavailable_ms .scatterlayer path.point"
+        opened.wait_for_selector(drawn)
+        marks = opened.locator(drawn)
+        assert marks.count() == 2
+        assert all(mark.bounding_box()["width"] >= 8 for mark in marks.all())
+    curves = next(one.curves for one in figures(ReportSource(tmp_path / "out"))
+                  if one.key == "distribution-partition_unavailable_ms")  # fmt: skip
+    assert [(len(curve.x), curve.is_short) for curve in curves] == [(1, True), (1, True)]
